@@ -1,0 +1,275 @@
+"""Duolog: an event log of people and agents working together, scored as it is written.
+
+The names below are the public API. Each is imported when it is first used, so that ``import
+duolog`` costs next to nothing, and loads no library that is not needed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .engine.actors import Actor as Actor
+    from .engine.actors import Player as Player
+    from .engine.clock import Clock as Clock
+    from .engine.clock import RealClock as RealClock
+    from .engine.clock import VirtualClock as VirtualClock
+    from .engine.decisions import Act as Act
+    from .engine.decisions import Approve as Approve
+    from .engine.decisions import Ask as Ask
+    from .engine.decisions import Decision as Decision
+    from .engine.decisions import Finish as Finish
+    from .engine.decisions import Note as Note
+    from .engine.decisions import Policy as Policy
+    from .engine.decisions import Rate as Rate
+    from .engine.decisions import Say as Say
+    from .engine.decisions import Submit as Submit
+    from .engine.decisions import Wait as Wait
+    from .engine.desk import Desk as Desk
+    from .engine.environment import Action as Action
+    from .engine.environment import ActionSpec as ActionSpec
+    from .engine.environment import Environment as Environment
+    from .engine.errors import CheckpointConflict as CheckpointConflict
+    from .engine.errors import CodecError as CodecError
+    from .engine.errors import DeskError as DeskError
+    from .engine.errors import Divergence as Divergence
+    from .engine.errors import DuologError as DuologError
+    from .engine.errors import DuplicateConflict as DuplicateConflict
+    from .engine.errors import InvalidInput as InvalidInput
+    from .engine.errors import LogClosed as LogClosed
+    from .engine.errors import LogError as LogError
+    from .engine.errors import LogNotFound as LogNotFound
+    from .engine.errors import LogUnavailable as LogUnavailable
+    from .engine.errors import MissingExtra as MissingExtra
+    from .engine.errors import NewerLog as NewerLog
+    from .engine.errors import NotALog as NotALog
+    from .engine.errors import NotRecorded as NotRecorded
+    from .engine.errors import SessionClosedError as SessionClosedError
+    from .engine.errors import SessionNotFound as SessionNotFound
+    from .engine.errors import StaleBase as StaleBase
+    from .engine.errors import VersionConflict as VersionConflict
+    from .engine.events import ActionResolved as ActionResolved
+    from .engine.events import ActionTaken as ActionTaken
+    from .engine.events import ActorFailed as ActorFailed
+    from .engine.events import ApprovalAsked as ApprovalAsked
+    from .engine.events import ApprovalGiven as ApprovalGiven
+    from .engine.events import Event as Event
+    from .engine.events import FeedbackGiven as FeedbackGiven
+    from .engine.events import Forgotten as Forgotten
+    from .engine.events import MessageSent as MessageSent
+    from .engine.events import ModelCalled as ModelCalled
+    from .engine.events import NoteTaken as NoteTaken
+    from .engine.events import Nudged as Nudged
+    from .engine.events import Origin as Origin
+    from .engine.events import Participant as Participant
+    from .engine.events import ProgressRated as ProgressRated
+    from .engine.events import ScorerFailed as ScorerFailed
+    from .engine.events import ScorerRef as ScorerRef
+    from .engine.events import SessionClosed as SessionClosed
+    from .engine.events import SessionOpened as SessionOpened
+    from .engine.events import SimulatorFlagged as SimulatorFlagged
+    from .engine.events import SnapshotTaken as SnapshotTaken
+    from .engine.events import StopAdvised as StopAdvised
+    from .engine.events import Tokens as Tokens
+    from .engine.events import TurnYielded as TurnYielded
+    from .engine.events import Unknown as Unknown
+    from .engine.events import UtilityScored as UtilityScored
+    from .engine.limits import Limits as Limits
+    from .engine.log import Advance as Advance
+    from .engine.log import EventLog as EventLog
+    from .engine.log import LogStatistics as LogStatistics
+    from .engine.log import SessionSummary as SessionSummary
+    from .engine.log import Subscription as Subscription
+    from .engine.log import SubscriptionStatistics as SubscriptionStatistics
+    from .engine.log import Tap as Tap
+    from .engine.log import TapStatistics as TapStatistics
+    from .engine.records import TRACE as TRACE
+    from .engine.records import Draft as Draft
+    from .engine.records import Record as Record
+    from .engine.rounds import Round as Round
+    from .engine.rounds import RoundProjector as RoundProjector
+    from .engine.scorer import Measurement as Measurement
+    from .engine.scorer import Scorer as Scorer
+    from .engine.scorer import SessionScorer as SessionScorer
+    from .engine.session import Session as Session
+    from .engine.session import SessionResult as SessionResult
+    from .engine.session import run_session as run_session
+    from .engine.simulation import SessionFailure as SessionFailure
+    from .engine.simulation import simulate as simulate
+    from .engine.task import Cell as Cell
+    from .engine.task import Setting as Setting
+    from .engine.task import Task as Task
+    from .engine.telemetry.entries import IntakeStatistics as IntakeStatistics
+    from .engine.telemetry.entries import Unwritten as Unwritten
+    from .engine.telemetry.following import Pace as Pace
+    from .engine.telemetry.receipts import Receipt as Receipt
+    from .engine.telemetry.recording import Recording as Recording
+    from .engine.timing import Timing as Timing
+    from .engine.view import View as View
+    from .scoring.options import Options as Options
+    from .scoring.telemetry import Log as Log
+    from .scoring.telemetry import open_embedded as open
+    from .scoring.threads import SyncLog as SyncLog
+    from .scoring.threads import open_sync as open_sync
+    from .scoring.trajectory import Point as Point
+    from .scoring.trajectory import Trajectory as Trajectory
+    from .scoring.watching import LiveUpdates as LiveUpdates
+
+__all__ = (
+    "TRACE",
+    "Act",
+    "Action",
+    "ActionResolved",
+    "ActionSpec",
+    "ActionTaken",
+    "Actor",
+    "ActorFailed",
+    "Advance",
+    "ApprovalAsked",
+    "ApprovalGiven",
+    "Approve",
+    "Ask",
+    "Cell",
+    "CheckpointConflict",
+    "Clock",
+    "CodecError",
+    "Decision",
+    "Desk",
+    "DeskError",
+    "Divergence",
+    "Draft",
+    "DuologError",
+    "DuplicateConflict",
+    "Environment",
+    "Event",
+    "EventLog",
+    "FeedbackGiven",
+    "Finish",
+    "Forgotten",
+    "IntakeStatistics",
+    "InvalidInput",
+    "Limits",
+    "LiveUpdates",
+    "Log",
+    "LogClosed",
+    "LogError",
+    "LogNotFound",
+    "LogStatistics",
+    "LogUnavailable",
+    "Measurement",
+    "MessageSent",
+    "MissingExtra",
+    "ModelCalled",
+    "NewerLog",
+    "NotALog",
+    "NotRecorded",
+    "Note",
+    "NoteTaken",
+    "Nudged",
+    "Options",
+    "Origin",
+    "Pace",
+    "Participant",
+    "Player",
+    "Point",
+    "Policy",
+    "ProgressRated",
+    "Rate",
+    "RealClock",
+    "Receipt",
+    "Record",
+    "Recording",
+    "Round",
+    "RoundProjector",
+    "Say",
+    "Scorer",
+    "ScorerFailed",
+    "ScorerRef",
+    "Session",
+    "SessionClosed",
+    "SessionClosedError",
+    "SessionFailure",
+    "SessionNotFound",
+    "SessionOpened",
+    "SessionResult",
+    "SessionScorer",
+    "SessionSummary",
+    "Setting",
+    "SimulatorFlagged",
+    "SnapshotTaken",
+    "StaleBase",
+    "StopAdvised",
+    "Submit",
+    "Subscription",
+    "SubscriptionStatistics",
+    "SyncLog",
+    "Tap",
+    "TapStatistics",
+    "Task",
+    "Timing",
+    "Tokens",
+    "Trajectory",
+    "TurnYielded",
+    "Unknown",
+    "Unwritten",
+    "UtilityScored",
+    "VersionConflict",
+    "View",
+    "VirtualClock",
+    "Wait",
+    "__version__",
+    "open",
+    "open_sync",
+    "run_session",
+    "simulate",
+)
+
+__version__ = "0.1.0"
+
+# Where the names live, the light modules first; the first that offers a name has it.
+_HOMES = (
+    ".engine.errors",
+    ".engine.events",
+    ".engine.records",
+    ".engine.log",
+    ".engine.rounds",
+    ".engine.scorer",
+    ".scoring.trajectory",
+    ".engine.stores",
+    ".engine.actors",
+    ".engine.clock",
+    ".engine.decisions",
+    ".engine.desk",
+    ".engine.environment",
+    ".engine.limits",
+    ".engine.session",
+    ".engine.simulation",
+    ".engine.task",
+    ".engine.timing",
+    ".engine.view",
+    ".engine.telemetry.entries",
+    ".engine.telemetry.following",
+    ".engine.telemetry.receipts",
+    ".engine.telemetry.recording",
+    ".scoring.options",
+    ".scoring.telemetry",
+    ".scoring.threads",
+    ".scoring.watching",
+)
+_ALIASES = {"open": "open_embedded"}
+
+if not TYPE_CHECKING:  # else a type checker would take any name for ours
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            wanted = _ALIASES.get(name, name)
+            for home in _HOMES:
+                module = import_module(home, __name__)
+                if wanted in module.__all__:
+                    value = globals()[name] = getattr(module, wanted)
+                    return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,0 +1,81 @@
+"""Events to bytes and back, in two steps: the envelope first, the body only when somebody looks.
+
+An unknown kind, or a known kind of a newer schema, is carried along byte for byte. A body of an
+older schema is brought up to date by the upcasters registered here, one schema number at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from .errors import CodecError
+from .events import EVENTS, JSON, Event, Forgotten, Unknown
+
+__all__ = ("UPCASTERS", "decode_body", "digest", "encode_body", "kind_of")
+
+UPCASTERS: Mapping[tuple[str, int], Callable[[Mapping[str, JSON]], Mapping[str, JSON]]] = {}
+"""By (kind, schema number it was written with): the body as the next schema number has it."""
+
+_encoder = msgspec.json.Encoder()
+_sorted_encoder = msgspec.json.Encoder(order="sorted")
+_decoders = {kind: msgspec.json.Decoder(cls).decode for kind, cls in EVENTS.items()}
+_schemas = {kind: cls.schema for kind, cls in EVENTS.items()}
+
+
+def kind_of(event: Event | Unknown) -> tuple[str, int]:
+    """The kind and schema number that an event is written with."""
+    if isinstance(event, Unknown):
+        return event.kind, event.schema
+    return type(event).__name__, event.schema
+
+
+def encode_body(event: Event | Unknown) -> bytes:
+    """The JSON of an event, as it is stored; of an unknown one, its bytes as they came.
+
+    Raises:
+        CodecError: the event holds something that JSON cannot say.
+    """
+    if isinstance(event, Unknown):
+        return event.body
+    return _encode(_encoder, event)
+
+
+def decode_body(kind: str, schema: int, body: bytes | None) -> Event | Unknown | Forgotten:
+    """The event in a stored body.
+
+    Raises:
+        CodecError: a body of a known kind and schema that does not decode.
+    """
+    if body is None:
+        return Forgotten(kind)
+    current = _schemas.get(kind)
+    if current is None or schema > current:
+        return Unknown(kind, schema, bytes(body))
+    try:
+        if schema == current:
+            return _decoders[kind](body)
+        fields: Mapping[str, JSON] = msgspec.json.decode(body)
+        for number in range(schema, current):
+            fields = UPCASTERS[kind, number](fields)
+        return msgspec.convert(fields, EVENTS[kind])
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        raise CodecError(f"a body of {kind} (schema {schema}) does not decode: {error}") from error
+
+
+def digest(value: object) -> str:
+    """A short, stable digest of a value that JSON can say (keys sorted): 32 hexadecimal digits.
+
+    Raises:
+        CodecError: JSON cannot say it.
+    """
+    return hashlib.sha256(_encode(_sorted_encoder, value)).hexdigest()[:32]
+
+
+def _encode(encoder: msgspec.json.Encoder, value: object) -> bytes:
+    try:
+        return encoder.encode(value)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise CodecError(f"cannot write {type(value).__name__} as JSON: {error}") from error

@@ -1,0 +1,325 @@
+"""Every error that Duolog raises, in one tree, so that a caller can choose how much to catch.
+
+    DuologError
+    ├── LogError                 the log cannot do what was asked
+    │   ├── VersionConflict      the stream is not at the expected version
+    │   ├── DuplicateConflict    a caller's event id is taken by another event
+    │   ├── CheckpointConflict   a consumer's checkpoint is not where it was expected
+    │   ├── SessionClosedError   a trace event after SessionClosed
+    │   ├── LogNotFound          nothing at that URL
+    │   ├── NotALog              a file that is no Duolog log, or a damaged one
+    │   ├── NewerLog             a log written by a newer Duolog, open for reading only
+    │   ├── LogUnavailable       the log cannot be written (full disk, read-only file, ...)
+    │   ├── LogClosed            used after it was closed
+    │   └── NotRecorded          an event that was handed over and never reached the log
+    ├── CodecError               bytes that are no valid event or record
+    ├── SessionNotFound          no such session in the log
+    ├── DeskError                an actor used its desk wrongly
+    │   └── StaleBase            a snapshot made from an outdated base
+    ├── Divergence               a re-execution does not reproduce the recorded session
+    ├── SessionInterrupted       a session cannot go on now; it stands in the log, to be resumed
+    ├── ModelError               a call of a model failed
+    │   ├── ModelRateLimited     the provider asks for fewer calls
+    │   ├── ModelTimeout         no answer in time
+    │   ├── ModelUnavailable     the provider cannot be reached, or failed
+    │   ├── ModelBadReply        an answer that cannot be read
+    │   ├── ModelRefused         this request will not be answered, however often it is made
+    │   ├── ModelDenied          no request will be: key, credit, permission or model is missing
+    │   ├── ModelDown            it has failed so often in a row that it is asked no more
+    │   └── BudgetExhausted      the experiment has used up its tokens or its money
+    ├── InvalidInput             a value, name, option or file that a user gave is not valid
+    └── MissingExtra             an optional dependency is not installed
+
+Each message says what was wrong, with which value, and where it helps what to do.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+__all__ = (
+    "BudgetExhausted",
+    "CheckpointConflict",
+    "CodecError",
+    "DeskError",
+    "Divergence",
+    "DuologError",
+    "DuplicateConflict",
+    "InvalidInput",
+    "LogClosed",
+    "LogError",
+    "LogNotFound",
+    "LogUnavailable",
+    "MissingExtra",
+    "ModelBadReply",
+    "ModelDenied",
+    "ModelDown",
+    "ModelError",
+    "ModelRateLimited",
+    "ModelRefused",
+    "ModelTimeout",
+    "ModelUnavailable",
+    "NewerLog",
+    "NotALog",
+    "NotRecorded",
+    "SessionClosedError",
+    "SessionInterrupted",
+    "SessionNotFound",
+    "StaleBase",
+    "VersionConflict",
+    "error_text",
+)
+
+
+class DuologError(Exception):
+    """The root of all errors that Duolog raises on purpose."""
+
+
+class LogError(DuologError):
+    """The log cannot do what was asked."""
+
+
+@final
+class VersionConflict(LogError):
+    """Raised by an append whose expected version does not hold; nothing was written.
+
+    Attributes:
+        session: the session appended to.
+        stream: the stream appended to.
+        expected: the version that the caller expected the stream to have.
+        actual: the version that it has.
+    """
+
+    def __init__(self, session: str, stream: str, expected: int, actual: int) -> None:
+        super().__init__(
+            f"stream {stream!r} of session {session!r} is at version {actual}, not at the expected "
+            f"{expected}; read what came since, and append again"
+        )
+        self.session = session
+        self.stream = stream
+        self.expected = expected
+        self.actual = actual
+
+
+@final
+class DuplicateConflict(LogError):
+    """Raised by an append some of whose ids are taken already, but not all, or by other events.
+
+    Attributes:
+        session: the session appended to.
+        event_id: the first id in conflict.
+    """
+
+    def __init__(self, session: str, event_id: str, why: str) -> None:
+        super().__init__(f"event id {event_id!r} is already used in session {session!r}: {why}")
+        self.session = session
+        self.event_id = event_id
+
+
+@final
+class CheckpointConflict(LogError):
+    """Raised where a consumer's checkpoint is not at the expected position; nothing was written."""
+
+    def __init__(self, consumer: str, version: str, expected: int, actual: int) -> None:
+        super().__init__(
+            f"checkpoint of consumer {consumer!r} version {version!r} is at position {actual}, not "
+            f"at the expected {expected}; another instance of it has advanced"
+        )
+        self.consumer = consumer
+        self.version = version
+        self.expected = expected
+        self.actual = actual
+
+
+@final
+class SessionClosedError(LogError):
+    """Raised by an append of a trace event to a session that is closed."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(f"session {session!r} is closed: its trace takes no further events")
+        self.session = session
+
+
+@final
+class LogNotFound(LogError):
+    """Raised where a log is opened for reading and there is none."""
+
+
+@final
+class NotALog(LogError):
+    """Raised for a file that is not a Duolog log, or is damaged."""
+
+
+@final
+class NewerLog(LogError):
+    """Raised by a write to a log that a newer Duolog has written."""
+
+
+@final
+class LogUnavailable(LogError):
+    """Raised where the log cannot be read or written now; what it held is intact."""
+
+
+@final
+class LogClosed(LogError):
+    """Raised by the use of a log, subscription or tap after it was closed."""
+
+
+@final
+class NotRecorded(LogError):
+    """Raised for an event that was handed over to be recorded, and never reached the log: there was
+    no room for it, what it refers to is not there either, or the log was closed too early.
+
+    Attributes:
+        session: the session that it belongs to.
+    """
+
+    def __init__(self, session: str, why: str) -> None:
+        super().__init__(f"an event of session {session!r} was not recorded: {why}")
+        self.session = session
+
+
+@final
+class CodecError(DuologError):
+    """Raised for bytes that are no valid event or record."""
+
+
+@final
+class SessionNotFound(DuologError):
+    """Raised where a session is named that the log does not hold."""
+
+    def __init__(self, session: str, where: str) -> None:
+        super().__init__(f"there is no session {session!r} in {where}")
+        self.session = session
+
+
+class DeskError(DuologError):
+    """Raised where an actor uses its desk wrongly."""
+
+
+@final
+class StaleBase(DeskError):
+    """Raised for a snapshot whose base is no longer the latest snapshot.
+
+    Attributes:
+        base: trace version of the snapshot that it was made from, None for none.
+        latest: trace version of the latest snapshot.
+    """
+
+    def __init__(self, base: int | None, latest: int | None) -> None:
+        super().__init__(
+            f"the output has changed: this snapshot was made from version {base}, the latest is "
+            f"version {latest}; look at it, and submit again from there"
+        )
+        self.base = base
+        self.latest = latest
+
+
+@final
+class Divergence(DuologError):
+    """Raised where a re-execution does something else than the log holds.
+
+    Attributes:
+        session: the session re-executed.
+        version: the first trace version that differs.
+    """
+
+    def __init__(self, session: str, version: int, what: str) -> None:
+        super().__init__(f"session {session!r} diverges from its log at version {version}: {what}")
+        self.session = session
+        self.version = version
+
+
+@final
+class SessionInterrupted(DuologError):
+    """Raised where a session cannot go on for reasons that are not its own: a model that cannot be
+    reached, a budget used up. It stands in the log as it was; running it again goes on from there.
+
+    Attributes:
+        session: the session interrupted.
+    """
+
+    def __init__(self, session: str, why: str) -> None:
+        super().__init__(f"session {session!r} was interrupted, and can be resumed: {why}")
+        self.session = session
+
+
+class ModelError(DuologError):
+    """Raised by a client whose call of a model failed."""
+
+
+@final
+class ModelRateLimited(ModelError):
+    """Raised where the provider asks for fewer calls.
+
+    Attributes:
+        retry_after: seconds that it asks to wait; None where it does not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+@final
+class ModelTimeout(ModelError):
+    """Raised where no answer, or not the whole of it, came in time."""
+
+
+@final
+class ModelUnavailable(ModelError):
+    """Raised where the provider cannot be reached, or failed.
+
+    Attributes:
+        retry_after: seconds that it asks to wait; None where it does not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+@final
+class ModelBadReply(ModelError):
+    """Raised for an answer that cannot be read: cut off, or not in the provider's own format."""
+
+
+@final
+class ModelRefused(ModelError):
+    """Raised where this request will not be answered, however often it is made: it is too long for
+    the model, not valid, or against the provider's rules.
+    """
+
+
+@final
+class ModelDenied(ModelError):
+    """Raised where no request will be answered: a key, credit, permission or the model is missing."""
+
+
+@final
+class ModelDown(ModelError):
+    """Raised without a call where a model has failed so often in a row that it is asked no more."""
+
+
+@final
+class BudgetExhausted(ModelError):
+    """Raised without a call where the experiment has used up its tokens or its money."""
+
+
+@final
+class InvalidInput(DuologError):
+    """Raised for a value, a name, an option or a file of the user's that is not valid."""
+
+
+@final
+class MissingExtra(DuologError):
+    """Raised where an optional dependency is needed and not installed."""
+
+    def __init__(self, extra: str, what: str) -> None:
+        super().__init__(f"{what} needs an extra: pip install 'duolog[{extra}]'")
+        self.extra = extra
+
+
+def error_text(error: BaseException) -> str:
+    """What an error says, as a log can hold it: half a surrogate pair, say, is spelled out."""
+    return str(error).encode("utf-8", "backslashreplace").decode()

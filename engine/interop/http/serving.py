@@ -1,0 +1,177 @@
+"""Runs an app on sockets with uvicorn, and guards its connections: how many, and for how long.
+
+uvicorn answers 503 beyond a number of connections only once a request has come, and waits for ever
+for the first one. Here a connection too many is refused when it is made, and one whose client
+does not send its request, or does not read the answer, is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from socket import socket
+from typing import Final, cast, final
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from .limits import HttpLimits
+
+__all__ = ("Server",)
+
+_LINGER: Final = 1.0  # seconds for a client that is refused to read why
+_LINGERING: Final = 64  # such clients at once; others are cut off
+_GRACE: Final = 10  # seconds for requests to be answered while the server stops
+_REASON: Final = b'{"error":"service-unavailable","message":"too many connections; try again"}'
+_REFUSAL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%b"
+) % (len(_REASON), _REASON)
+
+
+@final
+class Server:
+    """A server of one app.
+
+    Args:
+        app: what answers.
+        stopping: set when it begins to stop; event streams end then.
+        limits: how many connections there may be, and how patient it is.
+
+    Attributes:
+        refused: connections that were too many.
+    """
+
+    def __init__(self, app: ASGIApp, stopping: anyio.Event, limits: HttpLimits) -> None:
+        self._stopping = stopping
+        self._limits = limits
+        self.refused = 0
+        self._connections: set[_Connection] = set()
+        self._lingering: set[_Refused] = set()
+        self._started = anyio.Event()
+        config = uvicorn.Config(
+            app,
+            # uvicorn calls it with names to make a protocol, and asks for nothing else of it.
+            http=cast(type[asyncio.Protocol], self._connect),
+            ws="none",
+            lifespan="off",
+            loop="none",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=_GRACE,
+            callback_notify=self._notify,
+        )
+        self._config = config
+        self._uvicorn = uvicorn.Server(config)
+
+    async def run(self, sockets: Sequence[socket]) -> None:
+        """Serves until it is stopped; then answers the requests that it has, and returns."""
+        await self._uvicorn.serve(sockets=list(sockets))
+
+    async def started(self) -> None:
+        """Waits until it serves."""
+        await self._started.wait()
+
+    def stop(self) -> None:
+        """Begins to stop; when told a second time, leaves at once."""
+        if self._stopping.is_set():
+            self._uvicorn.force_exit = True
+        self._stopping.set()
+        self._uvicorn.should_exit = True
+
+    async def _notify(self) -> None:
+        self._started.set()
+
+    def _connect(self, **arguments: object) -> asyncio.Protocol:
+        """A protocol for a new connection."""
+        if len(self._connections) >= self._limits.connections:
+            self.refused += 1
+            return _Refused(self._lingering)
+        make = cast(Callable[..., H11Protocol], H11Protocol)
+        connection = _Connection(make(**arguments), self._connections, self._limits.patience)
+        self._connections.add(connection)
+        return connection
+
+
+@final
+class _Connection(asyncio.Protocol):
+    """A connection with a clock: on its request while it arrives, on its answer while it waits."""
+
+    def __init__(self, inner: H11Protocol, others: set[_Connection], patience: float) -> None:
+        self._inner = inner
+        self._others = others
+        self._patience = patience
+        self._reading: asyncio.TimerHandle | None = None
+        self._writing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._inner.connection_made(self._transport)
+        self._reading = self._later()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._inner.data_received(data)
+        except UnicodeDecodeError:  # an address that is not even ASCII
+            self._inner.send_400_response("Invalid HTTP request received.")
+        cycle: RequestResponseCycle | None = self._inner.cycle  # None before the first request
+        if cycle is not None and not cycle.response_complete:
+            _cancel(self._reading)
+            self._reading = None
+        elif self._reading is None:
+            self._reading = self._later()
+
+    def eof_received(self) -> bool | None:
+        self._inner.eof_received()
+        return None
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+        self._writing = self._later()
+
+    def resume_writing(self) -> None:
+        _cancel(self._writing)
+        self._inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self._reading)
+        _cancel(self._writing)
+        self._others.discard(self)
+        self._inner.connection_lost(exc)
+
+    def _later(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(self._patience, self._transport.abort)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+@final
+class _Refused(asyncio.Protocol):
+    """A connection too many: it is told so, and ended."""
+
+    def __init__(self, others: set[_Refused]) -> None:
+        self._others = others
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        made = cast(asyncio.Transport, transport)
+        if len(self._others) >= _LINGERING:
+            made.abort()
+            return
+        self._others.add(self)
+        # What the client sends is read meanwhile: if it were not, the system would take the
+        # answer back.
+        made.write(_REFUSAL)
+        made.write_eof()
+        asyncio.get_running_loop().call_later(_LINGER, made.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._others.discard(self)

@@ -1,0 +1,134 @@
+"""Records as server-sent events: each with its position as id, so that a client goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol, final
+
+import anyio
+import msgspec
+from starlette.types import Message, Receive, Scope, Send
+
+from ...errors import DuologError, LogClosed
+from ...log import EventLog
+from ...records import Record
+from ...stores.jsonl import to_jsonl
+from .answers import Problem
+
+__all__ = ("EventStream", "Follow", "Step", "follow_records")
+
+Step = tuple[Record, Sequence[msgspec.Struct]]
+"""A record, and what else is told of it, each an object of its own."""
+
+
+class Follow(Protocol):
+    """Follows a log from after a position on: catches up, then goes live, and leaves nothing out."""
+
+    def __call__(
+        self, log: EventLog, session: str | None, after: int, /
+    ) -> AbstractAsyncContextManager[AsyncIterator[Step]]:
+        """Steps in order of position. Raises LogClosed."""
+        ...
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+@asynccontextmanager
+async def follow_records(
+    log: EventLog, session: str | None, after: int
+) -> AsyncIterator[AsyncIterator[Step]]:
+    """Follows a log with nothing but its records."""
+    async with log.subscribe(session=session, after_position=after) as records:
+        yield ((record, ()) async for record in records)
+
+
+@final
+class EventStream:
+    """An answer that goes on until its client leaves or the server stops.
+
+    The last message of a record carries its position as ``id``: a client that comes back with it
+    as ``Last-Event-ID`` gets all that it did not get before.
+
+    Args:
+        steps: what to tell, entered when the answer begins.
+        stopping: set when the server stops.
+        heartbeat: seconds of silence after which a comment is sent.
+        others: the streams that are open; this one is among them while it is.
+    """
+
+    def __init__(
+        self,
+        steps: AbstractAsyncContextManager[AsyncIterator[Step]],
+        stopping: anyio.Event,
+        heartbeat: float,
+        others: set[EventStream],
+    ) -> None:
+        self._steps = steps
+        self._stopping = stopping
+        self._heartbeat = heartbeat
+        self._others = others
+        self._spoke = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers."""
+        self._others.add(self)
+        try:
+            await self._answer(receive, send)
+        finally:
+            self._others.discard(self)
+
+    async def _answer(self, receive: Receive, send: Send) -> None:
+        async with self._steps as steps:
+            start: Message = {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [
+                    (b"content-type", b"text/event-stream; charset=utf-8"),
+                    (b"cache-control", b"no-store"),
+                    (b"x-accel-buffering", b"no"),
+                ],
+            }
+            await send(start)
+            await self._say(send, b"retry: 1000\n\n")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._until_gone, receive, tasks.cancel_scope)
+                tasks.start_soon(self._until_stopping, tasks.cancel_scope)
+                tasks.start_soon(self._beat, send)
+                await self._tell(steps, send)
+                tasks.cancel_scope.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _tell(self, steps: AsyncIterator[Step], send: Send) -> None:
+        try:
+            async for record, updates in steps:
+                messages = [b"event: record\ndata: " + to_jsonl(record)]
+                messages += [b"event: update\ndata: %b\n" % _encode(update) for update in updates]
+                messages[-1] = b"id: %d\n" % record.position + messages[-1]
+                await self._say(send, b"\n".join(messages) + b"\n")
+        except LogClosed:
+            return  # the client finds out when it comes back
+        except DuologError as error:
+            told = _encode(Problem(error="stream-failed", message=str(error)))
+            await self._say(send, b"event: error\ndata: " + told + b"\n\n")
+
+    async def _say(self, send: Send, text: bytes) -> None:
+        self._spoke = True
+        await send({"type": "http.response.body", "body": text, "more_body": True})
+
+    async def _beat(self, send: Send) -> None:
+        while True:
+            await anyio.sleep(self._heartbeat)
+            if not self._spoke:
+                await self._say(send, b": still here\n\n")
+            self._spoke = False
+
+    async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+    async def _until_stopping(self, scope: anyio.CancelScope) -> None:
+        await self._stopping.wait()
+        scope.cancel()

@@ -1,0 +1,323 @@
+"""What an actor on a model may do in one step: one validated action space, however it is written.
+
+Models that can call tools get the actions as tools; others write them as text (ReAct: a thought,
+then ``Action:`` and JSON). Both end in the same checks. Prose that mentions an action is no action.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, final
+
+from ..decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
+from ..environment import ActionSpec
+from ..errors import InvalidInput
+from ..events import JSON
+from .schema import describe_schema, problems
+from .types import Tool, ToolCall
+
+__all__ = (
+    "ActionSpace",
+    "Deed",
+    "approving",
+    "finishing",
+    "messaging",
+    "noting",
+    "submitting",
+    "task_deeds",
+    "waiting",
+)
+
+_LAST = ("wait", "finish")
+"""What leaves nothing to be done after it."""
+
+
+@final
+class Deed(NamedTuple):
+    """Something that an actor may do.
+
+    Attributes:
+        spec: how it is told, and what arguments it takes.
+        verb: what it comes to, given arguments that fit.
+    """
+
+    spec: ActionSpec
+    verb: Callable[[Mapping[str, JSON]], Verb]
+
+
+@final
+class ActionSpace:
+    """All that an actor may do in one step.
+
+    Args:
+        deeds: what it may do.
+
+    Raises:
+        InvalidInput: two of one name.
+    """
+
+    def __init__(self, deeds: Iterable[Deed]) -> None:
+        self._deeds: dict[str, Deed] = {}
+        for deed in deeds:
+            if deed.spec.name in self._deeds:
+                raise InvalidInput(
+                    f"there are two actions named {deed.spec.name!r}; a task's actions need other "
+                    "names than those that every actor has"
+                )
+            self._deeds[deed.spec.name] = deed
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The actions as tools to call."""
+        return tuple(
+            Tool(
+                name=deed.spec.name,
+                description=deed.spec.description,
+                parameters=deed.spec.parameters or {"type": "object", "properties": {}},
+            )
+            for deed in self._deeds.values()
+        )
+
+    @property
+    def description(self) -> str:
+        """The actions in words, with their arguments, for models that write them as text."""
+        return "\n".join(_described(deed.spec) for deed in self._deeds.values())
+
+    def read_calls(self, calls: Sequence[ToolCall]) -> tuple[Verb, ...]:
+        """The verbs that tool calls come to.
+
+        Raises:
+            InvalidInput: there is none, or one of them does not fit; then none of them counts.
+        """
+        if not calls:
+            raise InvalidInput("no action was called: call one of the tools")
+        return self._verbs([(call.name, _object(call.name, call.arguments)) for call in calls])
+
+    def read_text(self, text: str) -> tuple[Verb, ...]:
+        """The verbs that a text comes to: what stands behind ``Action:`` at the start of a line.
+
+        Raises:
+            InvalidInput: there is no such line, more than one, or it cannot be read; then nothing
+                in the text counts.
+        """
+        return self._verbs([_named(item) for item in _items(text)])
+
+    def _verbs(self, taken: Sequence[tuple[str, Mapping[str, JSON]]]) -> tuple[Verb, ...]:
+        for name, _ in taken[:-1]:
+            if name in _LAST:
+                raise InvalidInput(f"{name!r} comes last: nothing can follow it in the same step")
+        return tuple(self._verb(name, arguments) for name, arguments in taken)
+
+    def _verb(self, name: str, arguments: Mapping[str, JSON]) -> Verb:
+        deed = self._deeds.get(name)
+        if deed is None:
+            raise InvalidInput(f"there is no action {name!r}; there are: {', '.join(self._deeds)}")
+        wrong = list(problems(arguments, deed.spec.parameters))
+        if wrong:
+            raise InvalidInput(f"{name} was called wrongly: {'; '.join(wrong)}")
+        return deed.verb({key: _loggable(value) for key, value in arguments.items()})
+
+
+# --- what every actor may do ---------------------------------------------------------------------
+
+
+def task_deeds(specs: Mapping[str, ActionSpec]) -> tuple[Deed, ...]:
+    """The actions of a task's environment."""
+    return tuple(Deed(spec, _acting(spec.name)) for spec in specs.values())
+
+
+def submitting(schema: Mapping[str, JSON], media_type: str) -> Deed:
+    """Putting up a new version of the shared output, whose content is as the schema says."""
+    parameters = _parameters(content={**schema, "description": "The whole of it, not a part."})
+    what = "Put up a new version of the shared output. It takes the place of the one before."
+    return Deed(
+        ActionSpec(name="submit", description=what, parameters=parameters),
+        lambda given: Submit(given["content"], media_type),
+    )
+
+
+def messaging(teammates: str) -> Deed:
+    """Sending a message to the others, who are named."""
+    what = f"Send a message to {teammates}."
+    return Deed(
+        ActionSpec(name="message", description=what, parameters=_parameters(text=_TEXT)),
+        lambda given: Say(str(given["text"])),
+    )
+
+
+def noting() -> Deed:
+    """Writing into one's own memory."""
+    what = "Write something into your scratchpad, to remember it. Nobody else sees it."
+    return Deed(
+        ActionSpec(name="note", description=what, parameters=_parameters(text=_TEXT)),
+        lambda given: Note(str(given["text"])),
+    )
+
+
+def waiting() -> Deed:
+    """Leaving the turn to the others."""
+    what = "Do nothing until somebody else has done or said something."
+    return Deed(
+        ActionSpec(name="wait", description=what, parameters=_NOTHING), lambda given: Wait()
+    )
+
+
+def finishing() -> Deed:
+    """Ending the session."""
+    what = "End the work: the task is done, and the shared output is final."
+    return Deed(
+        ActionSpec(name="finish", description=what, parameters=_NOTHING), lambda given: Finish()
+    )
+
+
+def approving(asked: int) -> Deed:
+    """Giving or denying the approval that was asked for at a trace version."""
+    parameters = _parameters(
+        approved={"type": "boolean", "description": "Whether you allow it."},
+        comment={"type": "string", "description": "What you say to it; may be empty."},
+    )
+    what = f"Allow or forbid what you were asked for in [{asked}]."
+    return Deed(
+        ActionSpec(name="approve", description=what, parameters=parameters),
+        lambda given: Approve(asked, given["approved"] is True, str(given["comment"])),
+    )
+
+
+_TEXT: Mapping[str, JSON] = {"type": "string", "minLength": 1, "description": "What to write."}
+_NOTHING: Mapping[str, JSON] = {
+    "type": "object",
+    "properties": {},
+    "additionalProperties": False,
+}
+
+
+def _parameters(**properties: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _acting(name: str) -> Callable[[Mapping[str, JSON]], Verb]:
+    return lambda given: Act(name, given)
+
+
+def _described(spec: ActionSpec) -> str:
+    """One action in words: a line, and a line for each argument."""
+    lines = [f"- {spec.name}: {spec.description}"]
+    properties = spec.parameters.get("properties")
+    required = spec.parameters.get("required")
+    needed = required if isinstance(required, list | tuple) else ()
+    for name, schema in properties.items() if isinstance(properties, Mapping) else ():
+        if not isinstance(schema, Mapping):
+            continue
+        about = schema.get("description")
+        optional = "" if name in needed else ", may be left out"
+        lines.append(
+            f"    {name} ({describe_schema(schema)}{optional}){f': {about}' * bool(about)}"
+        )
+    if len(lines) == 1:
+        lines.append("    (takes no arguments)")
+    return "\n".join(lines)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+_ACTION = re.compile(r"^[ \t]*[*_#]*action[*_]*[ \t]*:[*_]*[ \t]*", re.IGNORECASE | re.MULTILINE)
+_OBSERVATION = re.compile(r"^[ \t]*[*_#]*observation[*_]*[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_OPENING = re.compile(r"\s*(?:```[a-z]*\s*|`)?")
+_HOW = (
+    'write one line that begins with "Action:", followed by JSON such as '
+    'Action: {"name": "...", "arguments": {...}}'
+)
+_MOST = 2**63  # what a log can hold of a number
+
+
+def _refuse(constant: str) -> JSON:
+    raise InvalidInput(f"{constant} is no value in JSON")
+
+
+# Models break lines inside texts, which is not strict JSON.
+_decoder = json.JSONDecoder(strict=False, parse_constant=_refuse)
+
+
+def _items(text: str) -> list[JSON]:
+    """The JSON behind ``Action:``: one action, or a list of several.
+
+    What a model makes up of the observation that would follow is no part of its action.
+    """
+    found = _ACTION.search(text)
+    if found is None:
+        raise InvalidInput(f"there is no action in this: {_HOW}")
+    opening = _OPENING.match(text, found.end())
+    start = opening.end() if opening else found.end()
+    try:
+        value, end = _decoder.raw_decode(text, start)
+    except (json.JSONDecodeError, RecursionError) as error:
+        why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
+        raise InvalidInput(f"what follows Action: is no JSON ({why}): {_HOW}") from None
+    rest = text[end:]
+    made_up = _OBSERVATION.search(rest)
+    rest = rest[: made_up.start()] if made_up else rest
+    if rest.split("\n", 1)[0].strip("`*_ \t\r."):
+        raise InvalidInput("nothing may follow the JSON of an action on the same line")
+    if _ACTION.search(rest):
+        raise InvalidInput("there is more than one Action: choose one, or write them as one list")
+    items: list[JSON] = list(value) if isinstance(value, list) else [value]
+    if not items:
+        raise InvalidInput(f"the list of actions is empty: {_HOW}")
+    return items
+
+
+def _named(item: JSON) -> tuple[str, Mapping[str, JSON]]:
+    """Name and arguments of an action that was written as JSON."""
+    if not isinstance(item, Mapping) or not isinstance(item.get("name"), str):
+        raise InvalidInput(f"an action is an object with a name and arguments: {_HOW}")
+    strange = [key for key in item if key not in ("name", "arguments")]
+    if strange:
+        raise InvalidInput(
+            f"an action has a name and arguments, and no {strange[0]!r}: arguments go into "
+            '"arguments"'
+        )
+    arguments = item.get("arguments")
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, Mapping):
+        raise InvalidInput(f'"arguments" of {item["name"]!r} has to be an object')
+    return str(item["name"]), arguments
+
+
+def _object(name: str, arguments: str) -> Mapping[str, JSON]:
+    """The arguments of a tool call."""
+    if not arguments.strip():
+        return {}
+    try:
+        value: JSON = _decoder.decode(arguments)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the arguments of {name!r} are no JSON: {error}") from None
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"the arguments of {name!r} have to be an object")
+    return value
+
+
+def _loggable(value: JSON) -> JSON:
+    """A value as a log can hold it: half a surrogate pair is spelled out.
+
+    Raises:
+        InvalidInput: a number that is too large.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {str(_loggable(key)): _loggable(part) for key, part in value.items()}
+    if isinstance(value, Sequence):
+        return [_loggable(part) for part in value]
+    if isinstance(value, int) and not -_MOST <= value < _MOST:
+        raise InvalidInput("a number in the arguments is too large")
+    return value

@@ -1,0 +1,28 @@
+"""What models cost, as far as LiteLLM's own table knows."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from importlib.util import find_spec
+
+__all__ = ("token_prices",)
+
+
+def token_prices(model: str) -> tuple[float, float] | None:
+    """US dollars per prompt token and per completion token; None where they are not known.
+
+    The table is the one that LiteLLM ships. Importing LiteLLM takes seconds.
+    """
+    if find_spec("litellm") is None:
+        return None
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    litellm = importlib.import_module("litellm")
+    try:
+        about = litellm.get_model_info(model)
+    except Exception:  # noqa: BLE001  (of classes that changed between its versions: not known)
+        return None
+    prompt, completion = about.get("input_cost_per_token"), about.get("output_cost_per_token")
+    if prompt is None or completion is None:
+        return None
+    return float(prompt), float(completion)

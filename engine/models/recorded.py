@@ -1,0 +1,76 @@
+"""A model that repeats what a log holds, so that sessions can be run again without any model."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import final
+
+import anyio
+
+from ..errors import Divergence, InvalidInput
+from ..events import ModelCalled
+from ..log import EventLog
+from ..records import TRACE, Record
+from .recording import recorded_failure, recorded_reply
+from .types import ModelReply, ModelRequest, request_digest
+
+__all__ = ("RecordedModel",)
+
+
+@final
+class RecordedModel:
+    """Answers each actor of each session as the log says that it was answered, in order.
+
+    Failed attempts fail again. To see the same session come out, ask on terms that allow as many
+    attempts as were made then, and without waits: ``Terms(retry=Retry(attempts=None, first=0))``.
+
+    Args:
+        log: holds the sessions, under the ids that they are run again with (in another log).
+    """
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._calls: dict[str, dict[str, deque[Record]]] = {}
+        self._ends: dict[str, int] = {}
+        self._reading = anyio.Lock(fast_acquire=True)  # a session must not be read twice
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The next recorded reply to this actor.
+
+        Raises:
+            Divergence: the log holds a reply to another request there, or none.
+            InvalidInput: the request does not say who asks.
+            ModelError: the recorded call failed.
+        """
+        asker = request.asker
+        if asker is None:
+            raise InvalidInput("a recorded model has to know who asks; ask through a caller")
+        calls = (await self._of(asker.session)).get(asker.actor)
+        if not calls:
+            what = f"it holds no further reply to {asker.actor!r}, who now asks {request.model!r}"
+            raise Divergence(asker.session, self._ends[asker.session] + 1, what)
+        record = calls.popleft()
+        event = record.event
+        digest = request_digest(request)
+        if not isinstance(event, ModelCalled) or event.request != digest:
+            held = event.request if isinstance(event, ModelCalled) else record.kind
+            what = f"{asker.actor!r} was answered to request {held} then, and asks {digest} now"
+            raise Divergence(asker.session, record.version, what)
+        if event.error is not None:
+            raise recorded_failure(event.error)
+        return recorded_reply(event.reply, event.tokens, event.cost, event.latency)
+
+    async def _of(self, session: str) -> dict[str, deque[Record]]:
+        """The recorded calls of a session, by who asked: an actor, or the stream of a scorer."""
+        async with self._reading:
+            calls = self._calls.get(session)
+            if calls is None:
+                calls = self._calls[session] = {}
+                self._ends[session] = 0
+                async for record in self._log.read_all(session=session):
+                    if record.stream == TRACE:
+                        self._ends[session] = record.version
+                    if record.kind == "ModelCalled":
+                        asker = record.actor if record.stream == TRACE else record.stream
+                        calls.setdefault(asker, deque()).append(record)
+            return calls

@@ -1,0 +1,117 @@
+"""Rehearsals: the task's rules answer in place of the models, and what that would cost is estimated.
+
+Minds on models ask exactly what they would ask; the replies are what the rules would do, put as a
+model would put it. So calls and prompts are real, and only completions are guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, final
+
+import msgspec
+
+from ..decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
+from ..errors import InvalidInput
+from ..events import JSON, Tokens
+from .context import CHARACTERS_PER_TOKEN
+from .types import Asker, ModelReply, ModelRequest, ToolCall
+
+__all__ = ("Answer", "Price", "Rehearsal", "put")
+
+Answer: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
+"""What somebody's rules reply to a request."""
+
+Price: TypeAlias = Callable[[str, int, int], float | None]
+"""US dollars for a model, prompt tokens and completion tokens; None where it is not known."""
+
+THINKING = 60
+"""Completion tokens that a model is guessed to spend on its thoughts, on top of what it decides."""
+
+
+@final
+class Rehearsal:
+    """A client that reaches no model.
+
+    Args:
+        price: what calls would cost.
+        otherwise: the reply to those who have no rules, e.g. judges.
+    """
+
+    def __init__(
+        self, *, price: Price = lambda model, prompt, completion: None, otherwise: str = "3"
+    ) -> None:
+        self._price = price
+        self._otherwise = otherwise
+        self._answers: dict[Asker, Answer] = {}
+
+    def expect(self, session: str, actor: str, answer: Answer) -> None:
+        """Has an actor's requests answered by these rules from now on."""
+        self._answers[Asker(session, actor)] = answer
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """What the rules reply, with tokens and cost as they would be.
+
+        Raises:
+            InvalidInput: the request does not say who asks.
+        """
+        if request.asker is None:
+            raise InvalidInput("a rehearsal has to know who asks; ask through a caller")
+        answer = self._answers.get(request.asker)
+        reply = ModelReply(text=self._otherwise) if answer is None else await answer(request)
+        written = reply.text + "".join(call.name + call.arguments for call in reply.tool_calls)
+        completion = _tokens(len(written)) + THINKING
+        asked = msgspec.json.encode([request.messages, request.tools])
+        prompt = _tokens(len(asked.decode()))
+        return msgspec.structs.replace(
+            reply,
+            finish="tool_calls" if reply.tool_calls else "stop",
+            tokens=Tokens(prompt=prompt, completion=completion),
+            cost=self._price(request.model, prompt, completion),
+        )
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+def put(verbs: Sequence[Verb], *, as_text: bool) -> ModelReply:
+    """Verbs as a model would put them: the inverse of reading them from an ``ActionSpace``.
+
+    Args:
+        verbs: what is to be done; none of them: wait.
+        as_text: as ReAct text, instead of tool calls.
+
+    Raises:
+        InvalidInput: a verb that models are not offered.
+    """
+    named = [_named(verb) for verb in verbs] or [("wait", {})]
+    if as_text:
+        items = [{"name": name, "arguments": arguments} for name, arguments in named]
+        action = json.dumps(items[0] if len(items) == 1 else items)
+        return ModelReply(text=f"Thought: This is next.\nAction: {action}")
+    calls = tuple(
+        ToolCall(id=f"call_{number}", name=name, arguments=json.dumps(arguments))
+        for number, (name, arguments) in enumerate(named, start=1)
+    )
+    return ModelReply(text="This is next.", tool_calls=calls)
+
+
+def _named(verb: Verb) -> tuple[str, dict[str, JSON]]:
+    match verb:
+        case Act():
+            return verb.name, dict(verb.arguments)
+        case Submit():
+            return "submit", {"content": verb.content}
+        case Say():
+            return "message", {"text": verb.text}
+        case Note():
+            return "note", {"text": verb.text}
+        case Approve():
+            return "approve", {"approved": verb.approved, "comment": verb.comment}
+        case Wait():
+            return "wait", {}
+        case Finish():
+            return "finish", {}
+    raise InvalidInput(f"models are not offered to {type(verb).__name__}")

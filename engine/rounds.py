@@ -1,0 +1,222 @@
+"""Rounds: an incremental fold of the trace into the stretches between handoffs (paper, section 3).
+
+Two conventions. ``handoff``, the paper's definition: a human act opens a new round if and only if
+an agent act has occurred since the current round began. ``human-turn``, as the published analysis
+counts: every collaborative act of the human (a message, asking or giving approval, failed ones too)
+opens a round, except the initial request, which belongs to round 1.
+
+The rounds partition the trace: the first begins at version 1, and every record lies in exactly one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, final
+
+import msgspec
+
+from .events import ACTS, ActionTaken, SessionOpened, SnapshotTaken
+from .records import TRACE, Record
+
+__all__ = ("Round", "RoundProjector", "Rounds", "Stage", "is_act", "is_blank")
+
+Rounds = Literal["handoff", "human-turn"]
+Stage = Literal["initial", "refinement"]
+
+_COLLABORATIVE = frozenset({"MessageSent", "ApprovalAsked", "ApprovalGiven"})
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A round, open or closed: a_[i_k..j_k] with what a scorer needs to know of it.
+
+    Attributes:
+        number: from 1.
+        first: trace version where it begins.
+        last: trace version of its last record so far.
+        last_act: trace version of its last act; None where it holds none yet.
+        human_acts: acts of humans in it.
+        agent_acts: acts of agents in it.
+        requested: the initial request lies in it, though nobody said it as a message.
+        snapshot: trace version of its last snapshot, by anybody; None where it holds none.
+        update: trace version of its last update: an agent's snapshot, not blank, whose digest
+            differs from the snapshot before.
+        stage: ``initial`` up to and including the first round with an update, else ``refinement``.
+        closed: whether the round is over.
+    """
+
+    number: int
+    first: int
+    last: int
+    last_act: int | None = None
+    human_acts: int = 0
+    agent_acts: int = 0
+    requested: bool = False
+    snapshot: int | None = None
+    update: int | None = None
+    stage: Stage = "initial"
+    closed: bool = False
+
+    @property
+    def updated(self) -> bool:
+        """Whether the agent updated the shared output in this round."""
+        return self.update is not None
+
+    @property
+    def human_led(self) -> bool:
+        """Whether a human acted in it, the initial request included."""
+        return self.human_acts > 0 or self.requested
+
+
+def is_act(record: Record) -> bool:
+    """Whether a record is an act of the joint action trace: what a human or an agent did."""
+    return record.kind in ACTS and record.role in ("human", "agent") and record.stream == TRACE
+
+
+def is_blank(snapshot: SnapshotTaken) -> bool:
+    """Whether a snapshot holds nothing: empty or white text, or an empty structure."""
+    content = snapshot.content
+    return not content.strip() if isinstance(content, str) else not content and content != 0
+
+
+@final
+class RoundProjector:
+    """Folds trace records into rounds, one record at a time, in constant memory.
+
+    Args:
+        convention: how rounds are counted.
+    """
+
+    def __init__(self, convention: Rounds = "handoff") -> None:
+        self.convention = convention
+        self._number = 1
+        self._first = 1
+        self._last = 0
+        self._last_act: int | None = None
+        self._human = 0
+        self._agent = 0
+        self._requested = False
+        self._snapshot: int | None = None
+        self._update: int | None = None
+        self._digest: str | None = None
+        self._refining = False
+        self._acted = False
+        self._closed = False
+
+    def opens(self, kind: str, role: str, *, collaborative: bool = False) -> bool:
+        """Whether an act of this kind by this role would open a new round now.
+
+        Args:
+            kind: of the event.
+            role: whose act it is.
+            collaborative: for an action, whether it says so (see ``ActionTaken``).
+        """
+        if role != "human" or kind not in ACTS:
+            return False
+        if self.convention == "handoff":
+            return self._agent > 0
+        if kind not in _COLLABORATIVE and not collaborative:
+            return False
+        return self._acted or self._requested or kind != "MessageSent"
+
+    def feed(self, record: Record) -> Round | None:
+        """Takes the next record; gives the round that it closed, if any.
+
+        Records of measurement streams are none of its business, and change nothing. Of the trace,
+        those that are neither acts nor the opening or closing of the session may be left out; then
+        ``Round.last`` of the round that is open is the last record that was fed.
+        """
+        if record.stream != TRACE:
+            return None
+        kind = record.kind
+        version = record.version
+        over: Round | None = None
+        if kind in ACTS:
+            role = record.role
+            if role == "agent":
+                self._agent += 1
+            elif role == "human":
+                if self.opens(kind, role, collaborative=self._is_collaborative(record)):
+                    over = self._close(version)
+                self._human += 1
+            else:
+                self._last = version
+                return None
+            self._acted = True
+            self._last_act = version
+            if kind == "SnapshotTaken":
+                self._take(record)
+        elif kind == "SessionOpened":
+            event = record.event
+            if isinstance(event, SessionOpened) and (event.request or "").strip():
+                self._requested = True
+        elif kind == "SessionClosed":
+            self._last = version
+            self._closed = True
+            return self.current
+        self._last = version
+        return over
+
+    @property
+    def current(self) -> Round:
+        """The round that is open, or the last one where the session is closed."""
+        return self._round(self._last, self._closed)
+
+    @property
+    def number(self) -> int:
+        """Number of the current round."""
+        return self._number
+
+    @property
+    def snapshot(self) -> int | None:
+        """Trace version of the current round's last snapshot; None where it holds none."""
+        return self._snapshot
+
+    @property
+    def stage(self) -> Stage:
+        """Stage of the current round."""
+        return "refinement" if self._refining else "initial"
+
+    @property
+    def acted(self) -> bool:
+        """Whether anybody has acted yet."""
+        return self._acted
+
+    def _round(self, last: int, closed: bool) -> Round:
+        return Round(
+            number=self._number,
+            first=self._first,
+            last=last,
+            last_act=self._last_act,
+            human_acts=self._human,
+            agent_acts=self._agent,
+            requested=self._requested and self._number == 1,
+            snapshot=self._snapshot,
+            update=self._update,
+            stage=self.stage,
+            closed=closed,
+        )
+
+    def _is_collaborative(self, record: Record) -> bool:
+        """Whether an action is one that is meant for the others, where that makes a difference."""
+        if record.kind != "ActionTaken" or self.convention == "handoff":
+            return False
+        event = record.event
+        return isinstance(event, ActionTaken) and event.collaborative
+
+    def _take(self, record: Record) -> None:
+        event = record.event
+        if not isinstance(event, SnapshotTaken):  # forgotten
+            return
+        self._snapshot = record.version
+        if record.role == "agent" and event.digest != self._digest and not is_blank(event):
+            self._update = record.version
+        self._digest = event.digest
+
+    def _close(self, version: int) -> Round:
+        """Closes the current round, since the act at this version opens the next."""
+        over = self._round(version - 1, closed=True)
+        self._refining = self._refining or self._update is not None
+        self._number += 1
+        self._first = version
+        self._last_act = self._snapshot = self._update = None
+        self._human = self._agent = 0
+        return over

@@ -1,0 +1,218 @@
+"""The protocol of tasks: what agents and users collaborate on, found by entry point.
+
+A task knows its instances, who can play, and how to set up a session; the engine knows none of it.
+A plug-in registers a ``TaskFactory`` in the entry-point group ``duolog.tasks``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from . import codec
+from .errors import InvalidInput
+from .events import JSON
+from .limits import Limits
+from .measuring import StopRule
+from .session import Session
+from .timing import Timing
+
+if TYPE_CHECKING:  # an offline run needs none of it
+    from .actors import Actor
+    from .models.interview import ModelUse
+    from .models.models import Models
+    from .models.rehearsal import Rehearsal
+
+__all__ = ("Brief", "Cell", "Setting", "Task", "TaskFactory", "find_task", "session_id")
+
+GROUP = "duolog.tasks"
+
+
+class Brief(msgspec.Struct, frozen=True, kw_only=True):
+    """What actors on models are told of a task, besides the request and the actions.
+
+    Attributes:
+        description: what it is about, for everybody.
+        output: what the shared output is, and what form it has to have.
+        schema: JSON Schema of the output's content.
+        media_type: of the output.
+    """
+
+    description: str
+    output: str
+    schema: Mapping[str, JSON] = msgspec.field(default_factory=lambda: {"type": "string"})
+    media_type: str = "text/plain"
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One cell of an experiment, and one instance in it: who works with whom on what.
+
+    Attributes:
+        agent: kind of agent.
+        user: kind of user, e.g. a persona.
+        instance: which instance of the task; the same in all cells.
+        seed: of the world and of all randomness.
+        model: behind the agent; None for the rules that the task ships.
+        user_model: behind the simulated user; None likewise.
+        judge_model: behind the judges; None for none.
+    """
+
+    agent: str
+    user: str
+    instance: str
+    seed: int
+    model: str | None = None
+    user_model: str | None = None
+    judge_model: str | None = None
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The models, by who is on one: ``agent``, ``user``, ``judge``."""
+        named = {"agent": self.model, "user": self.user_model, "judge": self.judge_model}
+        return {who: model for who, model in named.items() if model is not None}
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same in all cells of an experiment.
+
+    Attributes:
+        timing: how long things take.
+        limits: when to close a session.
+        stop: makes the rule of a session (by its id) that decides on stops to enforce.
+        config: recorded in every opening besides, e.g. what ``stop`` goes by.
+        models: reaches the models that cells name.
+        uses: how some models are asked, by their names.
+        rehearsal: has the task's rules answer in place of the models, see ``Rehearsal``.
+        person: a real person, who plays the human in place of a simulated user; the session then
+            runs on a real clock.
+    """
+
+    timing: Timing = Timing()
+    limits: Limits = Limits()
+    stop: Callable[[str], StopRule] | None = None
+    config: Mapping[str, JSON] = {}
+    models: Models | None = None
+    uses: Mapping[str, ModelUse] = {}
+    rehearsal: Rehearsal | None = None
+    person: Actor | None = None
+
+    def use(self, model: str) -> ModelUse:
+        """How a model is asked."""
+        from .models.interview import ModelUse
+
+        return self.uses.get(model) or ModelUse(model=model)
+
+    def reach(self, model: str) -> Models:
+        """What reaches a model.
+
+        Raises:
+            InvalidInput: there is nothing that does.
+        """
+        if self.models is None:
+            raise InvalidInput(f"model {model!r} is named, and the setting has nothing to reach it")
+        return self.models
+
+    def recorded(self, cell: Cell) -> Mapping[str, JSON]:
+        """What is recorded of the models of a cell in ``SessionOpened.config``."""
+        used = {who: msgspec.to_builtins(self.use(model)) for who, model in cell.models.items()}
+        return {"models": used} if used else {}
+
+
+class Task(Protocol):
+    """A task that sessions can be run on."""
+
+    @property
+    def name(self) -> str:
+        """As it is named on the command line."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line on what it is."""
+        ...
+
+    @property
+    def agents(self) -> Mapping[str, str]:
+        """Kinds of agents, each with a line on what it does."""
+        ...
+
+    @property
+    def users(self) -> Mapping[str, str]:
+        """Kinds of users, each with a line on what it does."""
+        ...
+
+    def automated(self, agent: str) -> bool:
+        """Whether an agent works without a collaborating human: the automated baseline."""
+        ...
+
+    def instances(self, count: int, seed: int) -> list[str]:
+        """Names of the first ``count`` instances under a seed.
+
+        Raises:
+            InvalidInput: there are not so many.
+        """
+        ...
+
+    def session(self, cell: Cell, setting: Setting) -> Session:
+        """The session of a cell, ready to run.
+
+        Raises:
+            InvalidInput: there is no such agent, user or instance.
+        """
+        ...
+
+
+def session_id(task: str, cell: Cell, *played_by: str) -> str:
+    """The id of a cell's session: readable, and a digest of all that makes it this session.
+
+    The same cell run again thus finds the session that the log holds.
+
+    Args:
+        task: name of the task, and what tells apart its data.
+        cell: who works on what.
+        played_by: models and the like.
+    """
+    digest = codec.digest([task, cell, list(played_by)])[:10]
+    model = "" if cell.model is None else f"{_UNFIT.sub('-', cell.model)}-"
+    return f"{task}-{cell.instance}-{cell.agent}-{model}{cell.user}-{digest}"
+
+
+_UNFIT = re.compile(r"[^\w.]+")
+"""What names of models have that reads badly in the id of a session."""
+
+
+class TaskFactory(Protocol):
+    """What a plug-in registers: makes its task, on a data set where one is given."""
+
+    def __call__(self, dataset: str | None = None) -> Task:
+        """The task.
+
+        Raises:
+            InvalidInput: the data set cannot be used.
+        """
+        ...
+
+
+def find_task(name: str, dataset: str | None = None) -> Task:
+    """The task of this name, among those that installed packages offer.
+
+    Args:
+        name: of the entry point.
+        dataset: path of the data that the task's instances come from; None for the task's own.
+
+    Raises:
+        InvalidInput: there is no such task, there are several, or the data set cannot be used.
+    """
+    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+    if not found:
+        known = ", ".join(sorted({entry.name for entry in entry_points(group=GROUP)}))
+        raise InvalidInput(f"there is no task {name!r}; there are: {known}")
+    if len({entry.value for entry in found}) > 1:
+        packages = ", ".join(sorted(entry.value for entry in found))
+        raise InvalidInput(f"several packages offer a task {name!r}: {packages}")
+    factory: TaskFactory = found[0].load()
+    return factory(dataset)
