@@ -1,0 +1,3 @@
+"""Scoring: utility, effort, progress, tolerance, and what follows from them."""
+
+__all__ = ()

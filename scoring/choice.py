@@ -1,0 +1,56 @@
+"""Which scorer's stream counts where several measured the same session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+__all__ = ("preferred", "split_stream", "version_key")
+
+_PARTS = re.compile(r"\d+|[^\W\d_]+")
+
+
+def split_stream(stream: str) -> tuple[str, str]:
+    """Name and version of the scorer that a measurement stream belongs to."""
+    name, _, version = stream.rpartition("@")
+    return (name, version) if name else (stream, "")
+
+
+def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
+    """A key that sorts versions as people do: ``1.9`` before ``1.10``, ``2.0rc1`` before ``2.0``.
+
+    Numbers compare as numbers and words as words; a word sorts before the end of the version, and
+    the end before a number.
+    """
+    parts = [
+        (2, int(part), "") if part.isdigit() else (0, 0, part.lower())
+        for part in _PARTS.findall(version)
+    ]
+    return (*parts, (1, 0, ""))
+
+
+def preferred(streams: Iterable[str], wanted: str | None) -> str | None:
+    """The stream that counts, among those that hold measurements of a kind.
+
+    It depends on the set of streams alone, never on the order in which they were written.
+
+    Args:
+        streams: names of measurement streams.
+        wanted: a scorer's name, or ``name@version``; None for any.
+
+    Returns:
+        The exact stream if one is wanted. Else, of the scorer wanted, or of the one whose name
+        comes first in the alphabet, the newest version. None where there is no such stream.
+    """
+    known = list(streams)
+    if wanted is None and len(known) == 1:
+        return known[0]
+    if wanted is not None:
+        if wanted in known:
+            return wanted
+        known = [stream for stream in known if split_stream(stream)[0] == wanted]
+    if not known:
+        return None
+    first = min(split_stream(stream)[0] for stream in known)
+    mine = [stream for stream in known if split_stream(stream)[0] == first]
+    return max(mine, key=lambda stream: (version_key(split_stream(stream)[1]), stream))

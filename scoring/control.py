@@ -1,0 +1,366 @@
+"""Effort-utility control: turns what scoring tells into advice for an agent on who leads next.
+
+Who takes the initiative should follow how utility responds to the human's effort (paper, section 3).
+This is a small controller by rules on three quantities, which go with each advice:
+
+- *slope*: how much utility rose per unit of the human's effort, over the last few rounds. Where
+  nobody measures utility, each round in which the output was updated counts as a rise by 1.
+- *effort since the last gain*: what the human has put in since utility last rose.
+- *tolerance left*: how many more rounds without progress the human may be expected to put up with.
+  A round is without progress if it is rated below 3; where nobody rates it, if there is an output
+  and it gained nothing, or if there is none yet and the human waved a question away.
+
+The rules, the first that applies:
+
+1. *hand over* when no tolerance is left, or more effort than allowed went in since the last gain.
+2. As long as there is no output: *ask*, while questions are answered and few enough; else *act* on
+   what is known, for without an output there is nothing to judge. Once there is one, *defer*: who can
+   look at something knows best what is wrong with it. (``ControlRules.first`` says otherwise.)
+3. Where the human defers (waves a question away, asks for just "something better"): if the agent had
+   the lead, *act* on its own judgement; if the human had, *ask* something concrete.
+4. Win-stay, lose-shift. After a round that gained, go on as before: *ask* if the agent has the lead,
+   *defer* if the human has. After one that gained nothing, change over. A round counts as soon as it
+   has gained; or when it is over; or when the agent says that there is no more to do in it
+   (``Controller.worked``), which makes the advice good for what it says at the end of its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+from itertools import takewhile
+from typing import Literal, TypeAlias, final
+
+import msgspec
+
+from ..engine.errors import InvalidInput
+from .effort import MEASURES
+from .tolerance import is_unsatisfactory
+from .updates import (
+    EffortUpdated,
+    RatingUpdated,
+    RoundClosed,
+    RoundOpened,
+    SessionEnded,
+    Update,
+    UtilityUpdated,
+)
+
+__all__ = ("Advice", "ControlRules", "Controller", "Move", "advise")
+
+Move: TypeAlias = Literal["act", "ask", "defer", "hand over"]
+"""What an agent may do next.
+
+``act``: work on, on its own judgement. ``ask``: ask the human something concrete. ``defer``: show
+what there is, ask nothing, and let the human lead. ``hand over``: say that this is as far as it
+gets, and leave the work to the human.
+"""
+
+
+class ControlRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers in the rules.
+
+    Attributes:
+        questions: how many rounds to spend on questions at most before there is any output.
+        waved: after how many in a row that the human waved away to ask no more before there is.
+        first: who leads once the first output is there: the agent (``ask``) or the human.
+        gain: the least rise of utility that counts as one.
+        window: rounds that the slope is taken over.
+        measure: the measure of effort, see ``effort.MEASURES``.
+        tolerance: rounds without progress in a row that a human is taken to put up with (τ).
+        budget: effort since the last gain after which to hand over; None for no such limit.
+
+    Raises:
+        InvalidInput: a number that makes no sense, or an unknown measure.
+    """
+
+    questions: int = 3
+    waved: int = 2
+    first: Literal["ask", "defer"] = "defer"
+    gain: float = 0.01
+    window: int = 3
+    measure: str = "rounds"
+    tolerance: int = 3
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.questions, self.gain) < 0 or min(self.waved, self.window, self.tolerance) < 1:
+            raise InvalidInput(f"rules of control with a number that makes no sense: {self}")
+        if self.measure not in MEASURES:
+            raise InvalidInput(
+                f"there is no measure of effort {self.measure!r}; there are: {', '.join(MEASURES)}"
+            )
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agent should do next, and what that rests on.
+
+    Attributes:
+        session: session id.
+        round: the round that is open.
+        move: what to do.
+        why: the rule that applied, in words.
+        slope: rise of utility per unit of effort over the last rounds; None where no effort went in.
+        since_gain: effort since utility last rose, or since the beginning.
+        left: rounds without progress that the human may still be expected to put up with.
+    """
+
+    session: str
+    round: int
+    move: Move
+    why: str
+    slope: float | None = None
+    since_gain: float = 0.0
+    left: int = 0
+
+
+Lead: TypeAlias = Literal["ask", "defer"]
+
+
+@final
+class _Round:
+    """What is known of a round.
+
+    Attributes:
+        effort: the human's, cumulative, by the measure of the rules.
+        output: whether there was an output by its end.
+        updated: whether the output was updated in it.
+        deferred: whether the human deferred in it.
+        over: whether it is closed, or the agent has done what there was to do.
+        utility: what stands after it.
+        rating: of its progress; None where there is none.
+        lead: who leads after it, as far as that can be told.
+        why: why that is so.
+    """
+
+    __slots__ = (
+        "deferred",
+        "effort",
+        "lead",
+        "output",
+        "over",
+        "rating",
+        "updated",
+        "utility",
+        "why",
+    )
+
+    def __init__(self, before: _Round | None) -> None:
+        self.effort: float = before.effort if before else 0.0
+        self.output: bool = before.output if before else False
+        self.updated = False
+        self.deferred = False
+        self.over = False
+        self.utility: float = before.utility if before else 0.0
+        self.rating: int | None = None
+        self.lead: Lead = "ask"
+        self.why = ""
+
+
+@final
+class Controller:
+    """Follows the updates of one session, and advises its agent.
+
+    Feed it with all updates in order: live, from ``Log.watch``, or from a fold of what an agent can
+    see of its own session.
+
+    Args:
+        session: session id.
+        rules: the numbers in the rules.
+
+    Attributes:
+        session: session id.
+        rules: the numbers in the rules.
+        advice: what to do now.
+    """
+
+    def __init__(self, session: str, rules: ControlRules | None = None) -> None:
+        self.session = session
+        self.rules = rules or ControlRules()
+        self._rounds = [_Round(None)]
+        self._scored = False
+        self._deferrals = 0.0
+        self.advice = self._advise()
+
+    def feed(self, update: Update) -> Advice | None:
+        """Takes the next update; gives the advice if it says to do something else than before, or
+        another round has begun.
+
+        Raises:
+            InvalidInput: the update is of another session.
+        """
+        if update.session != self.session:
+            raise InvalidInput(
+                f"an update of session {update.session!r} was fed to the controller of "
+                f"{self.session!r}"
+            )
+        if isinstance(update, RoundOpened) and update.round > len(self._rounds):
+            self._rounds.append(_Round(self._rounds[-1]))
+        if not 1 <= update.round <= len(self._rounds):
+            return None  # it was not followed from its beginning
+        self._take(update, self._rounds[update.round - 1])
+        changed = self._look_again(update.round - 1)
+        return None if isinstance(update, RoundClosed) else changed  # the next begins, or nothing
+
+    def put_up(self) -> Advice | None:
+        """Notes that the agent has just updated the output, which scoring may be later to tell, or
+        cannot tell where nobody measures utility. Gives the advice as ``feed`` does.
+        """
+        now = self._rounds[-1]
+        now.updated = now.output = True
+        return self._look_again(len(self._rounds) - 1)
+
+    def worked(self) -> Advice | None:
+        """Notes that the agent has done what there was to do in the round that is open. Gives the
+        advice as ``feed`` does.
+        """
+        self._rounds[-1].over = True
+        return self._look_again(len(self._rounds) - 1)
+
+    def _look_again(self, changed: int) -> Advice | None:
+        for index in range(changed, len(self._rounds)):
+            self._lead(index)
+        before, self.advice = self.advice, self._advise()
+        same = (before.round, before.move) == (self.advice.round, self.advice.move)
+        return None if same else self.advice
+
+    def _take(self, update: Update, about: _Round) -> None:
+        """Takes an update about a round."""
+        if isinstance(update, RoundClosed):
+            point = update.point
+            about.effort = point.effort.get(self.rules.measure) or about.effort
+            about.updated = about.updated or point.updated
+            about.output = about.output or point.updated
+            about.utility = point.utility
+            about.over = True
+        elif isinstance(update, EffortUpdated):
+            about.effort = update.effort.get(self.rules.measure) or about.effort
+            deferrals = update.effort.get("deferrals") or 0.0
+            about.deferred = about.deferred or deferrals > self._deferrals
+            self._deferrals = deferrals
+        elif isinstance(update, RatingUpdated):
+            about.rating = update.rating
+        elif isinstance(update, UtilityUpdated):
+            self._scored = True
+            about.output = about.output or update.value is not None
+            for later in self._rounds[update.round - 1 : update.through]:
+                later.utility = update.utility
+
+    # --- the three quantities ---------------------------------------------------------------------
+
+    def _rise(self, index: int) -> float:
+        """By how much utility rose in a round."""
+        one = self._rounds[index]
+        if not self._scored:
+            return float(one.updated)
+        return one.utility - (self._rounds[index - 1].utility if index else 0.0)
+
+    def _gained(self, index: int) -> bool:
+        rise = self._rise(index)
+        return rise > 0 and rise >= self.rules.gain
+
+    def _slope(self) -> float | None:
+        last = len(self._rounds)
+        first = max(0, last - self.rules.window)
+        effort = self._rounds[-1].effort - (self._rounds[first - 1].effort if first else 0.0)
+        return sum(map(self._rise, range(first, last))) / effort if effort > 0 else None
+
+    def _since_gain(self) -> float:
+        for index in range(len(self._rounds) - 1, -1, -1):
+            if self._gained(index):
+                return self._rounds[-1].effort - self._rounds[index].effort
+        return self._rounds[-1].effort
+
+    def _left(self) -> int:
+        """The tolerance less the closed rounds without progress, in a row, up to now."""
+        left = self.rules.tolerance
+        for index in range(len(self._rounds) - 2, -1, -1):
+            one = self._rounds[index]
+            if one.rating is not None:
+                without = is_unsatisfactory(one.rating)
+            elif one.output:
+                without = not self._gained(index)
+            else:
+                without = one.deferred
+            if not without or not left:
+                break
+            left -= 1
+        return left
+
+    # --- the rules --------------------------------------------------------------------------------
+
+    def _lead(self, index: int) -> None:
+        """Who leads after a round, from who did before it and what came of it."""
+        now = self._rounds[index]
+        before = self._rounds[index - 1] if index else None
+        if before is None or not before.output:
+            now.lead, now.why = self.rules.first, "there is a first output to look at"
+        elif now.deferred:
+            # A question that was waved away is not followed by another.
+            asked = before.lead == "ask"
+            now.lead, now.why = "defer" if asked else "ask", "the human would rather not lead"
+        elif self._gained(index):
+            now.lead = before.lead
+            now.why = "the last answer paid" if now.lead == "ask" else "what the human said paid"
+        elif not now.over:
+            now.lead, now.why = before.lead, before.why
+        elif before.lead == "ask":
+            now.lead = "defer"
+            now.why = "the last answer changed nothing; the human may know what matters"
+        else:
+            now.lead, now.why = "ask", "what the human said changed nothing"
+
+    def _advise(self) -> Advice:
+        left, since = self._left(), self._since_gain()
+        move, why = self._choose(left, since)
+        return Advice(
+            session=self.session,
+            round=len(self._rounds),
+            move=move,
+            why=why,
+            slope=self._slope(),
+            since_gain=since,
+            left=left,
+        )
+
+    def _choose(self, left: int, since: float) -> tuple[Move, str]:
+        rules = self.rules
+        now = self._rounds[-1]
+        if not left:
+            return "hand over", f"{rules.tolerance} rounds in a row without progress"
+        if rules.budget is not None and since > rules.budget:
+            return "hand over", f"effort of {since:g} {rules.measure} since the last gain"
+        if not now.output:
+            return self._begin()
+        before = self._rounds[-2] if len(self._rounds) > 1 else None
+        if now.deferred and before is not None and before.output and before.lead == "ask":
+            return "act", "the human waved the question away"
+        return now.lead, now.why
+
+    def _begin(self) -> tuple[Move, str]:
+        """While there is no output."""
+        rules = self.rules
+        waved = takewhile(lambda one: one.deferred, reversed(self._rounds))
+        if sum(1 for _ in waved) >= rules.waved:
+            return "act", "the human waves questions away, and there is nothing to look at yet"
+        if len(self._rounds) > rules.questions:
+            return "act", "enough was asked, and there is nothing to look at yet"
+        return "ask", "there is no output yet, and an answer may shape it"
+
+
+async def advise(
+    updates: AsyncIterable[Update], rules: ControlRules | None = None
+) -> AsyncIterator[Advice]:
+    """Advice for all sessions of a stream of updates, whenever it changes.
+
+    A session is followed from its first update on, and let go when it ends.
+    """
+    controllers: dict[str, Controller] = {}
+    async for update in updates:
+        session = update.session
+        if isinstance(update, SessionEnded):
+            controllers.pop(session, None)
+        elif session in controllers or isinstance(update, RoundOpened):
+            controller = controllers.setdefault(session, Controller(session, rules))
+            advice = controller.feed(update)
+            if advice is not None:
+                yield advice

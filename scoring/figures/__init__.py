@@ -1,0 +1,7 @@
+"""Figures of a report, for the page and for the screen: PNG, SVG and PDF."""
+
+from __future__ import annotations
+
+from .saving import save_figures as save_figures
+
+__all__ = ("save_figures",)

@@ -1,0 +1,35 @@
+"""Metrics: from trajectories to the paper's numbers, under either convention."""
+
+from __future__ import annotations
+
+from .aggregate import LABELS as LABELS
+from .aggregate import aggregate as aggregate
+from .curves import effort_curve as effort_curve
+from .results import Bucket as Bucket
+from .results import Buckets as Buckets
+from .results import Convention as Convention
+from .results import Counts as Counts
+from .results import CurvePoint as CurvePoint
+from .results import Drop as Drop
+from .results import Effort as Effort
+from .results import Estimate as Estimate
+from .results import Group as Group
+from .results import Report as Report
+from .results import SessionScore as SessionScore
+
+__all__ = (
+    "LABELS",
+    "Bucket",
+    "Buckets",
+    "Convention",
+    "Counts",
+    "CurvePoint",
+    "Drop",
+    "Effort",
+    "Estimate",
+    "Group",
+    "Report",
+    "SessionScore",
+    "aggregate",
+    "effort_curve",
+)

@@ -1,0 +1,328 @@
+"""From trajectories to a report: grouping, and the numbers of each group.
+
+What ``first``, ``final``, ``overall``, ``gain`` and ``drop`` mean is stated in ``formal`` and
+``paper``, a module for each convention. Common to both: every interval is a seeded percentile
+bootstrap over sessions (95 %), and an absent number is None with a reason, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ...engine.errors import InvalidInput
+from ..tolerance import check_taus
+from ..trajectory import Trajectory
+from .bootstrap import LEVEL
+from .buckets import make_buckets
+from .curves import carried, round_curve
+from .effort import effort_columns, effort_of
+from .formal import formal_values
+from .numbers import quotient
+from .paper import TOO_FEW, cut_length, paper_values
+from .results import (
+    Buckets,
+    Convention,
+    Counts,
+    Drop,
+    Estimate,
+    Group,
+    Report,
+    SessionScore,
+)
+from .sample import Column, Sample
+from .values import SessionValues, performance
+
+__all__ = ("LABELS", "aggregate")
+
+LABELS = ("agent", "model", "user", "task")
+"""The labels by which sessions are grouped unless said otherwise, as far as they occur."""
+
+_BESIDE = frozenset({"agent", "user"})
+"""Labels in which an automated run may differ from the row that it stands beside."""
+
+_NO_VALUE = "no session has a round or a final performance"
+
+
+class _Settings(NamedTuple):
+    convention: Convention
+    taus: tuple[int, ...]
+    labels: tuple[str, ...]
+    resamples: int
+    seed: int
+
+
+def aggregate(
+    trajectories: Iterable[Trajectory],
+    *,
+    convention: Convention = "formal",
+    taus: Sequence[int] = (1, 2, 3),
+    group_by: Sequence[str] | None = None,
+    bootstrap: int = 1000,
+    seed: int = 0,
+) -> Report:
+    """Computes the paper's numbers for each group of sessions.
+
+    Args:
+        trajectories: the sessions, collaborating ones and automated runs, in any order.
+        convention: ``formal`` reads the formulas of the paper's section 3 to the letter;
+            ``paper`` computes as the published analysis does.
+        taus: the tolerances τ to give the drop for.
+        group_by: the labels to group by; by default those of ``LABELS`` that occur.
+        bootstrap: resamples for the intervals; 0 for none.
+        seed: seeds the resampling. The same sessions and seed give the same intervals.
+
+    Returns:
+        The report; without groups where there are no sessions.
+
+    Raises:
+        InvalidInput: an argument is not valid, or no session has a label to group by.
+    """
+    sessions = list(trajectories)
+    if convention not in ("formal", "paper"):
+        raise InvalidInput(f"unknown convention {convention!r}: choose 'formal' or 'paper'")
+    if bootstrap < 0:
+        raise InvalidInput(f"the number of bootstrap resamples is {bootstrap}: give 0 or more")
+    settings = _Settings(convention, check_taus(taus), _labels(sessions, group_by), bootstrap, seed)
+    cells: dict[tuple[bool, tuple[tuple[str, str], ...]], list[Trajectory]] = {}
+    for item in sessions:
+        key = (item.baseline, tuple(_group(item, settings.labels).items()))
+        cells.setdefault(key, []).append(item)
+    groups: list[Group] = []
+    scores: list[SessionScore] = []
+    references: dict[tuple[tuple[str, str], ...], Estimate] = {}
+    baselines = [item for item in sessions if item.baseline]
+    for key in sorted(cells):
+        baseline, labels = key
+        beside = tuple((name, value) for name, value in labels if name not in _BESIDE)
+        if not baseline and beside not in references:
+            references[beside] = _reference(baselines, dict(beside), settings)
+        make = _baseline if baseline else _collaboration
+        reference = Estimate(reason="an automated run itself") if baseline else references[beside]
+        group, found = make(dict(labels), cells[key], reference, settings)
+        groups.append(group)
+        scores += _scores(group, cells[key], found)
+    return Report(
+        convention=convention,
+        taus=settings.taus,
+        group_by=settings.labels,
+        level=LEVEL,
+        resamples=bootstrap,
+        seed=seed,
+        groups=tuple(groups),
+        buckets=_all_buckets(sessions, settings),
+        scores=tuple(scores),
+    )
+
+
+def _labels(sessions: Sequence[Trajectory], group_by: Sequence[str] | None) -> tuple[str, ...]:
+    present = {name for item in sessions for name in item.group}
+    if group_by is None:
+        return tuple(name for name in LABELS if name in present)
+    for name in group_by:
+        if sessions and name not in present:
+            known = ", ".join(sorted(present)) or "none"
+            raise InvalidInput(f"no session has a label {name!r} to group by; there are: {known}")
+    return tuple(dict.fromkeys(group_by))
+
+
+def _group(item: Trajectory, labels: Iterable[str]) -> dict[str, str]:
+    return {name: item.group[name] for name in labels if name in item.group}
+
+
+def _seed(settings: _Settings, kind: str, group: Mapping[str, str]) -> str:
+    return f"{settings.seed}/{kind}/{sorted(group.items())}"
+
+
+Cell = tuple[Group, Sequence[SessionValues | None]]
+
+
+def _baseline(
+    labels: Mapping[str, str],
+    members: Sequence[Trajectory],
+    reference: Estimate,
+    settings: _Settings,
+) -> Cell:
+    """Automated runs: mean final performance, and what they cost."""
+    columns = {"performance": [performance(item) for item in members]}
+    sample = Sample(
+        columns | effort_columns(members, settings.convention),
+        settings.resamples,
+        _seed(settings, "baseline", labels),
+    )
+    none = Estimate(reason="automated runs: there is no collaboration to measure")
+    group = Group(
+        group=labels,
+        sessions=len(members),
+        baseline=True,
+        first=none,
+        final=sample.estimate("performance", absent=_NO_VALUE),
+        overall=none,
+        gain_abs=none,
+        gain_rel=none,
+        drops=tuple(
+            [Drop(tau=tau, abs=none, rel=none, sessions=0, stopped=0) for tau in settings.taus]
+        ),
+        curve=(),
+        effort=effort_of(sample, members),
+        counts=_counts(members),
+        reference=reference,
+    )
+    return group, [None] * len(members)
+
+
+def _collaboration(
+    labels: Mapping[str, str],
+    members: Sequence[Trajectory],
+    reference: Estimate,
+    settings: _Settings,
+) -> Cell:
+    """Sessions with a human: all numbers under the convention."""
+    taus = settings.taus
+    max_step = cut_length(members) if settings.convention == "paper" else None
+    found: list[SessionValues | None]
+    absent = _NO_VALUE
+    if settings.convention == "formal":
+        found = [formal_values(item, taus) for item in members]
+        length = max((len(values.utilities) for values in found if values), default=0)
+    elif max_step is not None:
+        found = [paper_values(item, taus, max_step) for item in members]
+        length = max_step
+    else:
+        found, length, absent = [None] * len(members), 0, TOO_FEW
+    walks = [values.utilities if values else () for values in found]
+    columns: dict[str, Column] = {
+        "first": _column(found, lambda values: values.first),
+        "final": _column(found, lambda values: values.final),
+        "overall": _column(found, lambda values: values.overall),
+        "gain": _column(found, lambda values: values.overall - values.first),
+        "reference": _column(found, lambda values: values.reference),
+    }
+    for index, tau in enumerate(taus):
+        columns[f"stop {tau}"] = [values.stops[index] if values else None for values in found]
+    columns |= carried(walks, length) | effort_columns(members, settings.convention)
+    sample = Sample(columns, settings.resamples, _seed(settings, "group", labels))
+
+    drops = []
+    for index, tau in enumerate(taus):
+        names = (f"stop {tau}", "reference")
+        why = f"no session has a round left at τ = {tau}" if any(found) else absent
+        zero = "the final utility to which it relates is 0"
+        stopped = sum(1 for values in found if values and values.stopped[index])
+        drops.append(
+            Drop(
+                tau=tau,
+                abs=sample.estimate(*names, formula=_difference, absent=why),
+                rel=sample.estimate(*names, formula=_change, absent=why, undefined=zero),
+                sessions=sample.count(names[0]),
+                stopped=stopped,
+            )
+        )
+    group = Group(
+        group=labels,
+        sessions=len(members),
+        baseline=False,
+        first=sample.estimate("first", absent=absent),
+        final=sample.estimate("final", absent=absent),
+        overall=sample.estimate("overall", absent=absent),
+        gain_abs=sample.estimate("gain", absent=absent),
+        gain_rel=sample.estimate(
+            "gain",
+            "first",
+            formula=quotient,
+            absent=absent,
+            undefined="the utility at the first update, to which it relates, is 0",
+        ),
+        drops=tuple(drops),
+        curve=round_curve(sample, walks, length),
+        effort=effort_of(sample, members),
+        counts=_counts(members),
+        reference=reference,
+        max_step=max_step,
+    )
+    return group, found
+
+
+def _difference(at: float, final: float) -> float:
+    return at - final
+
+
+def _change(at: float, final: float) -> float | None:
+    return (at - final) / final if final else None
+
+
+def _column(
+    found: Iterable[SessionValues | None], pick: Callable[[SessionValues], float]
+) -> Column:
+    return [pick(values) if values else None for values in found]
+
+
+def _reference(
+    baselines: Iterable[Trajectory], beside: Mapping[str, str], settings: _Settings
+) -> Estimate:
+    """Mean final performance of the automated runs whose labels do not contradict a row's."""
+    matching = [
+        performance(item)
+        for item in baselines
+        if all(item.group.get(name, value) == value for name, value in beside.items())
+    ]
+    sample = Sample(
+        {"performance": matching}, settings.resamples, _seed(settings, "reference", beside)
+    )
+    return sample.estimate("performance", absent="no automated run to compare with")
+
+
+def _counts(members: Sequence[Trajectory]) -> Counts:
+    points = [point for item in members for point in item.points]
+    return Counts(
+        rounds=len(points),
+        stale_points=sum(point.stale for point in points),
+        missing_ratings=sum(point.rating is None and not point.pending for point in points),
+        pending_ratings=sum(point.pending for point in points),
+        estimated_tokens=sum(item.estimated for item in members),
+        unvalued_sessions=sum(performance(item) is None for item in members),
+        silent_sessions=sum(not item.points for item in members),
+        open_sessions=sum(item.state == "open" for item in members),
+    )
+
+
+def _scores(
+    group: Group, members: Sequence[Trajectory], found: Sequence[SessionValues | None]
+) -> list[SessionScore]:
+    scores = [
+        SessionScore(
+            session=item.session,
+            group=group.group,
+            baseline=item.baseline,
+            rounds=len(item.points),
+            first=values.first if values else None,
+            final=values.final if values else None,
+            overall=values.overall if values else None,
+            performance=performance(item),
+            agent_tokens=item.agent_tokens,
+            human_tokens=item.human_tokens,
+        )
+        for item, values in zip(members, found, strict=True)
+    ]
+    return sorted(scores, key=lambda score: score.session)
+
+
+def _all_buckets(sessions: Sequence[Trajectory], settings: _Settings) -> tuple[Buckets, ...]:
+    """Buckets per model, and per any other label grouped by, over all collaborating agents."""
+    labels = [name for name in settings.labels if name != "agent"]
+    if "model" not in labels:
+        labels.insert(0, "model")
+    pooled: dict[tuple[tuple[str, str], ...], list[Trajectory]] = {}
+    for item in sessions:
+        if not item.baseline:
+            pooled.setdefault(tuple(_group(item, labels).items()), []).append(item)
+    return tuple(
+        make_buckets(
+            dict(key),
+            pooled[key],
+            settings.convention,
+            settings.resamples,
+            _seed(settings, "buckets", dict(key)),
+        )
+        for key in sorted(pooled)
+    )

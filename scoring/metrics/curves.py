@@ -1,0 +1,106 @@
+"""Scaling curves: mean utility against rounds, or against any other measure of effort."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from ..trajectory import Trajectory
+from .numbers import mean, quantile, sem
+from .results import CurvePoint
+from .sample import Column, Sample
+from .values import utilities
+
+__all__ = ("carried", "effort_curve", "round_curve")
+
+
+def carried(trajectories: Sequence[tuple[float, ...]], length: int) -> dict[str, Column]:
+    """Columns of utilities by round, shorter trajectories carried forward, cut at ``length``."""
+    return {
+        f"round {k}": [
+            values[min(k, len(values)) - 1] if values else None for values in trajectories
+        ]
+        for k in range(1, length + 1)
+    }
+
+
+def round_curve(
+    sample: Sample, trajectories: Sequence[tuple[float, ...]], length: int
+) -> tuple[CurvePoint, ...]:
+    """Mean utility by round over the columns of ``carried``."""
+    points = []
+    for k in range(1, length + 1):
+        name = f"round {k}"
+        values = sample.values(name)
+        estimate = sample.estimate(name)
+        if estimate.value is None:
+            break
+        points.append(
+            CurvePoint(
+                x=k,
+                mean=estimate.value,
+                sem=sem(values),
+                low=estimate.low,
+                high=estimate.high,
+                sessions=len(values),
+                reached=sum(1 for values in trajectories if len(values) >= k),
+            )
+        )
+    return tuple(points)
+
+
+def effort_curve(
+    trajectories: Sequence[Trajectory], measure: str, *, steps: int = 20, reach: float = 0.95
+) -> tuple[CurvePoint, ...]:
+    """Mean utility against a cumulative measure of effort.
+
+    At effort x, a session stands at the utility of the last round that it had finished for at
+    most x; before that at U_0 = 0; after its last round at its final utility.
+
+    Args:
+        trajectories: the sessions; those that never have this measure are left out.
+        measure: name of the measure, as in ``Point.effort``.
+        steps: how many steps the axis is divided into; whole numbers up to that many are each
+            their own step.
+        reach: the axis ends where this share of the sessions has ended.
+
+    Returns:
+        The points from x = 0; none where no session has the measure.
+    """
+    walks: list[tuple[list[float], list[float]]] = []
+    for item in trajectories:
+        values = utilities(item)
+        steps_taken = [
+            (float(spent), value)
+            for point, value in zip(item.points, values, strict=False)
+            if (spent := point.effort.get(measure)) is not None
+        ]
+        if steps_taken:
+            walks.append(([spent for spent, _ in steps_taken], [value for _, value in steps_taken]))
+    if not walks:
+        return ()
+    end = quantile(sorted(efforts[-1] for efforts, _ in walks), reach)
+    whole = end <= steps and all(effort.is_integer() for efforts, _ in walks for effort in efforts)
+    grid = [float(x) for x in range(int(end) + 1)] if whole else _grid(end, steps)
+    points = []
+    for x in grid:
+        standing = [
+            values[at - 1] if (at := bisect_right(efforts, x)) else 0.0 for efforts, values in walks
+        ]
+        centre = mean(standing)
+        if centre is None:
+            break
+        points.append(
+            CurvePoint(
+                x=x,
+                mean=centre,
+                sem=sem(standing),
+                sessions=len(standing),
+                reached=sum(1 for efforts, _ in walks if efforts[-1] >= x),
+            )
+        )
+    return tuple(points)
+
+
+def _grid(end: float, steps: int) -> list[float]:
+    return [end * step / steps for step in range(steps + 1)] if end > 0 else [0.0]

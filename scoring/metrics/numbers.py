@@ -1,0 +1,59 @@
+"""Means, standard errors and quantiles that do not depend on the order of their input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+__all__ = ("mean", "quantile", "quotient", "sem")
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """The mean, rounded once; None of nothing.
+
+    It is the same for any order of the values, and for any number of copies of all of them: what
+    ``math.fsum`` rounds away is added again before the division.
+    """
+    items = list(values)
+    if not items:
+        return None
+    total = math.fsum(items)
+    rest = math.fsum([*items, -total])
+    return float((Fraction(total) + Fraction(rest)) / len(items))
+
+
+def sem(values: Sequence[float]) -> float | None:
+    """The standard error of the mean, s / √n with s of ddof 1; None for fewer than two values."""
+    n = len(values)
+    if n < 2:
+        return None
+    centre = math.fsum(values) / n
+    variance = math.fsum((value - centre) ** 2 for value in values) / (n - 1)
+    return math.sqrt(variance) / math.sqrt(n)
+
+
+def quotient(part: float, whole: float) -> float | None:
+    """A part relative to a whole; None relative to 0."""
+    return part / whole if whole else None
+
+
+def quantile(ordered: Sequence[float], q: float) -> float:
+    """The q-quantile of sorted values, by linear interpolation between neighbours.
+
+    Interpolates from the nearer neighbour, as numpy does, so that an edge rounded to one decimal
+    falls on the same side as in the published analysis. Next to an infinite value it may be not
+    a number, as there.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not ordered:
+        raise ValueError("no values to take a quantile of")
+    at = (len(ordered) - 1) * q
+    below = math.floor(at)
+    low = ordered[below]
+    high = ordered[min(below + 1, len(ordered) - 1)]
+    weight = at - below
+    step = high - low
+    return high - step * (1 - weight) if weight >= 0.5 else low + step * weight

@@ -1,0 +1,3 @@
+"""Style sheet and script of a report's page; see ``duolog.scoring.html``."""
+
+__all__ = ()

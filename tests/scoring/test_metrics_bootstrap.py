@@ -1,0 +1,91 @@
+"""The bootstrap: what its intervals are, and what they do not depend on."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from duolog.scoring.metrics.bootstrap import Resamples
+from duolog.scoring.metrics.numbers import quantile
+from duolog.scoring.metrics.sample import Sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ROWS = st.integers(1, 3).flatmap(
+    lambda width: st.lists(
+        st.tuples(*[st.floats(-10, 1e6, width=32)] * width), min_size=2, max_size=30
+    )
+)
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_packed_sums_are_those_of_a_plain_bootstrap(rows: list[tuple[float, ...]]) -> None:
+    ordered, n = sorted(rows), len(rows)
+    draw = random.Random("seed")
+    plain = []
+    for _ in range(60):
+        chosen = draw.choices(ordered, k=n)
+        plain.append(sum(row[-1] for row in chosen))
+    plain.sort()
+    found = Resamples(rows, 60, "seed").interval(lambda sums: sums[-1])
+    span = max(row[-1] for row in rows) - min(row[-1] for row in rows)
+    assert found == pytest.approx(
+        (quantile(plain, 0.025), quantile(plain, 0.975)), abs=1e-8 * (span + 1), rel=1e-12
+    )
+
+
+def test_interval_of_a_mean_is_about_two_standard_errors_wide() -> None:
+    chance = random.Random(1)
+    values: list[float | None] = [chance.gauss(0.5, 0.1) for _ in range(400)]
+    estimate = Sample({"x": values}, 2000, "s").estimate("x")
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * 0.1 / 20, rel=0.1)
+
+
+def test_order_does_not_matter_and_the_seed_does() -> None:
+    values: list[float | None] = [0.1, 0.9, 0.4, None, 0.8, 0.2]
+    forward = Sample({"x": values}, 100, "s").estimate("x")
+    backward = Sample({"x": values[::-1]}, 100, "s").estimate("x")
+    other = Sample({"x": values}, 100, "t").estimate("x")
+    assert forward == backward
+    assert (forward.low, forward.high) != (other.low, other.high)
+    assert forward.sessions == 5
+
+
+def test_a_constant_has_an_interval_of_no_width() -> None:
+    estimate = Sample({"x": [0.7] * 9}, 50, "s").estimate("x")
+    assert (estimate.low, estimate.value, estimate.high) == (0.7, 0.7, 0.7)
+
+
+def test_one_session_and_no_resamples_give_no_interval() -> None:
+    for sample in (Sample({"x": [0.7]}, 50, "s"), Sample({"x": [0.7, 0.8]}, 0, "s")):
+        estimate = sample.estimate("x")
+        assert estimate.value is not None
+        assert estimate.low is None
+        assert estimate.high is None
+
+
+def test_a_ratio_that_is_mostly_undefined_has_no_interval() -> None:
+    def ratio(part: float, whole: float) -> float | None:
+        return part / whole if whole else None
+
+    columns = {"part": [1.0] * 4, "whole": [0.0, 0.0, 0.0, 1.0]}
+    estimate = Sample(columns, 200, "s").estimate("part", "whole", formula=ratio)
+    assert estimate.value == 4
+    assert estimate.low is None
+
+
+def test_who_has_no_value_is_resampled_with_the_others() -> None:
+    columns = {"x": [None, None, None, None, 0.2, 0.4]}
+    estimate = Sample(columns, 500, "s").estimate("x")
+    assert estimate.value == pytest.approx(0.3)
+    assert estimate.sessions == 2
+    assert estimate.low is None  # about one resample in eleven holds neither
+    wider = {"x": [None, 0.2, 0.4, 0.2, 0.4, 0.2, 0.4]}
+    estimate = Sample(wider, 500, "s").estimate("x")
+    assert estimate.low is not None
+    assert 0.2 <= estimate.low < 0.3
