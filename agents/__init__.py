@@ -1,0 +1,3 @@
+"""The agents: auto, one-stage and two-stage, each on any policy."""
+
+__all__ = ()

@@ -1,0 +1,145 @@
+"""The kinds of agent, on any mind: rules, or a model; the first three are the paper's (4.1, A).
+
+- ``auto`` takes task actions only; it works from the request alone, and finishes by itself.
+- ``one-stage`` has two more things to do, in the same single step: message the teammate, and wait.
+- ``two-stage`` first decides whether to message, to act or to wait, and then composes just that.
+- ``adaptive`` does the same, and lets what the human's effort has brought so far decide who leads.
+
+A mind says what to do; a kind says when it is asked for what, and so how agents differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol, TypeAlias, final
+
+from ..engine.decisions import NOTHING, Decision, Policy
+from ..engine.errors import InvalidInput
+from ..engine.view import View
+from .adaptive import Adaptive
+
+__all__ = (
+    "KINDS",
+    "AgentMind",
+    "Auto",
+    "Intent",
+    "OneStage",
+    "TwoStage",
+    "check_kind",
+    "make_agent",
+)
+
+Intent: TypeAlias = Literal["message", "act", "wait"]
+"""What a two-stage agent decides first."""
+
+
+class AgentMind(Protocol):
+    """What decides for an agent: rules that a task ships, or a model. It sees the view, no more."""
+
+    async def step(self, view: View, *, alone: bool) -> Decision:
+        """The next thing to do, in a single step.
+
+        Args:
+            view: what the agent can see.
+            alone: whether it works without teammates: task actions and finishing only.
+        """
+        ...
+
+    async def plan(self, view: View) -> Intent:
+        """Whether to message the teammates, to act on the task, or to wait for them."""
+        ...
+
+    async def message(self, view: View) -> Decision:
+        """Composes a message to the teammates."""
+        ...
+
+    async def report(self, view: View, *, final: bool) -> Decision:
+        """Tells the teammates how things stand, asks nothing, and leaves the lead to them.
+
+        Args:
+            view: what the agent can see.
+            final: whether this is as far as it gets, and the work is theirs from here on.
+        """
+        ...
+
+    async def act(self, view: View) -> Decision:
+        """Takes the next task action."""
+        ...
+
+
+@final
+class Auto:
+    """The automated agent: task actions only."""
+
+    def __init__(self, mind: AgentMind) -> None:
+        self._mind = mind
+
+    async def decide(self, view: View) -> Decision:
+        """One step, without teammates."""
+        return await self._mind.step(view, alone=True)
+
+
+@final
+class OneStage:
+    """The one-stage collaborating agent: acts, messages and waits, all decided in one step."""
+
+    def __init__(self, mind: AgentMind) -> None:
+        self._mind = mind
+
+    async def decide(self, view: View) -> Decision:
+        """One step, with teammates."""
+        return await self._mind.step(view, alone=False)
+
+
+@final
+class TwoStage:
+    """The two-stage collaborating agent: decides first whether to message, act or wait."""
+
+    def __init__(self, mind: AgentMind) -> None:
+        self._mind = mind
+
+    async def decide(self, view: View) -> Decision:
+        """The planning stage, then the composing stage."""
+        intent = await self._mind.plan(view)
+        if intent == "message":
+            return await self._mind.message(view)
+        if intent == "act":
+            return await self._mind.act(view)
+        return NOTHING
+
+
+KINDS: Mapping[str, str] = {
+    "auto": "plans from the request alone, and finishes: the automated baseline",
+    "one-stage": "works, asks and reacts as it goes, one step at a time",
+    "two-stage": "first decides whether to ask, to act or to wait, then does that",
+    "adaptive": "asks, acts, or leaves the lead to the human, by what their effort brings",
+}
+"""Kinds of agent, each with a line on what it does."""
+
+
+def check_kind(kind: str) -> None:
+    """Refuses what is no kind of agent.
+
+    Raises:
+        InvalidInput: there is no such kind.
+    """
+    if kind not in KINDS:
+        raise InvalidInput(f"there is no agent {kind!r}; there are: {', '.join(KINDS)}")
+
+
+def make_agent(kind: str, mind: AgentMind) -> Policy:
+    """An agent of a kind.
+
+    Raises:
+        InvalidInput: there is no such kind.
+    """
+    check_kind(kind)
+    return _MAKERS[kind](mind)
+
+
+_MAKERS: Mapping[str, Callable[[AgentMind], Policy]] = {
+    "auto": Auto,
+    "one-stage": OneStage,
+    "two-stage": TwoStage,
+    "adaptive": Adaptive,
+}

@@ -1,0 +1,189 @@
+"""The mind of an agent on a model: what it is shown, what it may do, how its replies are read.
+
+It works for any task: the task is told by a ``Brief``, the actions by their specs. See ``kinds`` for
+when it is asked for what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import final
+
+from ..engine import codec
+from ..engine.decisions import NOTHING, Decision, Say, Verb
+from ..engine.errors import InvalidInput
+from ..engine.events import NoteTaken
+from ..engine.models.actions import (
+    ActionSpace,
+    Deed,
+    finishing,
+    messaging,
+    noting,
+    submitting,
+    task_deeds,
+    waiting,
+)
+from ..engine.models.context import CHARACTERS_PER_TOKEN, Situation, situation
+from ..engine.models.interview import Interview, Unread, read_choice, said
+from ..engine.models.types import Message, ModelReply
+from ..engine.rounds import is_act
+from ..engine.task import Brief
+from ..engine.templates import load_prompts
+from ..engine.view import View
+from .kinds import Intent
+
+__all__ = ("ModelMind", "prompt_digest")
+
+_PROMPTS = load_prompts(__package__)
+
+_PLANS: Mapping[Intent, str] = {
+    "message": "Send a message",
+    "act": "Take an action",
+    "wait": "Do nothing",
+}
+_NOTES = 3  # notes in a row after which something has to be done before the next
+_MESSAGE = re.compile(r"^[ \t]*[*_#]*message[*_]*[ \t]*:[*_]*", re.IGNORECASE | re.MULTILINE)
+
+
+def prompt_digest(brief: Brief) -> str:
+    """The digest of all that agents on models are told, but for what changes as they work."""
+    return codec.digest([_PROMPTS.digest, brief])
+
+
+@final
+class ModelMind:
+    """Decides for one agent in one session by asking a model.
+
+    Args:
+        interview: what the model is asked through.
+        brief: what the task is about.
+    """
+
+    def __init__(self, interview: Interview, brief: Brief) -> None:
+        self._interview = interview
+        self._brief = brief
+
+    async def step(self, view: View, *, alone: bool) -> Decision:
+        """The next action; with teammates, that may be a message or waiting."""
+        deeds = self._work(view)
+        if not alone:
+            deeds = (messaging(_others(view)), waiting(), *deeds)
+        return await self._act(view, deeds, alone=alone)
+
+    async def plan(self, view: View) -> Intent:
+        """Whether to message, act or wait; waits if the model's replies cannot be read."""
+        found = await self._interview.ask(
+            "plan",
+            partial(self._messages, view, _PROMPTS.fill("plan"), alone=False),
+            lambda reply: read_choice(said(reply), _PLANS, label="Plan"),
+        )
+        return "wait" if isinstance(found, Unread) else found
+
+    async def message(self, view: View) -> Decision:
+        """Composes a message; sends none if the model's replies cannot be read."""
+        return await self._compose(view, _PROMPTS.fill("message", team=_others(view)))
+
+    async def report(self, view: View, *, final: bool) -> Decision:
+        """Composes a report; sends none if the model's replies cannot be read."""
+        prompt = _PROMPTS.fill("hand_over" if final else "report", team=_others(view))
+        return await self._compose(view, prompt)
+
+    async def _compose(self, view: View, prompt: str) -> Decision:
+        found = await self._interview.ask(
+            "message", partial(self._messages, view, prompt, alone=False), _read_message
+        )
+        return NOTHING if isinstance(found, Unread) else Decision((Say(found),))
+
+    async def act(self, view: View) -> Decision:
+        """The next task action, or a note, or the end."""
+        return await self._act(view, self._work(view), alone=False)
+
+    async def _act(self, view: View, deeds: Iterable[Deed], *, alone: bool) -> Decision:
+        """What the model chooses to do, of all that it may."""
+        space = ActionSpace(deeds)
+        if self._interview.use.text_actions:
+            prompt = _PROMPTS.fill("act_text", actions_available=space.description)
+        else:
+            prompt = _PROMPTS.fill("act_tools")
+
+        def read(reply: ModelReply) -> tuple[Verb, ...]:
+            if self._interview.use.text_actions:
+                return space.read_text(said(reply))
+            return space.read_calls(reply.tool_calls)
+
+        found = await self._interview.ask(
+            "act",
+            partial(self._messages, view, prompt, alone=alone),
+            read,
+            tools=() if self._interview.use.text_actions else space.tools,
+        )
+        return NOTHING if isinstance(found, Unread) else Decision(found)
+
+    def _work(self, view: View) -> tuple[Deed, ...]:
+        """What every agent may do."""
+        notes = () if _only_notes(view) else (noting(),)
+        output = submitting(self._brief.schema, self._brief.media_type)
+        return (*task_deeds(view.actions_available), output, *notes, finishing())
+
+    def _messages(
+        self, view: View, prompt: str, tokens: int, *, alone: bool
+    ) -> tuple[Message, ...]:
+        """What the model is shown, within about so many tokens."""
+        brief = self._brief
+        system = _PROMPTS.fill(
+            "alone" if alone else "together",
+            me=view.me,
+            team=_others(view),
+            description=brief.description,
+            form=brief.output,
+        )
+        fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
+        now = _PROMPTS.fill(
+            "situation_alone" if alone else "situation",
+            **_sections(situation(view, max(tokens - fixed, 0))),
+        )
+        return (
+            Message(role="system", content=system),
+            Message(role="user", content=f"{now.rstrip()}\n\n{prompt}"),
+        )
+
+
+def _sections(shown: Situation) -> dict[str, str]:
+    return {name: getattr(shown, name) for name in shown.__struct_fields__}
+
+
+def _others(view: View) -> str:
+    """The teammates by name and role."""
+    others = [f"{one.name} ({one.role})" for one in view.participants if one.name != view.me]
+    return ", ".join(others) or "nobody else"
+
+
+def _only_notes(view: View) -> bool:
+    """Whether the agent has lately done nothing but take notes, which no limit would end."""
+    notes = 0
+    for record in reversed(view.records):
+        if record.actor != view.me:
+            continue
+        if isinstance(record.event, NoteTaken):
+            notes += 1
+        elif is_act(record):
+            break
+    return notes >= _NOTES
+
+
+def _read_message(reply: ModelReply) -> str:
+    """The text behind ``Message:``.
+
+    Raises:
+        InvalidInput: there is no such line, or nothing behind it.
+    """
+    text = said(reply)
+    found = _MESSAGE.search(text)
+    if found is None:
+        raise InvalidInput('there is no line that begins with "Message:"')
+    message = text[found.end() :].strip()
+    if not message:
+        raise InvalidInput('nothing follows "Message:"')
+    return message

@@ -1,0 +1,49 @@
+"""Makes the agent of a session: on the rules of its task, or on a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..engine.actors import Player, playing
+from ..engine.errors import InvalidInput
+from ..engine.events import Participant
+from ..engine.task import Brief, Cell, Setting
+from .kinds import AgentMind, check_kind, make_agent
+
+__all__ = ("agent_player",)
+
+
+def agent_player(
+    session: str,
+    cell: Cell,
+    setting: Setting,
+    *,
+    brief: Brief,
+    rules: Callable[[], AgentMind] | None = None,
+    name: str = "agent",
+) -> Player:
+    """The agent of a cell's session.
+
+    Args:
+        session: session id.
+        cell: says of what kind it is, and on which model, if on any.
+        setting: says how the model is reached and asked.
+        brief: what a model is told of the task.
+        rules: makes the rules that the task ships for agents, if it ships any.
+        name: of the participant.
+
+    Raises:
+        InvalidInput: there is no such kind, neither a model nor rules, or nothing that reaches the
+            model.
+    """
+    check_kind(cell.agent)
+    if cell.model is not None:
+        from .model_player import model_agent  # rules need nothing of it
+
+        return model_agent(
+            session, cell.agent, cell.model, setting, brief=brief, rules=rules, name=name
+        )
+    if rules is None:
+        raise InvalidInput("this task ships no rules for agents: name a model")
+    participant = Participant(name=name, role="agent", policy=cell.agent)
+    return Player(participant, playing(make_agent(cell.agent, rules())))

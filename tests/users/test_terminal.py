@@ -1,0 +1,274 @@
+"""A person in the human's seat: what they type is what happens in the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+from duolog.engine.actors import playing
+from duolog.engine.clock import RealClock
+from duolog.engine.decisions import NOTHING, Ask, Decision, Say, Submit
+from duolog.engine.errors import SessionInterrupted
+from duolog.engine.events import (
+    ActionResolved,
+    ActionTaken,
+    ApprovalGiven,
+    MessageSent,
+    ProgressRated,
+    SessionClosed,
+    SnapshotTaken,
+)
+from duolog.engine.log import EventLog
+from duolog.engine.records import Record
+from duolog.engine.session import Session, run_session
+from duolog.engine.stores import open_log
+from duolog.engine.testing import Workshop, a_session, agent, human, streams
+from duolog.engine.timing import Timing
+from duolog.engine.view import View
+from duolog.users.terminal import HELP, Person
+
+AT_ONCE = Timing(
+    read_wpm=1e9, type_wpm=1e9, human_step=0.0, agent_step=0.0, agent_tps=1e9, action=0.0
+)
+
+
+class TestSeat:
+    """Types its lines one after the other, and then nothing more."""
+
+    __test__ = False
+
+    def __init__(self, *lines: str | None, editor: Callable[[str], str] | None = None) -> None:
+        self._lines = list(lines)
+        self._editor = editor
+        self.told: list[str] = []
+        self.shown: list[Record] = []
+
+    async def line(self) -> str | None:
+        if not self._lines:
+            await anyio.sleep_forever()
+        return self._lines.pop(0)
+
+    def show(self, view: View, fresh: Sequence[Record]) -> None:
+        self.shown += fresh
+
+    def tell(self, text: str) -> None:
+        self.told.append(text)
+
+    async def edit(self, text: str) -> str | None:
+        await anyio.lowlevel.checkpoint()
+        return None if self._editor is None else self._editor(text)
+
+
+class Echo:
+    """Repeats what it hears; asks for leave, or puts something up, if it is told to."""
+
+    async def decide(self, view: View) -> Decision:
+        last = view.messages[-1] if view.messages else None
+        if (
+            last is None
+            or last.actor == view.me
+            or not any(r.kind == "MessageSent" for r in view.news)
+        ):
+            return NOTHING
+        if last.text == "draft":
+            return Decision((Submit("the agent's", overwrite=True),))
+        if last.text == "ask":
+            return Decision((Ask("May I?"),))
+        return Decision((Say(f"You said {last.text}."),))
+
+
+def session(person: Person, id: str = "chat") -> Session:
+    return a_session(
+        human(person.live),
+        agent(playing(Echo())),
+        clock=RealClock(),
+        seed=None,
+        timing=AT_ONCE,
+        environment=Workshop(),
+        id=id,
+    )
+
+
+async def sit(
+    *lines: str | None, editor: Callable[[str], str] | None = None
+) -> tuple[TestSeat, list[Record]]:
+    """What comes of these lines."""
+    seat = TestSeat(*lines, editor=editor)
+    async with open_log("memory://") as log:
+        with anyio.fail_after(10):
+            await run_session(log, session(Person(seat)))
+        return seat, (await streams(log, "chat"))["trace"]
+
+
+def by_user(trace: list[Record]) -> list[object]:
+    return [record.event for record in trace if record.actor == "user"]
+
+
+async def test_a_line_is_a_message_and_finish_ends_it() -> None:
+    seat, trace = await sit("Hello", "", "  /finish well done ")
+    assert by_user(trace) == [
+        MessageSent(text="Hello"),
+        SessionClosed(reason="finished", by="user", detail="well done"),
+    ]
+    assert seat.told == []
+
+
+async def test_news_are_shown_while_the_person_types_nothing() -> None:
+    seat = TestSeat("Hello")
+    heard = anyio.Event()
+
+    class Listening:
+        line, tell, edit = seat.line, seat.tell, seat.edit
+
+        def show(self, view: View, fresh: Sequence[Record]) -> None:
+            if any(m.text == "You said Hello." for m in view.messages):
+                heard.set()
+
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        tasks.start_soon(run_session, log, session(Person(Listening())))
+        with anyio.fail_after(10):
+            await heard.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def test_commands_that_only_tell() -> None:
+    seat, trace = await sit("/help", "/actions", "/output", "/wishes", "/what", "/finish")
+    assert seat.told[0] == HELP
+    assert "/do search" in seat.told[1]
+    assert seat.told[2:4] == ["There is no output yet.", "Your part says nothing."]
+    assert seat.told[4] == "there is no command /what; /help lists them"
+    assert len(by_user(trace)) == 1
+
+
+async def test_actions_take_arguments() -> None:
+    line = "/do search of='New York' day=3 exact=true when=2022-03-01"
+    _, trace = await sit(line, "/finish")
+    taken = by_user(trace)[0]
+    assert isinstance(taken, ActionTaken)
+    assert taken.arguments == {"of": "New York", "day": 3, "exact": True, "when": "2022-03-01"}
+    assert any(isinstance(r.event, ActionResolved) for r in trace)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("/do", "name an action and its arguments"),
+        ("/do 'search", "name an action and its arguments"),
+        ("/do fly to=Rome", "there is no action 'fly'; there are: "),
+        ("/do search Rome", "'Rome' is no argument: write NAME=VALUE"),
+        ("/rate 6", "a rating is a number from 1 to 5, not '6'"),
+        ("/rate", "a rating is a number from 1 to 5, not ''"),
+        ("/yes", "nobody has asked for an approval"),
+        ("/submit /nowhere/at/all", "cannot read '/nowhere/at/all'"),
+        ("/edit", "there is no editor here"),
+    ],
+)
+async def test_a_slip_is_told_and_does_nothing(line: str, complaint: str) -> None:
+    seat, trace = await sit(line, "/finish")
+    assert complaint in seat.told[0]
+    assert len(by_user(trace)) == 1
+
+
+async def test_a_rating_is_recorded() -> None:
+    _, trace = await sit("Hello", "/rate 4 not bad", "/finish")
+    rated = [event for event in by_user(trace) if isinstance(event, ProgressRated)]
+    assert [(one.rating, one.explanation) for one in rated] == [(4, "not bad")]
+
+
+async def test_the_output_is_edited_in_an_editor_or_taken_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "plan.txt"
+    path.write_text("Day 1: Rome\n", encoding="utf-8")
+    seat, trace = await sit(
+        f"/submit {path}",
+        "/edit",
+        "/edit",
+        "/output",
+        "/finish",
+        editor=lambda text: text.replace("Rome", "Naples"),
+    )
+    contents = [e.content for e in by_user(trace) if isinstance(e, SnapshotTaken)]
+    assert contents == ["Day 1: Rome", "Day 1: Naples"]
+    assert seat.told == ["Nothing is changed.", "Day 1: Naples"]
+
+
+async def test_an_edit_that_the_agent_crossed_is_refused_and_kept() -> None:
+    """The person edits what they saw; meanwhile the agent has put up something else."""
+    async with open_log("memory://") as log:
+        edited: list[str] = []
+
+        class Slow(TestSeat):
+            async def edit(self, text: str) -> str | None:
+                edited.append(text)
+                if len(edited) == 1:
+                    await appears(log, "SnapshotTaken")
+                return "mine"
+
+        seat = Slow("draft", "/edit", "/edit", "/finish")
+        with anyio.fail_after(10):
+            await run_session(log, session(Person(seat)))
+        trace = (await streams(log, "chat"))["trace"]
+    assert edited == ["", "mine"]
+    assert "the output has changed" in seat.told[0]
+    contents = [r.event.content for r in trace if isinstance(r.event, SnapshotTaken)]
+    assert contents == ["the agent's", "mine"]
+
+
+async def appears(log: EventLog, kind: str) -> None:
+    async with log.subscribe() as records:
+        async for record in records:
+            if record.kind == kind:
+                return
+
+
+async def test_an_approval_is_given_when_it_was_asked_for() -> None:
+    async with open_log("memory://") as log:
+
+        class Asked(TestSeat):
+            async def line(self) -> str | None:
+                line = await super().line()
+                if line is not None and line.startswith("/no"):
+                    await appears(log, "ApprovalAsked")
+                return line
+
+        seat = Asked("ask", "/no not yet", "/finish")
+        with anyio.fail_after(10):
+            await run_session(log, session(Person(seat)))
+        trace = (await streams(log, "chat"))["trace"]
+    given = [r.event for r in trace if isinstance(r.event, ApprovalGiven)]
+    assert [(one.approved, one.comment) for one in given] == [(False, "not yet")]
+
+
+@pytest.mark.parametrize("leaving", ["/quit", None])
+async def test_who_leaves_can_come_back(leaving: str | None) -> None:
+    async with open_log("memory://") as log:
+        person = Person(TestSeat("Hello", leaving))
+        with anyio.fail_after(10), pytest.raises(SessionInterrupted, match="user has left it"):
+            await run_session(log, session(person))
+        assert person.left
+        assert (await log.summary("chat")).state == "open"
+        back = TestSeat("/finish")
+        await run_session(log, session(Person(back)))
+        trace = (await streams(log, "chat"))["trace"]
+    assert trace[-1].kind == "SessionClosed"
+    assert any(r.kind == "MessageSent" and r.actor == "user" for r in back.shown)
+
+
+async def test_a_person_who_thinks_is_not_nudged() -> None:
+    """However long everybody else waits."""
+    thinking = anyio.Event()
+
+    class Thinking(TestSeat):
+        async def line(self) -> str | None:
+            await thinking.wait()
+            return await super().line()
+
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        tasks.start_soon(run_session, log, session(Person(Thinking("/finish"))))
+        await anyio.wait_all_tasks_blocked()
+        thinking.set()
+        with anyio.fail_after(10):
+            await appears(log, "SessionClosed")
+        kinds = [r.kind for r in (await streams(log, "chat"))["trace"]]
+    assert "Nudged" not in kinds

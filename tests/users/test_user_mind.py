@@ -1,0 +1,238 @@
+"""The mind of a simulated user on a model: its part, its choices, its words, its ratings."""
+
+from __future__ import annotations
+
+import pytest
+from asked import Answers, calls, interview
+from duolog.engine.codec import digest
+from duolog.engine.decisions import NOTHING, Act, Approve, Decision, Finish, Rate, Say, Submit
+from duolog.engine.environment import ActionSpec
+from duolog.engine.events import (
+    ApprovalAsked,
+    Event,
+    MessageSent,
+    Participant,
+    SessionOpened,
+    SnapshotTaken,
+)
+from duolog.engine.models.interview import ModelUse
+from duolog.engine.records import Draft
+from duolog.engine.task import Brief
+from duolog.engine.testing import by, records_of
+from duolog.engine.view import View, Visibility
+from duolog.users.model_mind import ModelUserMind, profile_text, prompt_digest
+from duolog.users.personas import PERSONAS, Persona
+from duolog.users.simulated import SimulatedUser, UserIntent
+
+BRIEF = Brief(description="Cook dinner.", output="A menu, one dish a line.")
+SECRET = "Cannot stand coriander"
+OPENED = SessionOpened(
+    task="dinner",
+    instance="1",
+    participants=(Participant(name="ann", role="human"), Participant(name="bot", role="agent")),
+    clock="virtual",
+    private={"ann": {"profile": [SECRET, "Loves soup"]}},
+)
+ASKED = by("human", MessageSent(text="Dinner, please."), actor="ann")
+MENU = by("agent", SnapshotTaken(content="Curry", digest=digest("Curry")), actor="bot")
+QUESTION = by("agent", MessageSent(text="What do you like?"), actor="bot")
+PROACTIVE, FEEDBACK, LAZY = (PERSONAS[name] for name in ("proactive", "feedback", "lazy"))
+VAGUE = Persona(name="vague", description="always vague", vague=1.0, gives_feedback=False)
+
+
+def view(*facts: Event | Draft) -> View:
+    taste = ActionSpec(name="taste", description="Taste a dish.")
+    visibility, seen = Visibility("ann"), View("ann", "human", actions_available={"taste": taste})
+    for record in records_of(OPENED, ASKED, *facts):
+        visible = visibility.see(record)
+        if visible is not None:
+            seen.feed(visible)
+    seen.next_decision((), None, False)
+    return seen
+
+
+def mind(answers: Answers, use: ModelUse | None = None) -> ModelUserMind:
+    return ModelUserMind(interview(answers, use), BRIEF)
+
+
+async def test_its_part_is_told_with_the_profile() -> None:
+    answers = Answers("1")
+    assert await mind(answers).choose(view(QUESTION), PROACTIVE) == "answer"
+    [prompt] = answers.prompts
+    for part in (
+        "You play a person called ann",
+        "bot (agent)",
+        "- Cannot stand coriander\n- Loves soup",
+        "Dinner, please.",
+        "[3] bot: What do you like?",
+        "change the output yourself",
+    ):
+        assert part in prompt
+    assert answers.purposes == ["choose"]
+
+
+@pytest.mark.parametrize(
+    ("persona", "with_output", "offered"),
+    [
+        (PROACTIVE, True, ["Answer", "Offer feedback", "Take an action", "Finish", "Do nothing"]),
+        (PROACTIVE, False, ["Answer", "Offer feedback", "Take an action", "Do nothing"]),
+        (FEEDBACK, True, ["Answer", "Offer feedback", "Finish", "Do nothing"]),
+        (LAZY, False, ["Answer", "Offer feedback", "Do nothing"]),
+    ],
+)
+async def test_it_is_offered_what_its_persona_would_do(
+    persona: Persona, with_output: bool, offered: list[str]
+) -> None:
+    """Nobody can be content before there is an output."""
+    answers = Answers(str(len(offered)))
+    facts = [MENU] if with_output else []
+    assert await mind(answers).choose(view(*facts), persona) == "nothing"
+    listed = [f"{n}. {title}: " for n, title in enumerate(offered, start=1)]
+    assert all(line in answers.prompts[0] for line in listed)
+    assert f"{len(offered) + 1}. " not in answers.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "intent"),
+    [
+        ("2", "feedback"),
+        ("4. Finish", "finish"),
+        ("Choice: 5", "nothing"),
+        ("do nothing", "nothing"),
+    ],
+)
+async def test_its_choice_is_read(reply: str, intent: UserIntent) -> None:
+    assert await mind(Answers(reply)).choose(view(MENU), PROACTIVE) == intent
+
+
+async def test_a_choice_that_cannot_be_read_is_to_do_nothing() -> None:
+    answers = Answers("Either 1 or 2", "I would finish: 4?", "three")
+    asked = interview(answers)
+    assert await ModelUserMind(asked, BRIEF).choose(view(MENU), PROACTIVE) == "nothing"
+    assert asked.gave_up is not None
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("I like soup.", "I like soup."),
+        ('"I like soup."', "I like soup."),
+        ("Answer: I like soup.\nAnd curry.", "I like soup. And curry."),
+        ('"Soup" is fine, "curry" is not', '"Soup" is fine, "curry" is not'),
+        ("<think>lie?</think>Soup!", "Soup!"),
+    ],
+)
+async def test_its_message_is_one_line_without_wrapping(reply: str, text: str) -> None:
+    answers = Answers(reply)
+    decision = await mind(answers).compose(view(QUESTION), PROACTIVE, "answer")
+    assert decision == Decision((Say(text),))
+    assert answers.purposes == ["answer"]
+    for rule in ("One thing at a time", "Never make anything up", "Never copy a sentence"):
+        assert rule in answers.prompts[0]
+
+
+async def test_a_vague_person_is_vague() -> None:
+    answers = Answers("Whatever.", "Not quite it.", "Make it good.")
+    asked = mind(answers)
+    await asked.compose(view(QUESTION), VAGUE, "answer")
+    await asked.compose(view(MENU), VAGUE, "feedback")
+    await asked.compose(view(), VAGUE, "feedback")  # there is nothing yet to be vague about
+    assert ["cannot be bothered" in prompt for prompt in answers.prompts] == [True, True, False]
+
+
+async def test_how_often_it_is_vague_is_drawn_from_the_seed() -> None:
+    def drawn() -> list[bool]:
+        seen = view(QUESTION)
+        found = []
+        for _ in range(40):
+            seen.next_decision((), None, False)
+            found.append(seen.random.random() < LAZY.vague)
+        return found
+
+    assert drawn() == drawn()
+    assert 4 <= sum(drawn()) <= 28
+
+
+async def test_feedback_is_told_in_a_line() -> None:
+    answers = Answers("No coriander please")
+    decision = await mind(answers).compose(view(MENU), FEEDBACK, "feedback")
+    assert decision == Decision((Say("No coriander please"),))
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+async def test_it_acts_through_the_same_action_space(as_text: bool) -> None:
+    act = (
+        'Thought: hm\nAction: {"name": "taste", "arguments": {}}'
+        if as_text
+        else calls(("taste", ""))
+    )
+    edit = calls(("submit", '{"content": "Soup"}'))
+    answers = Answers(act, edit)
+    asked = mind(answers, ModelUse(model="m", text_actions=as_text))
+    assert await asked.compose(view(MENU), PROACTIVE, "act") == Decision((Act("taste", {}),))
+    if as_text:
+        assert "- submit: " in answers.prompts[0]
+        assert answers.requests[0].tools == ()
+    else:
+        assert [tool.name for tool in answers.requests[0].tools] == ["taste", "submit"]
+        assert await asked.compose(view(MENU), PROACTIVE, "act") == Decision((Submit("Soup"),))
+
+
+async def test_an_approval_that_is_asked_for_is_answered_as_one() -> None:
+    ask = by("agent", ApprovalAsked(question="Buy soup?", action="buy"), actor="bot")
+    answers = Answers(calls(("approve", '{"approved": true, "comment": "Yes"}')))
+    decision = await mind(answers).compose(view(ask), PROACTIVE, "answer")
+    assert decision == Decision((Approve(3, True, "Yes"),))
+    assert [tool.name for tool in answers.requests[0].tools] == ["approve"]
+    assert "asks for approval in [3]: Buy soup?" in answers.prompts[0]
+
+
+async def test_finishing_needs_no_words() -> None:
+    answers = Answers()
+    decision = await mind(answers).compose(view(MENU), PROACTIVE, "finish")
+    assert isinstance(decision.verbs[0], Finish)
+    assert answers.requests == []
+
+
+async def test_words_that_cannot_be_read_are_not_said() -> None:
+    answers = Answers("", " ", "<think>?</think>")
+    assert await mind(answers).compose(view(QUESTION), PROACTIVE, "answer") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [
+        ("4", Rate(4)),
+        ("Rating: 2/5\nNo soup.", Rate(2, "No soup.")),
+        ("5. Very much", Rate(5, "Very much")),
+    ],
+)
+async def test_its_rating_is_read(reply: str, rating: Rate) -> None:
+    answers = Answers(reply)
+    assert await mind(answers).rate(view(QUESTION), PROACTIVE) == rating
+    assert answers.purposes == ["rate"]
+
+
+async def test_a_rating_is_never_guessed() -> None:
+    answers = Answers("3 or 4", "good", "")
+    assert await mind(answers).rate(view(QUESTION), PROACTIVE) is None
+
+
+async def test_it_plays_a_simulated_user_from_choice_to_rating() -> None:
+    answers = Answers("1", "Soup.", "4\nIt asks.")
+    user = SimulatedUser(mind(answers), PROACTIVE)
+    assert (await user.decide(view(QUESTION))).verbs == (Rate(4, "It asks."), Say("Soup."))
+    assert answers.purposes == ["choose", "answer", "rate"]
+
+
+def test_profiles_are_told_in_lines() -> None:
+    assert profile_text(None) == ""
+    assert profile_text("soup") == "soup"
+    assert profile_text(["soup", 3]) == "- soup\n- 3"
+    assert profile_text({"profile": ["soup"]}) == "- soup"
+    assert profile_text({"dish": "soup", "hot": True}) == "- dish: soup\n- hot: true"
+
+
+def test_the_digest_tells_briefs_apart() -> None:
+    other = Brief(description="Cook lunch.", output=BRIEF.output)
+    assert prompt_digest(BRIEF) != prompt_digest(other)

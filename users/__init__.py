@@ -1,0 +1,3 @@
+"""The people: simulated users and their personas."""
+
+__all__ = ()

@@ -1,0 +1,234 @@
+"""The mind of a simulated user on a model; the hidden profile is in its own prompts, and no others.
+
+When it chooses what, and when it rates, is in ``simulated``; a persona is put into words here, and
+the part of it that is chance is drawn from the session's seed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import final
+
+from ..engine import codec
+from ..engine.decisions import NOTHING, Decision, Finish, Rate, Say, Verb
+from ..engine.errors import InvalidInput
+from ..engine.events import JSON
+from ..engine.models.actions import ActionSpace, approving, submitting, task_deeds
+from ..engine.models.context import CHARACTERS_PER_TOKEN, situation
+from ..engine.models.interview import Interview, Unread, read_choice, said
+from ..engine.models.likert import explanation_of, read_rating
+from ..engine.models.types import Message, ModelReply
+from ..engine.task import Brief
+from ..engine.templates import load_prompts
+from ..engine.timing import text_of
+from ..engine.view import View
+from .personas import Persona
+from .simulated import UserIntent
+
+__all__ = ("ModelUserMind", "profile_text", "prompt_digest", "titles")
+
+_PROMPTS = load_prompts(__package__)
+
+_CHOICES: Mapping[UserIntent, tuple[str, str]] = {
+    "answer": ("Answer", "you were asked something, and it waits for you"),
+    "feedback": ("Offer feedback", "tell the others something that you were not asked"),
+    "act": ("Take an action", "look something up, or change the output, yourself"),
+    "finish": ("Finish", "you are content with the output as it stands; this ends the work"),
+    "nothing": ("Do nothing", "let the others go on"),
+}
+_LABEL = re.compile(r"(?:message|answer|reply|feedback|user|me)\s*:\s*", re.IGNORECASE)
+_QUOTES = (('"', '"'), ("'", "'"), ("“", "”"))
+
+
+def prompt_digest(brief: Brief) -> str:
+    """The digest of all that simulated users on models are told, but for their profile and persona,
+    and what changes as they go on.
+    """
+    return codec.digest([_PROMPTS.digest, _CHOICES, brief])
+
+
+@final
+class ModelUserMind:
+    """Decides for one simulated user in one session by asking a model.
+
+    Args:
+        interview: what the model is asked through.
+        brief: what the task is about.
+    """
+
+    def __init__(self, interview: Interview, brief: Brief) -> None:
+        self._interview = interview
+        self._brief = brief
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        """What to do next; nothing if the model's replies cannot be read."""
+        words = titles(view, persona)
+        listed = "\n".join(
+            f"{number}. {title}: {_CHOICES[intent][1]}."
+            for number, (intent, title) in enumerate(words.items(), start=1)
+        )
+        found = await self._interview.ask(
+            "choose",
+            partial(self._messages, view, persona, _PROMPTS.fill("choose", options=listed)),
+            lambda reply: read_choice(said(reply), words, label="Choice"),
+        )
+        return "nothing" if isinstance(found, Unread) else found
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        """Puts it into words, or into an action; nothing if the model's replies cannot be read."""
+        match intent:
+            case "answer" if view.open_approvals:
+                return await self._act(view, persona, approval=view.open_approvals[0].version)
+            case "answer":
+                vague = view.random.random() < persona.vague
+                return await self._say(view, persona, "answer", vague=vague)
+            case "feedback":
+                vague = not persona.gives_feedback and view.snapshot is not None
+                return await self._say(view, persona, "feedback", vague=vague)
+            case "act":
+                return await self._act(view, persona)
+            case "finish":
+                return Decision((Finish("content with the output"),))
+        return NOTHING
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        """How far the others brought the user; None if the model's replies cannot be read."""
+        own = [m.text for m in view.messages if m.actor == view.me]
+        prompt = _PROMPTS.fill("rate", before=own[-1] if own else view.request)
+        found = await self._interview.ask(
+            "rate", partial(self._messages, view, persona, prompt), _read_rating
+        )
+        return None if isinstance(found, Unread) else found
+
+    async def _say(self, view: View, persona: Persona, what: str, *, vague: bool) -> Decision:
+        prompt = _PROMPTS.fill(f"{what}_vaguely" if vague else what)
+        found = await self._interview.ask(
+            what, partial(self._messages, view, persona, prompt), _read_line
+        )
+        return NOTHING if isinstance(found, Unread) else Decision((Say(found),))
+
+    async def _act(self, view: View, persona: Persona, *, approval: int | None = None) -> Decision:
+        """A task action or an edit; or, where one is asked for, an approval."""
+        if approval is not None:
+            space = ActionSpace([approving(approval)])
+        else:
+            output = submitting(self._brief.schema, self._brief.media_type)
+            space = ActionSpace([*task_deeds(view.actions_available), output])
+        as_text = self._interview.use.text_actions
+        prompt = (
+            _PROMPTS.fill("act_text", actions_available=space.description)
+            if as_text
+            else _PROMPTS.fill("act_tools")
+        )
+
+        def read(reply: ModelReply) -> tuple[Verb, ...]:
+            if as_text:
+                return space.read_text(said(reply))
+            return space.read_calls(reply.tool_calls)
+
+        found = await self._interview.ask(
+            "act",
+            partial(self._messages, view, persona, prompt),
+            read,
+            tools=() if as_text else space.tools,
+        )
+        return NOTHING if isinstance(found, Unread) else Decision(found)
+
+    def _messages(
+        self, view: View, persona: Persona, prompt: str, tokens: int
+    ) -> tuple[Message, ...]:
+        """What the model is shown, within about so many tokens."""
+        others = [f"{one.name} ({one.role})" for one in view.participants if one.name != view.me]
+        system = _PROMPTS.fill(
+            "person",
+            me=view.me,
+            team=", ".join(others) or "nobody else",
+            description=self._brief.description,
+            form=self._brief.output,
+            profile=profile_text(view.private) or "(nothing)",
+            manner=_manner(persona),
+        )
+        fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
+        shown = situation(view, max(tokens - fixed, 0))
+        now = _PROMPTS.fill(
+            "situation", **{name: getattr(shown, name) for name in shown.__struct_fields__}
+        )
+        return (
+            Message(role="system", content=system),
+            Message(role="user", content=f"{now.rstrip()}\n\n{prompt}"),
+        )
+
+
+def titles(view: View, persona: Persona) -> dict[UserIntent, str]:
+    """What a user is offered to do, in words.
+
+    There is nothing to be content with before there is an output, and only a persona that works on
+    it itself is offered to.
+    """
+    offered = {intent: title for intent, (title, _) in _CHOICES.items()}
+    if not persona.acts:
+        del offered["act"]
+    if view.snapshot is None:
+        del offered["finish"]
+    return offered
+
+
+def profile_text(private: JSON) -> str:
+    """A hidden profile in words: a list is a line each, an object is a line for each of its parts."""
+    if private is None:
+        return ""
+    if isinstance(private, Mapping):
+        if set(private) == {"profile"}:
+            return profile_text(private["profile"])
+        return "\n".join(f"- {name}: {text_of(part)}" for name, part in private.items())
+    if isinstance(private, list | tuple):
+        return "\n".join(f"- {text_of(part)}" for part in private)
+    return text_of(private)
+
+
+def _manner(persona: Persona) -> str:
+    """A persona in words."""
+    lines = [
+        "You tell the others when the output does not fit what you know."
+        if persona.gives_feedback
+        else "You do not study the output. If it does not seem right, you say so, and not why.",
+        "You also look things up yourself, and change the output yourself where that is quicker."
+        if persona.acts
+        else "You leave the work to the others.",
+    ]
+    if persona.volunteers:
+        lines.append("While the others work, you sometimes add something that comes to your mind.")
+    else:
+        lines.append("While the others work, you let them.")
+    if persona.untold:
+        lines.append("What the output shows no sign against, you often leave unsaid.")
+    if persona.contentment < 1.0:
+        share = f"{persona.contentment:.0%}"
+        lines.append(f"You are content once about {share} of what you want is met.")
+    else:
+        lines.append("You are content once all that you want is met, as far as you can see.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _read_line(reply: ModelReply) -> str:
+    """A message of one line, without what models put around it."""
+    text = " ".join(said(reply).split())
+    label = _LABEL.match(text)
+    text = text[label.end() :] if label else text
+    for opening, closing in _QUOTES:
+        inside = text[1:-1]
+        if text.startswith(opening) and text.endswith(closing) and opening not in inside:
+            text = inside.strip()
+    if not text:
+        raise InvalidInput("it says nothing")
+    return text
+
+
+def _read_rating(reply: ModelReply) -> Rate:
+    text = said(reply)
+    rating = read_rating(text)
+    if rating is None:
+        raise InvalidInput("there is no single rating from 1 to 5 on its first line")
+    return Rate(rating, explanation_of(text))

@@ -1,0 +1,52 @@
+"""Makes the human of a session: simulated on the rules of its task or on a model, or a real person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..engine.actors import Player, playing
+from ..engine.errors import InvalidInput
+from ..engine.events import Participant
+from ..engine.task import Brief, Cell, Setting
+from .personas import find_persona
+from .simulated import SimulatedUser, UserMind
+
+__all__ = ("user_player",)
+
+
+def user_player(
+    session: str,
+    cell: Cell,
+    setting: Setting,
+    *,
+    brief: Brief,
+    rules: Callable[[], UserMind] | None = None,
+    name: str = "user",
+) -> Player:
+    """The human of a cell's session.
+
+    Args:
+        session: session id.
+        cell: says which persona, and which model, if any.
+        setting: says how the model is reached and asked; its ``person`` plays in place of either.
+        brief: what a model is told of the task.
+        rules: makes the rules that the task ships for users, if it ships any.
+        name: of the participant.
+
+    Raises:
+        InvalidInput: there is no such persona, neither a model nor rules, or nothing that reaches
+            the model.
+    """
+    if setting.person is not None:
+        return Player(Participant(name=name, role="human"), setting.person)
+    persona = find_persona(cell.user)
+    if cell.user_model is not None:
+        from .model_player import model_user  # rules need nothing of it
+
+        return model_user(
+            session, persona, cell.user_model, setting, brief=brief, rules=rules, name=name
+        )
+    if rules is None:
+        raise InvalidInput("this task ships no rules for users: name a model for them")
+    participant = Participant(name=name, role="human", policy="rules", persona=persona.name)
+    return Player(participant, playing(SimulatedUser(rules(), persona)))

@@ -1,0 +1,95 @@
+"""The simulated user (paper, 4.1 and appendix B), on any mind: rules, or a model.
+
+Each time it decides among answering a question, offering feedback, acting on the task, finishing
+and doing nothing; then it composes that. Before its next message it rates how far the agent's last
+round brought them. It alone knows the hidden profile: the mind reads it from the view's private
+part, which is in no other view.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias, final
+
+from ..engine.decisions import NOTHING, Act, Decision, Finish, Rate, Say, Submit
+from ..engine.events import ProgressRated
+from ..engine.rounds import is_act
+from ..engine.view import View
+from .personas import Persona
+
+__all__ = ("SimulatedUser", "UserIntent", "UserMind")
+
+UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "nothing"]
+"""What a simulated user decides first."""
+
+_SATISFACTORY = 3
+
+
+class UserMind(Protocol):
+    """What decides for a simulated user. It sees the view, no more."""
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        """What to do next."""
+        ...
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        """Does it: a message in the user's own words, an edit, a search, a closing word."""
+        ...
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        """How far the agent's acts since the user's last one brought them; None for no opinion."""
+        ...
+
+
+@final
+class SimulatedUser:
+    """A simulated user with a persona; it leaves when its patience is at an end.
+
+    Args:
+        mind: what decides.
+        persona: what it is willing to do.
+    """
+
+    def __init__(self, mind: UserMind, persona: Persona) -> None:
+        self._mind = mind
+        self._persona = persona
+
+    async def decide(self, view: View) -> Decision:
+        """Chooses, rates the round if this will end it, and composes."""
+        intent = await self._mind.choose(view, self._persona)
+        if intent == "nothing":
+            return NOTHING
+        decision = await self._mind.compose(view, self._persona, intent)
+        if not _ends_round(decision, view):
+            return decision
+        rating = await self._mind.rate(view, self._persona)
+        if rating is None:
+            return decision
+        if _bad_in_a_row(view, rating) >= self._persona.patience:
+            return Decision((rating, Finish("gave up: no progress")), decision.seconds)
+        return Decision((rating, *decision.verbs), decision.seconds)
+
+
+def _ends_round(decision: Decision, view: View) -> bool:
+    """Whether a decision hands over: the agent has acted since the user last did, and now the user
+    acts, or ends the session.
+    """
+    if not any(isinstance(verb, Say | Act | Submit | Finish) for verb in decision.verbs):
+        return False
+    for record in reversed(view.records):
+        if is_act(record):
+            return record.role == "agent"
+    return False
+
+
+def _bad_in_a_row(view: View, rating: Rate) -> int:
+    """How many ratings in a row, this one last, are unsatisfactory."""
+    if rating.rating >= _SATISFACTORY:
+        return 0
+    count = 1
+    for record in reversed(view.records):
+        event = record.event if record.kind == "ProgressRated" else None
+        if isinstance(event, ProgressRated):
+            if event.rating is None or event.rating >= _SATISFACTORY:
+                break
+            count += 1
+    return count
