@@ -1,0 +1,300 @@
+"""The task actions of travel planning: six searches over a sandbox, the same for human and agent.
+
+Each has a frozen struct for its arguments, from which its JSON schema and its validation come.
+Whatever goes wrong is one `InvalidInput`, in words that tell how to go on. A search that finds
+nothing has gone wrong too: it says so, instead of succeeding with nothing.
+
+Where a flight or distance search takes a place, it takes a city, or a state for all its cities; a
+state that shares its name with a city is written ``New York (state)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date as Date
+from difflib import get_close_matches
+from typing import Annotated, Final, TypeVar, final
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.events import JSON
+from .tables import Accommodation, Attraction, Flight, Mode, Restaurant, Route, Sandbox
+
+__all__ = (
+    "ACTIONS",
+    "COLUMNS",
+    "SearchAccommodations",
+    "SearchAttractions",
+    "SearchCities",
+    "SearchDistance",
+    "SearchFlights",
+    "SearchRestaurants",
+    "TaskAction",
+    "perform",
+    "state_of",
+)
+
+_STATE: Final = " (state)"
+
+_Place = Annotated[str, msgspec.Meta(description="A city, or a state for all of its cities.")]
+_CityName = Annotated[str, msgspec.Meta(description="The name of a city.")]
+_IsoDate = Annotated[str, msgspec.Meta(description="The day of departure as YYYY-MM-DD.")]
+
+
+class SearchFlights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Find the flights from one place to another on one day, with prices per person."""
+
+    origin: _Place
+    destination: _Place
+    date: _IsoDate
+
+
+class SearchDistance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Find duration, distance and cost per car of the way over land between two places."""
+
+    origin: _Place
+    destination: _Place
+    mode: Annotated[
+        Mode | None, msgspec.Meta(description="Only this way of travelling; both if left out.")
+    ] = None
+
+
+class SearchAccommodations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Find places to stay in a city: price a night, room type, house rules, minimum nights."""
+
+    city: _CityName
+
+
+class SearchRestaurants(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Find restaurants in a city: average cost per person, cuisines, rating."""
+
+    city: _CityName
+
+
+class SearchAttractions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Find things to see in a city."""
+
+    city: _CityName
+
+
+class SearchCities(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """List the cities of a state that have places to stay."""
+
+    state: Annotated[str, msgspec.Meta(description="The name of a state.")]
+
+
+@final
+class TaskAction(msgspec.Struct, frozen=True, kw_only=True):
+    """An action as agents and people are told of it.
+
+    Attributes:
+        name: what `perform` takes.
+        description: what it does, in a sentence.
+        parameters: JSON schema of the arguments.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, JSON]
+
+
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "SearchFlights": (
+        "number",
+        "price",
+        "departs",
+        "arrives",
+        "elapsed",
+        "origin",
+        "destination",
+        "distance",
+    ),
+    "SearchDistance": ("origin", "destination", "mode", "duration", "distance", "cost"),
+    "SearchAccommodations": (
+        "name",
+        "price",
+        "room_type",
+        "house_rules",
+        "minimum_nights",
+        "maximum_occupancy",
+        "rating",
+    ),
+    "SearchRestaurants": ("name", "average_cost", "cuisines", "rating"),
+    "SearchAttractions": ("name", "address"),
+    "SearchCities": ("name",),
+}
+"""The columns of each search's observation: fields of the tables' rows, less what was asked for."""
+
+
+def perform(sandbox: Sandbox, name: str, arguments: Mapping[str, JSON]) -> JSON:
+    """Search, and return what was found: ``{"columns": [...], "rows": [[...], ...]}``.
+
+    Columns are named once and rows are lists, so that the log stays small.
+
+    Raises:
+        InvalidInput: no such action, arguments that do not fit, an unknown place, or nothing found.
+    """
+    search = _SEARCHES.get(name)
+    if search is None:
+        raise InvalidInput(f"there is no action {name!r}{_instead(name, _SEARCHES)}")
+    columns = COLUMNS[name]
+    rows = [[getattr(row, column) for column in columns] for row in search(sandbox, arguments)]
+    return {"columns": columns, "rows": rows}
+
+
+def state_of(place: str, sandbox: Sandbox) -> str | None:
+    """The state that a search's place means, or None where it means a city.
+
+    Raises:
+        InvalidInput: the sandbox has neither a city nor a state of that name.
+    """
+    name = place.removesuffix(_STATE)
+    if place == name and place in sandbox.states:
+        return None
+    if name in sandbox.cities_of:
+        return name
+    known = (*sandbox.states, *sandbox.cities_of)
+    raise InvalidInput(f"no city or state {place!r} in this world{_instead(place, known)}")
+
+
+def _flights(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Flight]:
+    wanted = _arguments(SearchFlights, raw)
+    try:
+        day = Date.fromisoformat(wanted.date).isoformat()
+    except ValueError:
+        raise InvalidInput(
+            f"{wanted.date!r} is no date: write year, month and day, as in 2022-03-19"
+        ) from None
+    found = sandbox.flights_between
+    return _some(
+        [f for a, b in _pairs(sandbox, wanted) for f in found.get((a, b, day), ())],
+        f"no flights from {wanted.origin} to {wanted.destination} on {day}: try another way to "
+        f"travel (SearchDistance), or another city",
+    )
+
+
+def _distance(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Route]:
+    wanted = _arguments(SearchDistance, raw)
+    modes: tuple[Mode, ...] = ("self-driving", "taxi") if wanted.mode is None else (wanted.mode,)
+    found = (sandbox.route.get((a, b, mode)) for a, b in _pairs(sandbox, wanted) for mode in modes)
+    return _some(
+        [route for route in found if route is not None and route.cost is not None],
+        f"no way over land from {wanted.origin} to {wanted.destination} within a day: try "
+        f"SearchFlights, or another city",
+    )
+
+
+def _accommodations(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Accommodation]:
+    city = _known_city(sandbox, _arguments(SearchAccommodations, raw).city)
+    return _some(sandbox.accommodations_in.get(city, ()), f"no places to stay in {city}")
+
+
+def _restaurants(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Restaurant]:
+    city = _known_city(sandbox, _arguments(SearchRestaurants, raw).city)
+    return _some(sandbox.restaurants_in.get(city, ()), f"no restaurants in {city}")
+
+
+def _attractions(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Attraction]:
+    city = _known_city(sandbox, _arguments(SearchAttractions, raw).city)
+    return _some(sandbox.attractions_in.get(city, ()), f"no attractions in {city}")
+
+
+def _cities(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[_NamedCity]:
+    wanted = _arguments(SearchCities, raw).state
+    state = wanted.removesuffix(_STATE)
+    if state not in sandbox.cities_of:
+        raise InvalidInput(f"no state {wanted!r} in this world{_instead(state, sandbox.cities_of)}")
+    open_to_guests = (c for c in sandbox.cities_of[state] if c in sandbox.accommodations_in)
+    return _some(
+        [_NamedCity(city) for city in open_to_guests], f"no city of {state} has places to stay"
+    )
+
+
+class _NamedCity(msgspec.Struct, frozen=True):
+    name: str
+
+
+_SEARCHES: Final[Mapping[str, Callable[[Sandbox, Mapping[str, JSON]], Sequence[object]]]] = {
+    "SearchFlights": _flights,
+    "SearchDistance": _distance,
+    "SearchAccommodations": _accommodations,
+    "SearchRestaurants": _restaurants,
+    "SearchAttractions": _attractions,
+    "SearchCities": _cities,
+}
+
+_KINDS: Final = (
+    SearchFlights,
+    SearchDistance,
+    SearchAccommodations,
+    SearchRestaurants,
+    SearchAttractions,
+    SearchCities,
+)
+
+
+def _described(kind: type[msgspec.Struct]) -> TaskAction:
+    _, components = msgspec.json.schema_components((kind,))
+    schema = dict(components[kind.__name__])
+    description = str(schema.pop("description"))
+    return TaskAction(name=kind.__name__, description=description, parameters=schema)
+
+
+ACTIONS: Final[Mapping[str, TaskAction]] = {kind.__name__: _described(kind) for kind in _KINDS}
+"""All task actions by name, as they are offered to agents and people."""
+
+
+def _pairs(sandbox: Sandbox, wanted: SearchFlights | SearchDistance) -> list[tuple[str, str]]:
+    """The pairs of cities between the two places, each of which may be a state."""
+    ends: list[Sequence[str]] = []
+    for place in (wanted.origin, wanted.destination):
+        state = state_of(place, sandbox)
+        ends.append((place,) if state is None else sandbox.cities_of[state])
+    return [(a, b) for a in ends[0] for b in ends[1] if a != b]
+
+
+def _known_city(sandbox: Sandbox, city: str) -> str:
+    if city in sandbox.states or city in sandbox.accommodations_in:
+        return city
+    if city.removesuffix(_STATE) in sandbox.cities_of:
+        raise InvalidInput(f"{city!r} is a state: list its cities with SearchCities, and name one")
+    raise InvalidInput(f"no city {city!r} in this world{_instead(city, sandbox.states)}")
+
+
+_Row = TypeVar("_Row")
+
+
+def _some(rows: Sequence[_Row], nothing: str) -> Sequence[_Row]:
+    if not rows:
+        raise InvalidInput(f"none found: {nothing}")
+    return rows
+
+
+_Kind = TypeVar(
+    "_Kind",
+    SearchFlights,
+    SearchDistance,
+    SearchAccommodations,
+    SearchRestaurants,
+    SearchAttractions,
+    SearchCities,
+)
+
+
+def _arguments(kind: type[_Kind], raw: Mapping[str, JSON]) -> _Kind:
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        takes = ", ".join(kind.__struct_fields__)
+        raise InvalidInput(f"{kind.__name__}({takes}) was called wrongly: {error}") from None
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    """A hint at what may have been meant, for the end of an error message."""
+    names = sorted(set(known))
+    close = get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return "; did you mean " + " or ".join(repr(match) for match in close) + "?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"; there are: {shown}"

@@ -1,0 +1,14 @@
+"""What agents and simulated users on models are told of travel planning."""
+
+from __future__ import annotations
+
+from ...engine.task import Brief
+from ...engine.templates import load_prompts
+
+__all__ = ("PROMPTS", "TRAVEL_BRIEF")
+
+PROMPTS = load_prompts(__package__)
+"""The templates of this task."""
+
+TRAVEL_BRIEF = Brief(description=PROMPTS.fill("task"), output=PROMPTS.fill("output"))
+"""The task as actors on models are told of it."""

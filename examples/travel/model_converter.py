@@ -1,0 +1,51 @@
+"""Has a model put a plan into the form that the parser reads, where somebody wrote it in their own."""
+
+from __future__ import annotations
+
+from typing import final
+
+from ...engine.errors import InvalidInput, ModelRefused
+from ...engine.models.interview import Interview, Unread, said
+from ...engine.models.types import Message, ModelReply
+from .briefing import PROMPTS, TRAVEL_BRIEF
+from .plan import Plan
+from .plan_text import parse_plan
+
+__all__ = ("ModelConverter",)
+
+
+@final
+class ModelConverter:
+    """Converts plans by asking a model; a ``PlanConverter``.
+
+    Args:
+        interview: what the model is asked through.
+    """
+
+    def __init__(self, interview: Interview) -> None:
+        self._interview = interview
+
+    async def __call__(self, text: str) -> Plan:
+        """Convert.
+
+        Raises:
+            InvalidInput: the model finds no plan in the text, or nothing it wrote can be read.
+        """
+        prompt = PROMPTS.fill("convert", form=TRAVEL_BRIEF.output, text=text)
+        try:
+            found = await self._interview.ask(
+                "convert the plan", lambda tokens: (Message(role="user", content=prompt),), _read
+            )
+        except ModelRefused as error:
+            raise InvalidInput(f"the plan could not be converted: {error}") from error
+        if isinstance(found, Unread):
+            raise InvalidInput(f"the plan could not be converted: {found.why}")
+        if not found:
+            raise InvalidInput(f"{self._interview.use.model} finds no plan in this text")
+        return found
+
+
+def _read(reply: ModelReply) -> Plan:
+    """The plan in a reply; an empty one where the model says that there is none."""
+    text = said(reply)
+    return () if text.strip(" .`*\"'").lower() == "no plan" else parse_plan(text)

@@ -1,0 +1,61 @@
+"""What a simulated traveller must not say: wishes that its profile does not have, or all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...users.audit import CHECKS, Check, Fault, Utterance
+from .language_facts import ANY, Fact
+from .language_messages import understand_message
+from .language_profiles import understand_preferences
+
+__all__ = ("TRAVEL_CHECKS", "find_strange_wishes", "find_too_much")
+
+_AT_ONCE = 2
+"""Wishes that nobody tells in one breath who tells one thing at a time."""
+
+
+def find_strange_wishes(said: Utterance) -> Iterator[Fault]:
+    """Wishes, as far as they can be read, that the profile does not have, or has otherwise.
+
+    Not those that others spoke of before: going along with a proposal makes nothing up.
+    """
+    wishes = {fact.slot: fact for fact in _wishes(said)}
+    proposed = {fact for text in said.known for fact in understand_message(text)}
+    for fact in understand_message(said.text):
+        wish = wishes.get(fact.slot)
+        if fact.value == ANY or fact in proposed or _is_part(fact, wish):
+            continue
+        if wish is None:
+            yield Fault("invention", f"the profile says nothing of {fact.slot}: {fact.value}")
+        else:
+            yield Fault("contradiction", f"{fact.slot} is {wish.value}, and not {fact.value}")
+
+
+def find_too_much(said: Utterance) -> Iterator[Fault]:
+    """Several wishes in one message, none of which was told before."""
+    wishes = set(_wishes(said))
+    told = {fact.slot for text in said.before for fact in understand_message(text)}
+    fresh = [f.slot for f in understand_message(said.text) if f in wishes and f.slot not in told]
+    if len(fresh) >= _AT_ONCE:
+        yield Fault("several at once", f"tells {', '.join(fresh)} in one message")
+
+
+TRAVEL_CHECKS: tuple[Check, ...] = (*CHECKS, find_strange_wishes, find_too_much)
+"""The checks for simulated travellers."""
+
+
+def _wishes(said: Utterance) -> tuple[Fact, ...]:
+    profile = said.profile.get("profile") if isinstance(said.profile, Mapping) else None
+    sentences = profile if isinstance(profile, list | tuple) else ()
+    facts = understand_preferences([str(sentence) for sentence in sentences])
+    return tuple(fact for fact in facts if fact.slot != "generic")
+
+
+def _is_part(fact: Fact, wish: Fact | None) -> bool:
+    """Whether a fact says no more than a wish does: one of its cuisines, say."""
+    if wish is None:
+        return False
+    if isinstance(fact.value, tuple) and isinstance(wish.value, tuple):
+        return set(fact.value) <= set(wish.value)
+    return fact.value == wish.value

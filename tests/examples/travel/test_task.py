@@ -1,0 +1,241 @@
+"""Travel planning as a task: who sees what, and what the collaborations of its rules look like."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+from duolog.engine.actors import Player
+from duolog.engine.desk import Desk
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import (
+    ActionResolved,
+    ActionTaken,
+    MessageSent,
+    ProgressRated,
+    SessionOpened,
+    SnapshotTaken,
+    UtilityScored,
+)
+from duolog.engine.log import EventLog
+from duolog.engine.records import Record
+from duolog.engine.session import Session, run_session
+from duolog.engine.stores import open_log
+from duolog.engine.task import Cell, Setting, find_task
+from duolog.engine.view import View
+from duolog.examples.travel.task import NOBODY, TravelTask
+from duolog.users.personas import PERSONAS
+
+TASK = TravelTask()
+
+
+def session(agent: str, user: str, instance: int = 0, seed: int = 7) -> Session:
+    return TASK.session(Cell(agent=agent, user=user, instance=str(instance), seed=seed), Setting())
+
+
+async def records(log: EventLog, name: str) -> list[Record]:
+    return [record async for record in log.read_all(session=name)]
+
+
+async def run(one: Session) -> list[Record]:
+    async with open_log("memory://") as log:
+        await run_session(log, one)
+        return await records(log, one.id)
+
+
+def utilities(trace: Iterable[Record]) -> list[float]:
+    scored = [record.event for record in trace if record.kind == "UtilityScored"]
+    return [e.value for e in scored if isinstance(e, UtilityScored) and e.value is not None]
+
+
+def test_the_task_is_found_by_its_name() -> None:
+    assert find_task("travel").name == "travel"
+
+
+def test_a_data_set_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="nowhere"):
+        find_task("travel", "/nowhere")
+
+
+async def test_an_automated_run_plans_from_the_request_alone() -> None:
+    trace = await run(session("auto", NOBODY))
+    kinds = {record.kind for record in trace}
+    assert "SnapshotTaken" in kinds
+    assert "MessageSent" not in kinds
+    assert {record.role for record in trace} == {"agent", "environment", "scorer"}
+    opened = trace[0].event
+    assert isinstance(opened, SessionOpened)
+    assert opened.request
+    assert opened.config["baseline"] is True
+
+
+@pytest.mark.parametrize("agent", ["one-stage", "two-stage"])
+@pytest.mark.parametrize("user", PERSONAS)
+async def test_every_pair_comes_to_an_end_of_its_own(agent: str, user: str) -> None:
+    for instance in range(4):
+        trace = await run(session(agent, user, instance))
+        closed = [record for record in trace if record.kind == "SessionClosed"]
+        assert b'"reason":"finished"' in (closed[0].body or b"")
+        assert utilities(trace)
+
+
+async def test_collaboration_is_worth_more_than_the_request_alone() -> None:
+    alone = [utilities(await run(session("auto", NOBODY, i)))[-1] for i in range(6)]
+    for agent in ("one-stage", "two-stage"):
+        together = [utilities(await run(session(agent, "proactive", i)))[-1] for i in range(6)]
+        assert sum(together) > sum(alone) + 0.5
+
+
+async def test_who_asks_first_drafts_later_and_better() -> None:
+    def first(trace: list[Record]) -> tuple[float, float]:
+        drafted = next(record.time for record in trace if record.kind == "SnapshotTaken")
+        return drafted, utilities(trace)[0]
+
+    one = [first(await run(session("one-stage", "feedback", i))) for i in range(9)]
+    two = [first(await run(session("two-stage", "feedback", i))) for i in range(9)]
+    assert all(a[0] < b[0] for a, b in zip(one, two, strict=True))
+    assert sum(a[1] for a in one) < sum(b[1] for b in two)
+
+
+async def test_the_user_tells_one_wish_at_a_time_and_never_in_the_words_of_the_profile() -> None:
+    for instance in range(9):
+        one = session("two-stage", "proactive", instance)
+        profile = one.opened.private["user"]
+        assert isinstance(profile, dict)
+        for record in await run(one):
+            event = record.event
+            if isinstance(event, MessageSent) and record.actor == "user":
+                said = event.text.lower()
+                told = [wish for wish in profile["profile"] if wish.lower() in said]
+                assert told == []
+
+
+async def test_ratings_come_from_the_user_before_it_hands_over() -> None:
+    trace = await run(session("one-stage", "proactive"))
+    ratings = [record for record in trace if record.kind == "ProgressRated"]
+    assert len(ratings) >= 2
+    assert {record.actor for record in ratings} == {"user"}
+    numbers = [r.event.round for r in ratings if isinstance(r.event, ProgressRated)]
+    assert numbers == sorted(set(numbers))
+
+
+async def test_the_demo_shows_that_concurrency_is_real() -> None:
+    """In the log of the demo: a message while the agent works, an edit while it searches, and a
+    snapshot that is refused since its base is outdated."""
+    talked_over = edited_over = refused = 0
+    for instance in range(30):
+        searching: set[int] = set()
+        for record in await run(session("one-stage", "proactive", instance)):
+            event = record.event
+            if isinstance(event, ActionTaken) and event.name == "submit":
+                refused += 1
+            elif isinstance(event, ActionTaken) and record.actor == "agent":
+                searching.add(record.version)
+            elif isinstance(event, ActionResolved):
+                searching.discard(event.action)
+            elif isinstance(event, MessageSent) and record.actor == "user" and searching:
+                talked_over += 1
+            elif isinstance(event, SnapshotTaken) and record.actor == "user" and searching:
+                edited_over += 1
+    assert talked_over
+    assert edited_over
+    assert refused
+
+
+async def test_no_policy_can_reach_what_it_must_not_know() -> None:
+    """Whatever an agent's view leads to, object by object, holds neither profile nor evaluation;
+    and the user's holds nothing that plans are judged by."""
+    one = session("two-stage", "proactive", 1)
+    profile = one.opened.private["user"]
+    assert isinstance(profile, dict)
+    secret = tuple(profile["profile"])
+    leaks: list[str] = []
+    known: list[str] = []
+
+    def spying(player: Player) -> Player:
+        name = player.participant.name
+
+        async def actor(desk: Desk) -> None:
+            look = desk.look
+
+            def looking() -> tuple[Record, ...]:
+                seen = look()
+                texts = set(_texts(desk.view))
+                if name == "user":
+                    known.extend(t for t in texts if any(wish in t for wish in secret))
+                else:
+                    leaks.extend(t for t in texts if any(wish in t for wish in secret))
+                leaks.extend(t for t in texts if "local_constraint" in t or '"trip"' in t)
+                return seen
+
+            desk.look = looking  # type: ignore[method-assign]
+            await player.actor(desk)
+
+        return Player(player.participant, actor)
+
+    watched = msgspec.structs.replace(one, players=tuple(spying(p) for p in one.players))
+
+    trace = await run(watched)
+    assert len(trace) > 20
+    assert leaks == []
+    assert known, "the user's own view leads to its profile, or the walk finds nothing"
+    assert any(secret[0] in (record.body or b"").decode() for record in trace[:1])
+
+
+def _texts(view: View) -> Iterable[str]:
+    """All texts that can be reached from a view through its data."""
+    todo: list[object] = [view]
+    seen: set[int] = set()
+    while todo:
+        item = todo.pop()
+        if id(item) in seen or isinstance(item, type) or callable(item):
+            continue
+        seen.add(id(item))
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, bytes):
+            yield item.decode()
+        elif isinstance(item, msgspec.Struct):  # the collector may not look into one
+            todo.extend(getattr(item, name) for name in item.__struct_fields__)
+        elif not isinstance(item, int | float):
+            todo.extend(ref for ref in gc.get_referents(item) if not _is_module(ref))
+
+
+def _is_module(item: object) -> bool:
+    return type(item).__name__ in ("module", "function", "builtin_function_or_method", "frame")
+
+
+async def test_one_cell_is_one_session() -> None:
+    first, again = session("one-stage", "lazy"), session("one-stage", "lazy")
+    assert first.id == again.id
+    assert first.opened == again.opened
+    others = {
+        session("two-stage", "lazy").id,
+        session("one-stage", "feedback").id,
+        session("one-stage", "lazy", 1).id,
+        session("one-stage", "lazy", seed=8).id,
+    }
+    assert len(others | {first.id}) == 5
+
+
+@pytest.mark.parametrize("name", ["x", "-1", "1.5", ""])
+def test_an_instance_that_is_not_there_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="no instance"):
+        TASK.session(Cell(agent="auto", user=NOBODY, instance=name, seed=0), Setting())
+
+
+def test_the_rules_play_on_the_benchmarks_own_instances(
+    test_data: Callable[[str], Path],
+) -> None:
+    task = find_task("travel", str(test_data("travelplanner")))
+
+    async def final(name: str) -> float:
+        cell = Cell(agent="two-stage", user="proactive", instance=name, seed=0)
+        return utilities(await run(task.session(cell, Setting())))[-1]
+
+    finals = [anyio.run(final, name) for name in task.instances(102, 0)[::10]]
+    assert sum(finals) / len(finals) > 0.95
