@@ -1,0 +1,63 @@
+"""The root of the command line: its name, its commands, and ``--version``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+
+__all__ = ("COMMANDS", "app")
+
+COMMANDS = (
+    "run",
+    "chat",
+    "report",
+    "sessions",
+    "show",
+    "replay",
+    "fork",
+    "interchange",
+    "importing",
+    "care",
+    "serve",
+    "travel",
+)
+"""Modules of this package that hold the commands, in the order of the help."""
+
+app = typer.Typer(
+    name="duolog",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"duolog {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print it and exit."
+        ),
+    ] = False,
+) -> None:
+    """Simulates and scores what people and agents do together, and keeps it in an event log."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+# A command registers itself with the app when its module is loaded. None of them loads more than
+# it needs to say what it takes; the rest comes when it runs.
+for _name in COMMANDS:
+    import_module(f".{_name}", __package__)

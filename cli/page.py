@@ -1,0 +1,99 @@
+"""A page of the terminal: lines with their coordinates on the left, and text that wraps beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ("Page",)
+
+_GAP = "  "
+
+
+@final
+class Page:
+    """Prints lines of three columns (a number, a time, who) and a text that wraps to their right.
+
+    Args:
+        console: where to.
+        numbers: width of the numbers.
+        times: width of the times.
+        names: width of the names.
+    """
+
+    def __init__(self, console: Console, *, numbers: int, times: int, names: int) -> None:
+        self.console = console
+        self._numbers = numbers
+        self._times = times
+        self._names = names
+
+    @property
+    def indent(self) -> int:
+        """Columns on the left of the text."""
+        return self._numbers + self._times + self._names + 3 * len(_GAP)
+
+    @property
+    def width(self) -> int:
+        """Columns for the text."""
+        return max(self.console.width - self.indent, 20)
+
+    def line(
+        self, text: Text, *, number: str = "", time: str = "", name: str = "", style: str = ""
+    ) -> None:
+        """Prints a text with its coordinates; ``style`` is the name's."""
+        left = Text.assemble(
+            (f"{number:>{self._numbers}}{_GAP}{time:>{self._times}}{_GAP}", "dim"),
+            (f"{name:<{self._names}}", style or "none"),
+            _GAP,
+        )
+        self._print(left, self._wrapped(text, self.width))
+
+    def block(self, lines: Iterable[Text]) -> None:
+        """Prints lines that belong to the one above, behind a bar."""
+        bar = Text.assemble(" " * self.indent, ("│ ", "dim"))
+        for line in lines:
+            left = bar
+            for wrapped in self._wrapped(line, self.width - 4):
+                self._out(Text.assemble(left, wrapped))
+                left = Text.assemble(bar, "  ")
+
+    def rule(self, title: Text, *, right: Text | None = None) -> None:
+        """Prints a heading: a title, a line, and something at its right end if there is room."""
+        width = self.console.width
+        used = title.cell_len + 4
+        line = Text.assemble(("── ", "dim"), title, " ")
+        if right is not None and used + right.cell_len + 4 <= width:
+            line.append("─" * (width - used - right.cell_len - 1), style="dim")
+            self._out(Text.assemble(line, " ", right))
+            return
+        line.append("─" * max(width - used, 0), style="dim")
+        self._out(line)
+        if right is not None:
+            self.plain(Text.assemble("   ", right))
+
+    def plain(self, text: Text) -> None:
+        """Prints a text across the page; what wraps is indented as its beginning is."""
+        depth = len(text.plain) - len(text.plain.lstrip(" "))
+        body = text[depth:] if depth else text
+        self._print(Text(" " * depth), self._wrapped(body, max(self.console.width - depth, 20)))
+
+    def blank(self) -> None:
+        """Prints an empty line."""
+        self.console.print()
+
+    def _print(self, left: Text, lines: Iterable[Text]) -> None:
+        first = True
+        for line in lines:
+            self._out(Text.assemble(left if first else " " * left.cell_len, line))
+            first = False
+
+    def _wrapped(self, text: Text, width: int) -> Iterable[Text]:
+        for part in text.split("\n", allow_blank=True):
+            yield from part.wrap(self.console, width) or [Text("")]
+
+    def _out(self, line: Text) -> None:
+        line.rstrip()
+        self.console.print(line, soft_wrap=True)

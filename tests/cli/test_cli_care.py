@@ -1,0 +1,134 @@
+"""``duolog forget``, ``verify`` and ``vacuum`` on logs that may be written to."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+from duolog.cli import main
+
+pytestmark = pytest.mark.usefixtures("plain")
+
+DINNER = "menu-1-two-stage-ab12"
+
+
+@pytest.fixture
+def log(dinner: Path, tmp_path: Path) -> Path:
+    """A copy to work on; the fixture's log is closed, so that one file is all of it."""
+    path = tmp_path / "log.db"
+    shutil.copy(dinner, path)
+    return path
+
+
+def files(log: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(log.parent.iterdir()))
+
+
+def test_what_is_forgotten_is_gone(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert b"dumplings" in files(log)
+    assert main(["forget", str(log), DINNER]) == 0
+    assert capsys.readouterr() == (f"erased: {DINNER}\n", "")
+    assert b"dumplings" not in files(log)
+    assert b"Still there?" in files(log)
+    assert main(["show", str(log), DINNER]) == 0
+    shown = capsys.readouterr().out
+    assert "its opening is erased" in shown
+    assert "(MessageSent, erased)" in shown
+    assert main(["sessions", str(log), "--state", "forgotten", "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert (found["session"], found["task"], found["utility"]) == (DINNER, "", None)
+
+
+def test_the_other_commands_live_with_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", str(log), DINNER, "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sessions"] == [DINNER]
+    for command in (["report"], ["replay"], ["replay", "--json"], ["export"], ["verify"]):
+        assert main([command[0], str(log), *command[1:]]) == 0
+    capsys.readouterr()
+    assert main(["replay", str(log), "--check"]) == 0
+    out, err = capsys.readouterr()
+    assert "nothing differs" in out
+    assert err.endswith("1 session erased: nothing to compare there\n")
+
+
+def test_a_beginning_is_not_enough_to_erase(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(log)
+    assert main(["forget", str(log), DINNER[:-1]]) == 2
+    assert f"did you mean {DINNER}" in capsys.readouterr().err
+    assert files(log) == before
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "code", "erased"), [("n\n", 1, False), ("y\n", 0, True)])
+def test_a_person_is_asked(
+    answer: str, code: int, erased: bool, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    assert main(["forget", str(log), DINNER]) == code
+    assert (b"dumplings" not in files(log)) == erased
+
+
+def test_verify_finds_what_is_wrong(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(log)]) == 0
+    assert capsys.readouterr() == ("39 records of 4 sessions: nothing is wrong\n", "")
+    with sqlite3.connect(log) as connection:
+        connection.execute("DROP TRIGGER events_stand")
+        connection.execute(
+            "UPDATE events SET body = CAST(replace(body, 'dumplings', 'porridge') AS BLOB) "
+            "WHERE kind = ?",
+            ("SnapshotTaken",),
+        )
+    connection.close()
+    assert main(["verify", str(log)]) == 1
+    problem, total = capsys.readouterr().out.splitlines()
+    assert DINNER in problem
+    assert "digest" in problem
+    assert total == "39 records of 4 sessions: 1 problem"
+    assert main(["verify", str(log), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["events"], found["sessions"], len(found["problems"])) == (39, 4, 1)
+
+
+def test_vacuum(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["vacuum", str(log)]) == 0
+    assert capsys.readouterr().out.endswith(f" bytes before, {log.stat().st_size:,} after\n")
+    assert main(["vacuum", str(log), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["finished"] is True
+
+
+def test_another_process_can_hold_it_up(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reader = sqlite3.connect(log, isolation_level=None)
+    try:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM events").fetchone()
+        assert main(["forget", str(log), DINNER]) == 0
+        assert "not yet compacted" in capsys.readouterr().err
+        assert main(["vacuum", str(log)]) == 1
+        assert "not finished" in capsys.readouterr().err
+    finally:
+        reader.close()
+    assert main(["vacuum", str(log)]) == 0
+    assert b"dumplings" not in files(log)
+
+
+@pytest.mark.parametrize("command", ["verify", "vacuum", "forget"])
+def test_a_file_that_is_no_log(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("hello", encoding="utf-8")
+    arguments = [command, str(path), *(["s"] if command == "forget" else [])]
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert str(path) in err
+    assert path.read_text(encoding="utf-8") == "hello"

@@ -1,0 +1,267 @@
+"""``duolog report``: from logs and files of trajectories to the table, in every form."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from duolog.cli import main
+from duolog.cli.report import print_report
+
+pytestmark = pytest.mark.usefixtures("plain")
+
+LINES = """\
+{"session": "s1", "group": {"agent": "a"}, "rounds": [{"utility": 0.5, "rating": 4}, {"utility": 0.75, "rating": 2}], "tokens": {"agent": 30, "human": 10}}
+{"session": "s2", "group": {"agent": "a"}, "rounds": [{"utility": 0.25, "rating": 2}, {"utility": 0.75, "rating": 4}], "tokens": {"agent": 10, "human": 10}}
+{"session": "s3", "group": {"agent": "auto"}, "rounds": [], "final": 0.5, "baseline": true}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "two.jsonl"
+    path.write_text(LINES, encoding="utf-8")
+    return str(path)
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["report", *arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_file_of_trajectories(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = as_json(capsys, file, "--tau", "1,5")
+    assert found["convention"] == "formal"
+    collaborating, baseline = found["groups"]
+    assert collaborating["group"] == {"agent": "a"}
+    assert collaborating["utility"] == {"first": 0.375, "final": 0.75, "overall": 0.75}
+    assert collaborating["gain"] == {"abs": 0.375, "rel": 1.0}
+    assert collaborating["drop"]["1"]["abs"] == -0.25  # s2 stops at 0.25 instead of 0.75
+    assert collaborating["drop"]["5"]["abs"] == 0.0
+    assert baseline["baseline"] is True
+    assert baseline["utility"] == {"first": None, "final": 0.5, "overall": None}
+
+
+def test_a_log_is_scored_in_one_pass(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = as_json(capsys, str(dinner), "--group-by", "agent")
+    groups = {group["group"]["agent"]: group for group in found["groups"]}
+    assert {name: group["sessions"] for name, group in groups.items()} == {
+        "two-stage": 1,
+        "bot": 1,
+        "auto": 2,  # one of them failed
+    }
+    assert groups["two-stage"]["utility"]["overall"] == 0.5
+
+
+def test_the_table_is_what_a_run_prints_at_its_end(
+    dinner: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(dinner)]) == 0
+    table = capsys.readouterr().out
+    print_report(str(dinner))
+    assert capsys.readouterr().out == table
+    assert "two-stage" in table
+    assert max(len(line) for line in table.splitlines()) <= 100
+
+
+def test_csv_and_markdown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", file, "--csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["agent"], row["utility_overall"]) for row in rows] == [("a", "0.75"), ("auto", "")]
+    assert main(["report", file, "--markdown"]) == 0
+    assert capsys.readouterr().out.startswith("| Agent | N |")
+
+
+def test_the_bootstrap_can_be_left_out(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = as_json(capsys, file, "--bootstrap", "0")
+    assert found["bootstrap"]["resamples"] == 0
+    assert "utility" not in found["groups"][0]["intervals"]
+    seeded = [as_json(capsys, file, "--seed", seed) for seed in ("1", "1", "2")]
+    assert seeded[0] == seeded[1] != seeded[2]
+
+
+def test_several_sources_can_be_told_apart(
+    file: str, dinner: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, file, str(dinner), "--group-by", "log")
+    counted = [(g["group"]["log"], g["baseline"], g["sessions"]) for g in found["groups"]]
+    assert counted == [
+        ("dinner", False, 2),
+        ("two", False, 2),
+        ("dinner", True, 2),
+        ("two", True, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "rounds"),
+    [([], 4), (["--rounds", "human-turn"], 3), (["--convention", "paper"], 3)],
+)
+def test_paper_implies_counting_by_human_turn(
+    options: list[str], rounds: int, dinner: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = explained(capsys, str(dinner), "menu-1-two-stage-ab12", *options)
+    assert len(found["rounds"]) == rounds
+
+
+def explained(
+    capsys: pytest.CaptureFixture[str], source: str, name: str, *options: str
+) -> dict[str, Any]:
+    assert main(["report", source, "--explain", name, "--json", *options]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_explain_says_how_each_number_came_about(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", file, "--explain", "s2"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Session s2, convention formal\n")
+    assert "τ = 1 is reached at round 1" in text
+    found = explained(capsys, file, "s1")
+    assert (found["first"], found["final"], found["gain"]) == (0.5, 0.75, 0.25)
+
+
+def test_explain_under_paper_knows_the_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "many.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"session": f"s{n}", "rounds": [{"utility": 0.5, "rating": 4}] * (n + 1)})
+            + "\n"
+            for n in range(5)
+        ),
+        encoding="utf-8",
+    )
+    found = explained(capsys, str(path), "s4", "--convention", "paper")
+    assert (len(found["rounds"]), found["max_step"]) == (5, 4)
+    assert [note["cut"] for note in found["rounds"]] == [False] * 4 + [True]
+
+
+def test_figures_are_written(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra plots")
+    directory = tmp_path / "new" / "figures"
+    assert main(["report", file, "--figures", str(directory), "--formats", "svg"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Collaborative effort scaling")
+    assert err == f"wrote curve.svg, tokens.svg, ratio.svg in {directory}\n"
+    assert {path.name for path in directory.iterdir()} == {"curve.svg", "tokens.svg", "ratio.svg"}
+
+
+def test_a_page(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "report.html"
+    assert main(["report", file, "--html", str(path), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["convention"] == "formal"
+    assert err == f"wrote {path}\n"
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "two.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["exp1_base", "exp3_empty", "exp5_firstbad", "raise3_dup_bins"])
+def test_the_published_numbers_come_out_of_the_command(
+    name: str, test_data: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = test_data(f"metrics/{name}.jsonl")
+    expected = json.loads(test_data(f"metrics/{name}.expected.json").read_text(encoding="utf-8"))
+    found = as_json(capsys, str(path), "--convention", "paper", "--bootstrap", "0")
+    groups = {tuple(sorted(g["group"].items())): g for g in found["groups"]}
+    for group in expected["groups"]:
+        mine = groups[tuple(sorted(group["group"].items()))]
+        assert mine["utility"] == pytest.approx(group["utility"], abs=1e-9)
+        assert mine["gain"] == pytest.approx(group["gain"], abs=1e-9)
+
+
+FORKED = (
+    '{"session": "a", "group": {"agent": "one-stage"}, "rounds": [{"utility": 0.25}, {"utility": 0'
+    ".5}]}\n"
+    '{"session": "f", "group": {"agent": "two-stage"}, "rounds": [{"utility": 0.25}, {"utility": 1'
+    '.0}], "forked_from": {"session": "a", "version": 7}, "forked_at": 2}\n'
+)
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> str:
+    path = tmp_path / "forked.jsonl"
+    path.write_text(FORKED, encoding="utf-8")
+    return str(path)
+
+
+def test_forks_beside_what_happened(forked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", forked, "--forks"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["one-stage", "→", "two-stage", "1", "0.500", "1.000", "+0.500", "0.0"] in lines
+    assert ["f", "2", "0.250", "0.500", "1.000", "+0.500"] in lines
+    found = as_json(capsys, forked, "--forks")
+    assert [fork["difference"] for fork in found["forks"]] == [0.5]
+    assert [group["forks"] for group in found["groups"]] == [1]
+
+
+def test_forks_are_left_out_of_the_means(forked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", forked, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [group["group"]["agent"] for group in json.loads(out)["groups"]] == ["one-stage"]
+    assert err == "1 fork left out, since their origins are here: --forks compares them\n"
+    assert main(["report", forked, "--explain", "f", "--convention", "paper"]) == 0
+
+
+def test_there_may_be_no_forks(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", file, "--forks"]) == 0
+    assert capsys.readouterr().out == "There are no forks.\n"
+
+
+DAMAGED = '{"session": "s1", "rounds": []}\n{"session": "s2"\n'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{tmp}/none.db"], "there is no file {tmp}/none.db"),
+        (["{tmp}"], "{tmp} is a directory; name a file for the log"),
+        (["{tmp}/empty"], "{tmp}/empty is empty: neither a log nor a file of trajectories"),
+        (["{tmp}/text"], "{tmp}/text is neither a log nor a file of trajectories"),
+        (["{tmp}/damaged"], "{tmp}/damaged, line 2: no valid trajectory"),
+        (["memory://"], "memory:// lives only in the program that made it"),
+        (["nats://here"], "no store for 'nats://here'"),
+        (["{file}", "--tau", "0"], "--tau takes whole numbers from 1"),
+        (["{file}", "--tau", ","], "--tau is empty"),
+        (["{file}", "--group-by", "mood"], "no session has a label 'mood'"),
+        (["{file}", "--json", "--csv"], "choose one of --json, --csv and --markdown"),
+        (["{file}", "--forks", "--csv"], "--forks prints a table of its own"),
+        (["{file}", "--explain", "s1", "--csv"], "--explain prints text"),
+        (["{file}", "--explain", "s9"], "there is no session 's9' in the report; did you mean s"),
+        (["{file}", "--convention", "exact"], "Invalid value for '--convention': 'exact' is not"),
+        (["{file}", "--convention", "paper", "--rounds", "handoff"], "--convention paper counts"),
+        (["{file}", "--bootstrap", "-1"], "Invalid value for '--bootstrap'"),
+        (["{file}", "--formats", "gif", "--figures", "x"], "--formats knows no 'gif'"),
+        (["{file}", "--figures", "{tmp}/text/deep"], "cannot write figures to {tmp}/text/deep"),
+        (["{file}", "--html", "{tmp}/no/page"], "cannot write {tmp}/no/page: No such file"),
+        (["{log}", "--judge", "nobody"], "{log} has no measurements by 'nobody'; by: mood@1, ta"),
+        (["{log}", "--utility", "nothing"], "{log} has no measurements by 'nothing'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str],
+    message: str,
+    file: str,
+    dinner: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("hello\n", encoding="utf-8")
+    (tmp_path / "damaged").write_text(DAMAGED, encoding="utf-8")
+    names = {"tmp": tmp_path, "file": file, "log": dinner}
+    assert main(["report", *(argument.format(**names) for argument in arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"duolog: {message.format(**names)}")
+    assert err.count("\n") == 1

@@ -1,0 +1,241 @@
+"""``duolog import`` of other programs' logs, and what the other commands make of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from duolog.cli import main
+from foreign_logs import collaboration, log_line, write_lines, write_run
+
+pytestmark = pytest.mark.usefixtures("plain")
+
+Json = dict[str, Any]
+Capture = pytest.CaptureFixture[str]
+
+CHAT = [
+    {"role": "user", "content": "Where is it?"},
+    {"role": "assistant", "content": "There."},
+]
+TAU = {"task_id": 1, "trial": 0, "reward": 1.0, "info": {"reward_info": {}}, "traj": CHAT}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Three results of Collaborative Gym in two experiments."""
+    directory = tmp_path / "results"
+    for arm, name in (("one", "env_trip_1"), ("one", "env_trip_2"), ("two", "env_trip_1")):
+        write_run(directory / arm / name, collaboration(), {"performance_rating": 0.5})
+    return directory
+
+
+def write(path: Path, value: object) -> Path:
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def run(capsys: Capture, *arguments: str | Path) -> tuple[str, str]:
+    """Runs a command that succeeds; gives what it printed."""
+    capsys.readouterr()
+    assert main([str(argument) for argument in arguments]) == 0
+    out, err = capsys.readouterr()
+    return out, err
+
+
+def refused(capsys: Capture, *arguments: str | Path) -> str:
+    """Runs a command that is refused; gives the last line of what it said."""
+    capsys.readouterr()
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.splitlines()[-1]
+
+
+def test_results_come_in_once(results: Path, tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "log.db"
+    out, err = run(capsys, "import", results, "--log", log)
+    *notes, last = err.splitlines()
+    assert out == ""
+    assert last == "imported 69 records; 3 sessions read as cogym"
+    assert all(note.startswith("note: the published analysis ") for note in notes)
+    _, err = run(capsys, "import", results / "one", "--log", log)
+    assert err.splitlines()[-1] == (
+        "imported 0 records, 46 records there already; 2 sessions read as cogym"
+    )
+    out, _ = run(capsys, "import", results, "--log", log, "--json")
+    done = json.loads(out)
+    assert (done["format"], done["sessions"], done["records"], done["known"]) == ("cogym", 3, 0, 69)
+    assert done["problems"] == []
+    assert all(one["what"] and len(one["where"]) == 3 for one in done["differences"])
+
+
+def test_what_came_in_can_be_looked_at(results: Path, tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "log.db"
+    run(capsys, "import", results, "--log", log)
+    out, _ = run(capsys, "report", log, "--json")
+    report = json.loads(out)
+    assert {one["group"]["agent"]: one["sessions"] for one in report["groups"]} == {
+        "an_agent (one)": 2,
+        "an_agent (two)": 1,
+    }
+    out, _ = run(capsys, "show", log, "env_trip_2", "--rounds", "human-turn", "--json")
+    rounds = json.loads(out)["rounds"]
+    assert [(one["updated"], one["last_update"]) for one in rounds] == [
+        (False, None),
+        (True, "Day 1:\nBonn"),
+        (True, "Day 2"),
+        (True, "Day 2, by train"),
+    ]
+    assert rounds[-1]["utility"] == 0.5
+    out, _ = run(capsys, "show", log, "env_trip_2")
+    assert "request: Plan a trip." in out
+    assert "EDITOR_UPDATE(Day 1) → failed: 'Day 1' invalid." in out
+    assert "m-1 to act (all calls): 900 + 40 tokens" in out
+    out, _ = run(capsys, "verify", log)
+    assert "nothing is wrong" in out
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "sessions"),
+    [
+        (CHAT, "chat", 1),
+        ([{"messages": CHAT}, {"messages": CHAT}], "chat", 2),
+        ([TAU], "tau", 1),
+        ({"info": {}, "tasks": [], "simulations": [{"task_id": 1, "messages": CHAT}]}, "tau", 1),
+        ([log_line("user", "GO()")], "cogym", 1),
+    ],
+)
+def test_formats_are_recognised(
+    value: object, form: str, sessions: int, tmp_path: Path, capsys: Capture
+) -> None:
+    path = write(tmp_path / "file.json", value)
+    for number, chosen in enumerate(("auto", form)):
+        log = tmp_path / f"{number}.db"
+        out, _ = run(capsys, "import", path, "--log", log, "--format", chosen, "--json")
+        done = json.loads(out)
+        assert (done["format"], done["sessions"]) == (form, sessions)
+
+
+def test_our_own_lines_are_recognised(results: Path, tmp_path: Path, capsys: Capture) -> None:
+    log, lines, copy = tmp_path / "log.db", tmp_path / "log.jsonl", tmp_path / "copy.db"
+    run(capsys, "import", results, "--log", log)
+    run(capsys, "export", log, "--output", lines)
+    assert run(capsys, "import", lines, "--log", copy)[1] == "imported 69 records\n"
+    first, _ = run(capsys, "export", log)
+    second, _ = run(capsys, "export", copy)
+    assert first == second
+
+
+def test_the_zone_of_local_times(results: Path, tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "log.db"
+    run(capsys, "import", results / "two", "--log", log, "--zone", "Europe/Berlin")
+    out, _ = run(capsys, "sessions", log)
+    assert "2026-03-01 11:00:00" in out
+    message = refused(capsys, "import", results / "two", "--log", log)
+    assert "the log has another SessionOpened at version 1" in message
+    assert "import it into another log" in message
+
+
+def test_a_wrong_guess_is_a_clear_error(results: Path, tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "log.db"
+    chat = write(tmp_path / "chat.json", CHAT)
+    tau = write(tmp_path / "tau.json", [TAU])
+    other = write(tmp_path / "other.json", {"a": 1})
+    messages = {
+        (chat, "cogym"): f"{chat}, record 1: no record of Collaborative Gym: Object missing",
+        (tau, "cogym"): f"{tau}, record 1: no record of Collaborative Gym: Object missing",
+        (chat, "tau"): f"{chat} is neither of τ-bench",
+        (results, "tau"): f"{results} is no result of τ²-bench",
+        (tau, "chat"): f"{tau}, message 1: no message: its role is null",
+        (other, "chat"): f"{other}: no conversation: it has neither messages nor input",
+        (chat, "jsonl"): f"{chat}, line 1: no record",
+        (other, "auto"): f"{other} looks like none of the formats that can be imported (jsonl, ",
+        (tmp_path, "cogym"): "",
+    }
+    for (path, form), message in messages.items():
+        if message:
+            told = refused(capsys, "import", path, "--log", log, "--format", form)
+            assert told.startswith(f"duolog: {message}")
+            assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{tmp}/none", "--log", "{log}"], "cannot read {tmp}/none: No such file or directory"),
+        (["{tmp}", "--log", "{log}"], "{tmp} looks like none of the formats"),
+        (["{chat}", "--log", "{log}", "--format", "csv"], "--format knows no 'csv'; choose from"),
+        (["{chat}", "--log", "{log}", "--zone", "Mars"], "there is no time zone 'Mars'"),
+        (["-", "--log", "{log}", "--format", "chat"], "a pipe is read as jsonl only"),
+        (["{chat}", "--log", "memory://"], "memory:// would be gone"),
+        (["{chat}", "--log", "{tmp}"], "{tmp} is a directory; name a file for the log"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, capsys: Capture
+) -> None:
+    names = {"tmp": tmp_path, "log": tmp_path / "log.db", "chat": tmp_path / "chat.json"}
+    write(names["chat"], CHAT)
+    told = refused(capsys, "import", *(one.format(**names) for one in arguments))
+    assert told.startswith(f"duolog: {message.format(**names)}")
+    assert not names["log"].exists()
+
+
+def test_broken_lines_are_refused_or_left_out(
+    results: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    log = tmp_path / "log.db"
+    for name in ("env_trip_1", "env_trip_2"):
+        source = results / "one" / name / "event_log.jsonl"
+        text = source.read_text(encoding="utf-8").splitlines()
+        text[3] = text[3][:40]
+        source.write_text("\n".join(text), encoding="utf-8")
+    first = results / "one" / "env_trip_1" / "event_log.jsonl"
+    told = refused(capsys, "import", results, "--log", log)
+    assert told.startswith(f"duolog: {first}, line 4: no record of Collaborative Gym: JSON is")
+    assert told.endswith("; nothing was imported (--keep-going takes the rest)")
+    assert not log.exists()
+    _, err = run(capsys, "import", results, "--log", log, "--keep-going")
+    assert err.startswith(f"{first}, line 4: no record of Collaborative Gym: ")
+    assert "2 problems; 3 sessions read as cogym" in err.splitlines()[-1]
+
+
+def test_many_problems_are_not_all_told(tmp_path: Path, capsys: Capture) -> None:
+    talks: list[Json] = [{"messages": 1}] * 30
+    path = write_lines(tmp_path / "talks.jsonl", [{"messages": CHAT}, *talks])
+    _, err = run(capsys, "import", path, "--log", tmp_path / "log.db", "--keep-going")
+    lines = err.splitlines()
+    assert len(lines) == 22
+    assert lines[-2:] == [
+        "... and 10 more problems",
+        "imported 3 records, 30 problems; 1 session read as chat",
+    ]
+
+
+def test_real_results_agree_with_the_published_rounds(
+    test_data: Callable[[str], Path], tmp_path: Path, capsys: Capture
+) -> None:
+    """Where the published analysis finds rounds: as many, updated alike, with the same texts."""
+    log = tmp_path / "log.db"
+    runs = test_data("cogym/runs")
+    run(capsys, "import", runs, "--log", log)
+    out, _ = run(capsys, "sessions", log, "--json")
+    sessions = [one["session"] for one in json.loads(out)]
+    compared = 0
+    for path in sorted(runs.glob("*/*/rounds.expected.json")):
+        expected = json.loads(path.read_text(encoding="utf-8"))
+        [session] = [one for one in sessions if one.startswith(f"{path.parent.name}-")]
+        out, _ = run(capsys, "show", log, session, "--rounds", "human-turn", "--json")
+        rounds = json.loads(out)["rounds"]
+        assert len(rounds) == (len(expected) or 1)
+        for ours, theirs in zip(rounds, expected, strict=False):
+            assert ours["updated"] is theirs["has_result_updates"]
+            typed = theirs["last_result_update_content"]
+            if typed is not None:
+                text = typed["text"].strip().strip("\"'").strip().replace("\\n", "\n")
+                assert ours["last_update"] == text
+                compared += 1
+    assert compared > 10

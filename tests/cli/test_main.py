@@ -1,0 +1,177 @@
+"""The command line's frame: exit codes, and one line for whatever is wrong with the input."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import duolog
+import pytest
+import typer
+from duolog import InvalidInput
+from duolog.cli import app as app_module
+from duolog.cli import main
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"duolog {duolog.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.startswith("Usage: duolog [OPTIONS] COMMAND")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"), [(["frobnicate"], "'frobnicate'"), (["--frobnicate"], "--frobnicate")]
+)
+def test_a_usage_error_is_one_line_and_2(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("duolog: ")
+    assert err.endswith(" (see duolog --help)\n")
+    assert named in err
+    assert err.count("\n") == 1
+
+
+COMMANDS = [c.name for c in app_module.app.registered_commands if c.name]
+
+
+def application(error: BaseException) -> typer.Typer:
+    made = typer.Typer()
+
+    @made.command()
+    def fail() -> None:
+        raise error
+
+    return made
+
+
+def test_an_error_of_ours_is_one_line_and_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(app_module, "app", application(InvalidInput("no such task:\n  'cooking'")))
+    assert main([]) == 2
+    assert capsys.readouterr() == ("", "duolog: no such task: 'cooking'\n")
+
+
+def test_a_usage_error_names_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "some.db", "some session", "--rounds", "many"]) == 2
+    assert capsys.readouterr().err == (
+        "duolog: Invalid value for '--rounds': 'many' is not one of 'handoff', 'human-turn' "
+        "(see duolog show --help)\n"
+    )
+
+
+def test_an_error_of_the_operating_system_is_one_line_and_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(app_module, "app", application(full))
+    assert main([]) == 2
+    assert capsys.readouterr() == ("", "duolog: No space left on device\n")
+
+
+def test_an_interrupt_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(app_module, "app", application(KeyboardInterrupt()))
+    assert main([]) == 130
+    assert capsys.readouterr() == ("", "duolog: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(typer.Exit(3), 3), (typer.Abort(), 1), (KeyboardInterrupt(), 130)]
+)
+def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "app", application(error))
+    assert main([]) == code
+
+
+def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "app", application(ZeroDivisionError("oops")))
+    with pytest.raises(ZeroDivisionError, match="oops"):
+        main([])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_shows_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"Usage: duolog {command} ")
+    assert f"duolog {command} " in out.partition("Example")[2]
+
+
+def duolog_process(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "duolog", *arguments]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["sessions"], ["sessions", "--json"], ["replay"], ["replay", "--json"], ["report"]],
+)
+def test_a_reader_that_goes_away_ends_it_silently(arguments: list[str], dinner: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command, *options = arguments
+    with open(writing, "wb") as nobody:
+        done = subprocess.run(
+            duolog_process(command, str(dinner), *options),
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_disk_that_is_full_is_one_line(dinner: Path) -> None:
+    full = Path("/dev/full")
+    if not full.is_char_device():
+        pytest.skip("needs /dev/full")
+    with full.open("wb") as nowhere:
+        done = subprocess.run(
+            duolog_process("replay", str(dinner), "--json"),
+            stdout=nowhere,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, b"duolog: No space left on device\n")
+
+
+def test_control_c_ends_it_with_one_line(dinner: Path) -> None:
+    """A replay that would take days is interrupted once it has printed something."""
+    running = subprocess.Popen(
+        duolog_process("replay", str(dinner), "--session", "chat", "--speed", "0.01"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert running.stdout is not None
+    assert b"begins" in running.stdout.readline()
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=20)
+    assert (running.returncode, err) == (130, b"duolog: interrupted\n")
+
+
+@pytest.mark.parametrize("command", [["show", "menu-1-two"], ["sessions"], ["report"]])
+def test_a_terminal_that_lacks_characters_gets_question_marks(
+    command: list[str], dinner: Path
+) -> None:
+    name, *options = command
+    done = subprocess.run(
+        duolog_process(name, str(dinner), *options),
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert b"menu" in done.stdout
+    assert done.stdout.isascii()
+    assert done.stderr == b""

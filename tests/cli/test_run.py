@@ -1,0 +1,199 @@
+"""``duolog run``: it simulates, reports, resumes after any end, and refuses what makes no sense."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from duolog.cli import main
+from duolog.engine.records import Record
+from duolog.engine.stores import open_log
+
+SMALL = ["travel", "--agents", "auto,one-stage", "--users", "proactive", "--sessions", "3"]
+
+
+def streams(path: Path) -> dict[tuple[str, str], list[tuple[object, ...]]]:
+    """All streams of a log, with everything in them but global positions."""
+
+    async def read() -> dict[tuple[str, str], list[tuple[object, ...]]]:
+        found: dict[tuple[str, str], list[tuple[object, ...]]] = {}
+        async with open_log(f"sqlite:///{path}", create=False) as log:
+            async for record in log.read_all():
+                found.setdefault((record.session, record.stream), []).append(content(record))
+        return found
+
+    return anyio.run(read)
+
+
+def content(record: Record) -> tuple[object, ...]:
+    return (
+        record.version,
+        record.id,
+        record.kind,
+        record.time,
+        record.actor,
+        record.cause,
+        record.seen,
+        record.body,
+    )
+
+
+def duolog(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "duolog", *arguments]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "whole.db"
+    subprocess.run(
+        duolog("run", *SMALL, "--sessions", "20", "--log", str(path)),
+        check=True,
+        capture_output=True,
+    )
+    return path
+
+
+def test_it_simulates_and_prints_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "demo.db"
+    assert main(["run", *SMALL, "--log", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "one-stage" in out
+    assert "6 sessions: 6 run" in err
+    assert len({session for session, _ in streams(path)}) == 6
+
+
+def test_run_again_it_does_nothing_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "demo.db"
+    main(["run", *SMALL, "--log", str(path)])
+    first, before = capsys.readouterr().out, streams(path)
+    assert main(["run", *SMALL, "--log", str(path)]) == 0
+    again = capsys.readouterr()
+    assert "6 sessions: 0 run, 6 in the log already" in again.err
+    assert again.out == first
+    assert streams(path) == before
+
+
+def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    """Kills the run, again and again, a random while after it began to write."""
+    expected = streams(undisturbed)
+    path = tmp_path / "killed.db"
+    command = duolog("run", *SMALL, "--sessions", "20", "--log", str(path))
+    patience = random.Random(3)
+    kills = 0
+    for _ in range(60):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        size = _size(path)
+        while process.poll() is None and _size(path) == size:
+            time.sleep(0.01)
+        try:
+            process.wait(patience.uniform(0.02, 0.3))
+        except subprocess.TimeoutExpired:
+            kills += 1
+            os.kill(process.pid, signal.SIGKILL)
+        _, error = process.communicate()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, error.decode()
+    else:
+        pytest.fail("the run made no progress between kills")
+    assert kills >= 2
+    assert streams(path) == expected
+
+
+def _size(path: Path) -> int:
+    wal = path.with_name(f"{path.name}-wal")
+    return sum(p.stat().st_size for p in (path, wal) if p.exists())
+
+
+def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "interrupted.db"
+    command = duolog("run", *SMALL, "--sessions", "20", "--log", str(path))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and _size(path) < 30_000:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    if process.returncode == 0:
+        pytest.fail("the run was over before it could be interrupted")
+    assert process.returncode == 130
+    assert "Traceback" not in error.decode()
+    assert "of 40 sessions" in error.decode()
+    subprocess.run(command, check=True, capture_output=True)
+    assert streams(path) == streams(undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["sailing"], "no task 'sailing'; there are: travel"),
+        (["travel", "--agents", "three-stage"], "three-stage"),
+        (["travel", "--agents", " , "], "--agents"),
+        (["travel", "--users", "grumpy"], "grumpy"),
+        (["travel", "--sessions", "0"], "--sessions"),
+        (["travel", "--sessions", "2", "--instances", "1"], "--instances"),
+        (["travel", "--instances", "5-2"], "5-2"),
+        (["travel", "--instances", "x"], "no instance 'x'"),
+        (["travel", "--dataset", "/nowhere"], "/nowhere"),
+        (["travel", "--concurrency", "-1"], "--concurrency"),
+        (["travel", "--stop-at", "0"], "--stop-at"),
+        (["travel", "--seed", "x"], "--seed"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_leaves_no_log(
+    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none.db"
+    assert main(["run", *arguments, "--log", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert complaint in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("where", ["/nowhere/at/all.db", "/proc/none.db", "."])
+def test_a_log_that_cannot_be_written_is_one_clear_line(
+    where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *SMALL, "--log", where]) == 2
+    err = capsys.readouterr().err
+    assert where in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_that_is_no_log_stays_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear Sir or Madam, " * 100, encoding="utf-8")
+    before = path.read_bytes()
+    assert main(["run", *SMALL, "--log", str(path)]) == 2
+    assert str(path) in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_an_enforced_tolerance_ends_sessions_earlier(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "stopped.db"
+    run = ["run", "travel", "--agents", "one-stage", "--sessions", "12", "--log", str(path)]
+    assert main([*run, "--stop-at", "1"]) == 0
+    found = streams(path)
+    closed = [records[-1] for (_, stream), records in found.items() if stream == "trace"]
+    assert len(closed) == 12
+    assert any(b'"reason":"tolerance"' in bytes(str(record[-1]), "utf-8") for record in closed)
+    assert "tolerance" in {stream.partition("@")[0] for _, stream in found}
+    capsys.readouterr()
