@@ -1,0 +1,205 @@
+"""Measures live telemetry: what recording costs its caller, and how soon scoring tells what follows.
+
+    python benchmarks/telemetry.py [--sessions 200] [--rate 1000] [--seconds 60] [--log URL]
+
+First, what a caller waits for when it records an event, over events of all kinds. Then a load: so
+many conversations at once, so many events a second, in a log on disk, with two scorers by rules and
+a watch that delivers what follows. Each conversation is closed after a hundred events, and another
+begins. Reports
+
+- *decision*: from when an event was handed over until what it brought about was delivered (effort,
+  rounds, and ratings, utility and advice to stop, which are measured and recorded in between);
+- what was lost: events handed over against those in the log, and measurements that are twice there;
+- memory: of the process, at the beginning, in the middle and at the end.
+
+Exits with 1 if something was lost or doubled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import itertools
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import duolog
+from duolog.engine.events import StopAdvised
+from duolog.engine.telemetry.actors import Awaited
+from duolog.engine.telemetry.recording import Recording
+from duolog.scoring.progress import rule_judge
+from duolog.scoring.retention import RetentionUtility
+from duolog.scoring.updates import Update
+
+PER_SESSION = 100
+TICK = 0.01
+PLAN = "\n".join(f"Day {day}: a walk by the river, lunch at the mill, the museum" for day in "123")
+
+Talk = Recording[Awaited]
+Step = Callable[[Talk, int], Coroutine[object, object, object]]
+
+STEPS: tuple[Step, ...] = (
+    lambda s, n: s.human.says(f"Could you move lunch on day {n % 3 + 1} to a quieter place?"),
+    lambda s, n: s.agent.acts("search", {"what": "lunch", "day": n % 3 + 1}),
+    lambda s, n: s.agent.called_model("m", reply={"text": "Let me look. " * 5}, latency=0.4),
+    lambda s, n: s.agent.submits(PLAN.replace("mill", f"mill no. {n}")),
+    lambda s, n: s.agent.says("I have moved it; please have a look at the plan."),
+    lambda s, n: s.human.edits(PLAN.replace("mill", f"old mill no. {n}")),
+    lambda s, n: s.human.says("That is still wrong, as I said before: not what I asked for."),
+    lambda s, n: s.agent.acts("search", {"what": "lunch"}, result=["a", "b", "c"]),
+    lambda s, n: s.agent.says("There is nothing else, I am afraid."),
+    lambda s, n: s.human.feedback(thumbs="down" if n % 2 else "up"),
+)
+
+
+def memory() -> float:
+    """Memory of this process in MB."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def quantiles(seconds: list[float]) -> str:
+    """Median, 99th percentile and maximum in milliseconds."""
+    ordered = sorted(seconds) or [0.0]
+    p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    median = statistics.median(ordered)
+    return f"{1e3 * median:8.3f} {1e3 * p99:8.3f} {1e3 * ordered[-1]:8.3f}  ms ({len(ordered)})"
+
+
+async def measure_calls(url: str, sessions: int) -> None:
+    """What a caller waits for."""
+    spent: list[float] = []
+    async with duolog.open(url, room=1_000_000) as log:
+        talks = [await log.session(f"call-{n}") for n in range(sessions)]
+        for n in range(20_000):
+            step, talk = STEPS[n % len(STEPS)], talks[n % sessions]
+            begun = time.perf_counter()
+            await step(talk, n)
+            spent.append(time.perf_counter() - begun)
+            if n % 100 == 0:
+                await anyio.lowlevel.checkpoint()
+    print(f"a call (median, 99 %, most)    {quantiles(spent)}")
+
+
+class Load:
+    """Conversations that go on at a given rate, and what becomes of them."""
+
+    def __init__(self, log: duolog.Log, sessions: int, rate: int) -> None:
+        self.log = log
+        self.sessions = sessions
+        self.rate = rate
+        self.names = itertools.count()
+        self.sent = 0
+        self.calls: list[float] = []
+        self.memory: list[float] = []
+        self.arrived: list[tuple[int, str, float]] = []
+        self.stops = 0
+
+    async def run(self, seconds: float) -> None:
+        """Hands events over, evenly, for so long."""
+        talks = [await self.begin() for _ in range(self.sessions)]
+        done = [PER_SESSION * n // self.sessions for n in range(self.sessions)]  # not all in step
+        begun = time.perf_counter()
+        turn = 0
+        for tick in range(int(seconds / TICK)):
+            await anyio.sleep(max(0.0, begun + tick * TICK - time.perf_counter()))
+            if tick % 100 == 0:
+                self.memory.append(memory())
+            due = int((time.perf_counter() - begun) * self.rate)
+            while self.sent < due:
+                at = turn % self.sessions
+                turn += 1
+                if done[at] >= PER_SESSION:
+                    await talks[at].close()
+                    talks[at], done[at] = await self.begin(), 0
+                step = STEPS[done[at] % len(STEPS)]
+                before = time.perf_counter()
+                await step(talks[at], done[at])
+                self.calls.append(time.perf_counter() - before)
+                done[at] += 1
+                self.sent += 1
+
+    async def begin(self) -> Talk:
+        """Another conversation."""
+        return await self.log.session(
+            f"talk-{next(self.names)}", task="support", agent="v7", judge="rule-judge"
+        )
+
+    def arrive(self, update: Update) -> None:
+        """Notes when an update was delivered."""
+        name = type(update).__name__
+        self.stops += name == "StopAdvice"
+        self.arrived.append((update.position, name, time.time()))
+
+
+async def measure_load(url: str, sessions: int, rate: int, seconds: float) -> bool:
+    """The load, and whether all of it is in the log, once."""
+    async with duolog.open(url) as log:
+        load = Load(log, sessions, rate)
+        scorers: tuple[duolog.Scorer, ...] = (rule_judge(), RetentionUtility())
+        updates = log.watch(scorers=scorers, on_update=load.arrive).start()
+        begun, cpu = time.perf_counter(), time.process_time()
+        await load.run(seconds)
+        took, cpu = time.perf_counter() - begun, time.process_time() - cpu
+        await updates.settle()
+        intake = log.recorder.statistics()
+        print(f"\n{load.sent} events in {took:.1f} s, {load.sent / took:.0f} a second, in")
+        print(f"{next(load.names)} conversations, {sessions} at once; {cpu / took:.0%} of a core")
+        print(f"a call (median, 99 %, most)    {quantiles(load.calls)}")
+        return await report(log, load, intake)
+
+
+async def report(log: duolog.Log, load: Load, intake: duolog.IntakeStatistics) -> bool:
+    """Compares what was handed over with what the log holds, and tells how long things took."""
+    times: dict[int, float] = {}
+    kinds: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    recorded_stops = 0
+    async for record in log.read_all():
+        times[record.position] = record.time
+        kinds["trace" if record.stream == "trace" else record.stream] += 1
+        seen[f"{record.session} {record.id}"] += 1
+        recorded_stops += isinstance(record.event, StopAdvised)
+    by_kind: dict[str, list[float]] = {}
+    for position, name, at in load.arrived:
+        by_kind.setdefault(name, []).append(at - times[position])
+    print("a decision (median, 99 %, most)")
+    for name, spent in sorted(by_kind.items()):
+        print(f"  {name:<28} {quantiles(spent)}")
+    print(f"  {'all':<28} {quantiles([t for spent in by_kind.values() for t in spent])}")
+    doubled = sum(count - 1 for count in seen.values())
+    lost = intake.dropped + intake.failed + intake.refused + intake.accepted - intake.written
+    print(f"records: {dict(kinds)}; lost {lost}, doubled {doubled}")
+    print(f"stops: {load.stops} advised, {recorded_stops} recorded")
+    middle = load.memory[len(load.memory) // 2]
+    print(f"memory: {load.memory[0]:.0f}, {middle:.0f}, {load.memory[-1]:.0f} MB")
+    return not (lost or doubled or load.stops != recorded_stops)
+
+
+def main() -> None:
+    """Runs both."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--rate", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--log", default="")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        anyio.run(measure_calls, f"sqlite:///{folder}/calls.db", asked.sessions)
+        gc.collect()
+        url = asked.log or f"sqlite:///{folder}/load.db"
+        ok = anyio.run(measure_load, url, asked.sessions, asked.rate, asked.seconds)
+    sys.exit(0 if ok else 1)
+
+
+if __name__ == "__main__":
+    main()

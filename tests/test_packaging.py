@@ -1,0 +1,131 @@
+"""The distribution: what the wheel holds, against the tree; its metadata; its extras."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from email.message import Message
+from email.parser import Parser
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import duolog
+import pytest
+
+NO_PACKAGES = {"tests", "benchmarks", "build", "dist", "docs"}
+
+
+def packages(root: Path) -> Iterator[Path]:
+    """All package directories of the tree, relative to it; the root, which is one, included."""
+    yield Path()
+    for marker in sorted(root.glob("*/**/__init__.py")):
+        package = marker.parent.relative_to(root)
+        if package.parts[0] not in NO_PACKAGES and not package.parts[0].startswith("."):
+            yield package
+
+
+def sources(root: Path) -> Iterator[str]:
+    """All files that belong into the wheel: code, and whatever else lies in a package."""
+    for path in root.glob("*.py"):
+        yield path.name
+    yield "py.typed"
+    for top in {package.parts[0] for package in packages(root) if package.parts}:
+        for path in (root / top).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root).as_posix()
+
+
+def project(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
+    """The wheel of the tree as it stands, built in a copy, so that no old build leaks into it."""
+    scratch = tmp_path_factory.mktemp("wheel")
+    shutil.copytree(
+        root,
+        scratch / "tree",
+        ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "*.db*"),
+    )
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])",
+            str(scratch),
+        ],
+        cwd=scratch / "tree",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    [path] = scratch.glob("*.whl")
+    with ZipFile(path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: ZipFile) -> Message:
+    [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    return Parser().parsestr(wheel.read(name).decode())
+
+
+def test_every_package_is_listed(root: Path) -> None:
+    listed = project(root)["tool"]["setuptools"]["packages"]
+    there = [".".join(("duolog", *package.parts)) for package in packages(root)]
+    assert set(listed) == set(there)
+    assert len(listed) == len(there)
+
+
+def test_the_wheel_holds_the_tree(root: Path, wheel: ZipFile) -> None:
+    held = {
+        name.removeprefix("duolog/")
+        for name in wheel.namelist()
+        if ".dist-info/" not in name and not name.endswith("/")
+    }
+    assert held == set(sources(root))
+
+
+def test_the_wheel_holds_the_licence(root: Path, wheel: ZipFile) -> None:
+    [name] = [name for name in wheel.namelist() if name.endswith("/licenses/LICENSE")]
+    assert wheel.read(name) == (root / "LICENSE").read_bytes()
+
+
+def test_the_wheel_installs_the_command(wheel: ZipFile) -> None:
+    [name] = [name for name in wheel.namelist() if name.endswith("/entry_points.txt")]
+    assert "duolog = duolog.cli:main" in wheel.read(name).decode()
+
+
+def test_every_entry_point_is_there(root: Path) -> None:
+    about = project(root)["project"]
+    groups = [about["scripts"], *about.get("entry-points", {}).values()]
+    for target in (target for group in groups for target in group.values()):
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name)), target
+
+
+def test_metadata(metadata: Message) -> None:
+    assert metadata["Name"] == "duolog"
+    assert metadata["Version"] == duolog.__version__
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "MIT"
+
+
+def test_core_dependencies_are_few_and_bounded(metadata: Message) -> None:
+    required = [r for r in metadata.get_all("Requires-Dist", []) if "extra ==" not in r]
+    names = {re.split(r"[^\w-]", r)[0] for r in required}
+    assert names == {"aiosqlite", "anyio", "msgspec", "rich", "structlog", "typer"}
+    assert [r for r in required if ">=" not in r or "<" not in r] == []
+
+
+def test_the_extra_all_has_every_extra(root: Path) -> None:
+    extras = project(root)["project"]["optional-dependencies"]
+    others = set(extras) - {"all", "dev"}
+    assert extras["all"] == [f"duolog[{','.join(sorted(others))}]"]

@@ -1,0 +1,68 @@
+"""What the README shows is what happens: every snippet of it is run, in order, in one directory."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ELSEWHERE = ("make", "pip")
+"""Commands that set up the machine: the continuous integration runs them."""
+
+
+class Snippet(NamedTuple):
+    line: int
+    language: str
+    text: str
+
+
+def snippets(readme: str) -> Iterator[Snippet]:
+    for found in FENCE.finditer(readme):
+        yield Snippet(readme.count("\n", 0, found.start()) + 1, found[1], found[2])
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            yield shlex.split(line[2:], comments=True)
+
+
+def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
+    ran = []
+    for snippet in snippets((root / "README.md").read_text(encoding="utf-8")):
+        if snippet.language == "python":
+            run([sys.executable, "-P", "-W", "error", "-c", snippet.text], tmp_path, snippet)
+            ran.append("python")
+        elif snippet.language == "console":
+            for command in commands(snippet.text):
+                if command[0] in ELSEWHERE:
+                    continue
+                assert command[0] == "duolog", f"line {snippet.line}: who runs {command[0]}?"
+                run([sys.executable, "-P", "-m", *command], tmp_path, snippet)
+                ran.append("duolog")
+        else:
+            pytest.fail(f"line {snippet.line}: nothing checks a snippet in {snippet.language}")
+    assert ran.count("python") >= 3
+    assert ran.count("duolog") >= 4
+
+
+def run(command: list[str], where: Path, snippet: Snippet) -> None:
+    done = subprocess.run(
+        command, check=False, cwd=where, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, f"line {snippet.line} of the README: {done.stderr}"
+    assert done.stdout.strip(), f"line {snippet.line} of the README shows nothing"
+
+
+def test_the_pictures_and_pages_that_it_points_to_are_there(root: Path) -> None:
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    local = [link for link in re.findall(r"\]\(([^)]+)\)", readme) if "://" not in link]
+    assert local
+    assert [link for link in local if not (root / link).is_file()] == []
