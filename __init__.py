@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from .engine.events import TurnYielded as TurnYielded
     from .engine.events import Unknown as Unknown
     from .engine.events import UtilityScored as UtilityScored
+    from .engine.fork import fork as fork
     from .engine.limits import Limits as Limits
     from .engine.log import Advance as Advance
     from .engine.log import EventLog as EventLog
@@ -107,7 +108,10 @@ if TYPE_CHECKING:
     from .engine.telemetry.recording import Recording as Recording
     from .engine.timing import Timing as Timing
     from .engine.view import View as View
+    from .scoring.live import score_log as score_log
     from .scoring.options import Options as Options
+    from .scoring.replay import Until as Until
+    from .scoring.replay import replay as replay
     from .scoring.telemetry import Log as Log
     from .scoring.telemetry import open_embedded as open
     from .scoring.threads import SyncLog as SyncLog
@@ -212,6 +216,7 @@ __all__ = (
     "Trajectory",
     "TurnYielded",
     "Unknown",
+    "Until",
     "Unwritten",
     "UtilityScored",
     "VersionConflict",
@@ -219,9 +224,12 @@ __all__ = (
     "VirtualClock",
     "Wait",
     "__version__",
+    "fork",
     "open",
     "open_sync",
+    "replay",
     "run_session",
+    "score_log",
     "simulate",
 )
 
@@ -242,6 +250,7 @@ _HOMES = (
     ".engine.decisions",
     ".engine.desk",
     ".engine.environment",
+    ".engine.fork",
     ".engine.limits",
     ".engine.session",
     ".engine.simulation",
@@ -253,6 +262,8 @@ _HOMES = (
     ".engine.telemetry.receipts",
     ".engine.telemetry.recording",
     ".scoring.options",
+    ".scoring.live",
+    ".scoring.replay",
     ".scoring.telemetry",
     ".scoring.threads",
     ".scoring.watching",
