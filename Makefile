@@ -24,7 +24,7 @@ help:
 	@sed -n 's/^# make /make /p' Makefile
 
 demo: $(WITH_PLOTS)
-	$(RUN) duolog run travel --agents auto,one-stage,two-stage --users proactive \
+	$(RUN) duolog run travel --agents auto,one-stage,two-stage,adaptive --users proactive \
 	    --sessions 30 --seed 7 --concurrency 32 --log demo.db
 	$(RUN) duolog report demo.db --figures demo-figures
 
