@@ -13,7 +13,7 @@ runs of each:
 - ``replay``: the same through rounds, effort, utility, tolerance and trajectory as well;
 - ``updates``: the same with all updates, as a live watch gives them;
 - ``fold``: the part of ``replay`` that is no reading, over records that are in memory;
-- ``frames``: one pandas frame per session, as an analysis in pandas begins (see ``frames``), where
+- ``frames``: one pandas frame per session, and the same numbers from that (see ``frames``), where
   pandas is installed.
 
 Also says what the fold of one session keeps in memory per round.
@@ -192,16 +192,17 @@ def decode(path: Path) -> int:
 
 
 def frames(path: Path) -> int:
-    """Derives rounds with a pandas frame per session; gives how many.
+    """Scores every session with a pandas frame of its own; gives how many rounds.
 
     Selects the rows of one session by an index, decodes their bodies with msgspec, makes a frame of
-    one row per event with a column per field, and finds rounds where a human acts after an agent.
-    No effort, utility or tolerance is computed.
+    one row per event with a column per field, and derives from it, with pandas throughout, what
+    ``replay`` does: rounds where a human acts after an agent, the utility and the rating of each,
+    the utility carried forward, runs of bad ratings, and the words that each side wrote.
     """
     pandas = importlib.import_module("pandas")
     decode_body = msgspec.json.Decoder(dict[str, object]).decode
     names = COLUMNS.split(", ")[:-1]
-    rounds = 0
+    count = 0
     with closing(sqlite3.connect(path)) as connection:
         keys = connection.execute("SELECT key FROM sessions ORDER BY key").fetchall()
         for key in keys:
@@ -213,10 +214,24 @@ def frames(path: Path) -> int:
             frame = pandas.DataFrame(
                 [{**decode_body(row[-1]), **dict(zip(names, row, strict=False))} for row in rows]
             )
-            acts = frame[frame["kind"].isin(ACTS) & frame["role"].isin(("human", "agent"))]
+            is_act = frame["kind"].isin(ACTS) & frame["role"].isin(("human", "agent"))
+            acts = frame[is_act]
             opens = (acts["role"] == "human") & (acts["role"].shift() == "agent")
-            rounds += len(acts.groupby(opens.cumsum())["version"].agg(["min", "max", "count"]))
-    return rounds
+            number = opens.cumsum() + 1
+            rounds = acts.groupby(number)["version"].agg(["min", "max", "count"])
+            snapshots = acts[acts["kind"] == "SnapshotTaken"]
+            round_of = number.loc[snapshots.index].set_axis(snapshots["version"])
+            scored = frame[frame["kind"] == "UtilityScored"]
+            values = scored.groupby(scored["snapshot"].map(round_of))["value"].last()
+            rounds["utility"] = values.reindex(rounds.index).ffill().fillna(0.0)
+            rated = frame[frame["kind"] == "ProgressRated"]
+            rounds["rating"] = rated.groupby("round")["rating"].last().reindex(rounds.index)
+            bad = rounds["rating"] < 3
+            rounds["bad"] = bad.groupby((~bad).cumsum()).cumsum()
+            words = acts["text"].where(acts["kind"] == "MessageSent").str.count(" ")
+            words.groupby([number, acts["role"]]).sum().unstack().cumsum()
+            count += len(rounds)
+    return count
 
 
 def decode_records(path: Path) -> int:

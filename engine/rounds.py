@@ -155,6 +155,14 @@ class RoundProjector:
         self._last = version
         return over
 
+    def feed_agent_action(self, version: int) -> None:
+        """Takes the next record where it is an agent's action, which opens and closes no round: as
+        ``feed`` does, and quicker, since most records of a long trace are like that.
+        """
+        self._agent += 1
+        self._acted = True
+        self._last_act = self._last = version
+
     @property
     def current(self) -> Round:
         """The round that is open, or the last one where the session is closed."""

@@ -157,7 +157,7 @@ class TrajectoryFold:
 
     def _took_action(self, record: Record) -> Sequence[Update]:
         if record.role == "agent" and self._index.number:  # most acts are like this
-            self._projector.feed(record)
+            self._projector.feed_agent_action(record.version)
             self._meter.agent_acted(record.time)
             return _NOTHING
         return self._acted(record)
