@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ import typer
 
 from ..engine.errors import InvalidInput
 from .app import app
-from .common import choices, example, log_at, run, say
+from .common import choices, collect_rarely, example, log_at, run, say
 from .model_wording import told_of_models
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ _UNFINISHED = 3
 
 @app.command(
     "run",
+    short_help="Simulates agents and users on a task, resumable, and prints the report.",
     epilog=example(
         "duolog run travel --agents auto,one-stage,two-stage --sessions 30 --seed 7 --log demo.db",
         "duolog run travel --models gpt-4o,rules --user-model gpt-4o --sessions 20 --dry-run",
@@ -187,10 +187,7 @@ def _simulate(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> str 
     Raises:
         InvalidInput: a session could not be run at all.
     """
-    # Thousands of sessions make millions of objects that are no garbage: look for it less often.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    collect_rarely()
     if cells:
         # An instance or option that is not valid shows before anything is written.
         task.session(cells[0], experiment.setting(experiment.reach(None)))

@@ -18,7 +18,7 @@ from .tables import Constraints, Sandbox, Trip
 
 __all__ = (
     "Dataset",
-    "Instance",
+    "DatasetInstance",
     "load_dataset",
     "preferences_of",
     "short_request",
@@ -43,7 +43,7 @@ _DISTANCE_COLUMNS = ("origin", "destination", "duration", "distance")
 _LONGEST_CELL = 1 << 26
 
 
-class Instance(msgspec.Struct, frozen=True, kw_only=True):
+class DatasetInstance(msgspec.Struct, frozen=True, kw_only=True):
     """One task instance.
 
     Attributes:
@@ -71,7 +71,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
         sandbox: the union of all tables found.
     """
 
-    instances: tuple[Instance, ...]
+    instances: tuple[DatasetInstance, ...]
     sandbox: Sandbox
 
 
@@ -94,7 +94,7 @@ def load_dataset(path: str | Path) -> Dataset:
     if path.is_file() and (beside := path.with_name(_CITIES)).is_file() and path.name != _CITIES:
         files.append(beside)
     collector = TableCollector()
-    instances: tuple[Instance, ...] = ()
+    instances: tuple[DatasetInstance, ...] = ()
     source: Path | None = None
     # The database is the most complete and exact form of a table, the printed one the least.
     known = [(order, file) for file in files if (order := _order(file)) is not None]
@@ -223,7 +223,7 @@ def _read_reference(file: Path, collector: TableCollector) -> None:
             collector.add_reference(title, content, f"{file}, row {index}")
 
 
-def _read_instances(file: Path, collector: TableCollector) -> Iterator[Instance]:
+def _read_instances(file: Path, collector: TableCollector) -> Iterator[DatasetInstance]:
     with _rows(file) as (_, rows):
         for index, cells in enumerate(rows):
             try:
@@ -237,7 +237,7 @@ def _read_instances(file: Path, collector: TableCollector) -> Iterator[Instance]
             yield instance
 
 
-def _instance(index: int, cells: Cells) -> Instance:
+def _instance(index: int, cells: Cells) -> DatasetInstance:
     days = whole(cells, "days", least=1)
     dates = _texts(cells, "date")
     if len(dates) != days:
@@ -253,7 +253,7 @@ def _instance(index: int, cells: Cells) -> Instance:
         constraints=_constraints(cells),
     )
     told = _texts(cells, "preferences") if "preferences" in cells else preferences_of(trip)
-    return Instance(
+    return DatasetInstance(
         row=index,
         trip=trip,
         request=short_request(trip),

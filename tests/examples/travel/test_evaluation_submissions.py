@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.examples.travel.dataset import Dataset, Instance
+from duolog.examples.travel.dataset import Dataset, DatasetInstance
 from duolog.examples.travel.evaluation import (
     Evaluation,
     Scored,
@@ -19,7 +19,7 @@ from duolog.examples.travel.evaluation.results import COMMONSENSE, HARD
 from duolog.examples.travel.tables import Constraints, Sandbox, Trip
 
 
-def instance(row: int, query: str) -> Instance:
+def instance(row: int, query: str) -> DatasetInstance:
     trip = Trip(
         origin="A",
         destination="B",
@@ -30,7 +30,9 @@ def instance(row: int, query: str) -> Instance:
         budget=500,
         constraints=Constraints(house_rule="pets"),
     )
-    return Instance(row=row, trip=trip, request="", query=query, preferences=(), level="easy")
+    return DatasetInstance(
+        row=row, trip=trip, request="", query=query, preferences=(), level="easy"
+    )
 
 
 DATASET = Dataset(
