@@ -84,6 +84,8 @@ def test_run_again_it_does_nothing_twice(
     assert streams(path) == before
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # starts the program some twenty times
 def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
     undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -94,16 +96,18 @@ def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
     patience = random.Random(3)
     kills = 0
     for _ in range(60):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        size = _size(path)
-        while process.poll() is None and _size(path) == size:
-            time.sleep(0.01)
-        try:
-            process.wait(patience.uniform(0.02, 0.3))
-        except subprocess.TimeoutExpired:
-            kills += 1
-            os.kill(process.pid, signal.SIGKILL)
-        _, error = process.communicate()
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as process:
+            size = _size(path)
+            while process.poll() is None and _size(path) == size:
+                time.sleep(0.01)
+            try:
+                process.wait(patience.uniform(0.02, 0.3))
+            except subprocess.TimeoutExpired:
+                kills += 1
+                os.kill(process.pid, signal.SIGKILL)
+            _, error = process.communicate()
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL, error.decode()
