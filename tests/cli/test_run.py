@@ -103,7 +103,7 @@ def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
             while process.poll() is None and _size(path) == size:
                 time.sleep(0.01)
             try:
-                process.wait(patience.uniform(0.02, 0.3))
+                process.wait(patience.uniform(0.05, 0.6))
             except subprocess.TimeoutExpired:
                 kills += 1
                 os.kill(process.pid, signal.SIGKILL)
