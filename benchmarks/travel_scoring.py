@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from duolog.examples.travel.dataset import Dataset, Instance, load_dataset
+from duolog.examples.travel.dataset import Dataset, DatasetInstance, load_dataset
 from duolog.examples.travel.evaluation import VARIANTS, Variant, evaluate
 from duolog.examples.travel.plan import DayPlan, Plan, plan_to_json
 from duolog.examples.travel.tables import Sandbox
 
-Job = tuple[Instance, object]
+Job = tuple[DatasetInstance, object]
 
 
-def made_up(instance: Instance, sandbox: Sandbox) -> Plan:
+def made_up(instance: DatasetInstance, sandbox: Sandbox) -> Plan:
     """A plan of the right length in the first city that has everything."""
     trip = instance.trip
     state = trip.destination
