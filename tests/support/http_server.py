@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import SocketStream
+from duolog.engine.interop.following import Follow
 from duolog.engine.interop.http.app import make_app
 from duolog.engine.interop.http.limits import HttpLimits
 from duolog.engine.interop.http.serving import Server
-from duolog.engine.interop.http.streaming import Follow
 from duolog.engine.log import EventLog
 
 __all__ = ("Answer", "Client", "Told", "message", "serving", "until")

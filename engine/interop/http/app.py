@@ -23,13 +23,14 @@ from ...log import EventLog, SessionSummary
 from ...records import TRACE, Draft, Record
 from ...sequencer import ENGINE
 from ...stores.jsonl import to_jsonl
+from ..following import Follow, follow_records
 from .answers import Health, Sessions, as_json, fault, on_error, problem
 from .batches import Drafts, Fault, read_batch
 from .description import describe
 from .gate import Gate
 from .limits import HttpLimits
 from .rules import name_complaint
-from .streaming import EventStream, Follow, follow_records
+from .streaming import EventStream
 
 __all__ = ("make_app",)
 

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol, final
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import final
 
 import anyio
 import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
 from ...errors import DuologError, LogClosed
-from ...log import EventLog
-from ...records import Record
 from ...stores.jsonl import to_jsonl
+from ..following import Step
 from .answers import Problem
 
-__all__ = ("EventStream", "Follow", "Step", "follow_records")
-
-Step = tuple[Record, Sequence[msgspec.Struct]]
-"""A record, and what else is told of it, each an object of its own."""
-
-
-class Follow(Protocol):
-    """Follows a log from after a position on: catches up, then goes live, and leaves nothing out."""
-
-    def __call__(
-        self, log: EventLog, session: str | None, after: int, /
-    ) -> AbstractAsyncContextManager[AsyncIterator[Step]]:
-        """Steps in order of position. Raises LogClosed."""
-        ...
-
+__all__ = ("EventStream",)
 
 _encode = msgspec.json.Encoder().encode
-
-
-@asynccontextmanager
-async def follow_records(
-    log: EventLog, session: str | None, after: int
-) -> AsyncIterator[AsyncIterator[Step]]:
-    """Follows a log with nothing but its records."""
-    async with log.subscribe(session=session, after_position=after) as records:
-        yield ((record, ()) async for record in records)
 
 
 @final
