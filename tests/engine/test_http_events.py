@@ -241,6 +241,7 @@ async def test_the_description_names_each_path_and_kind() -> None:
         "/v1/sessions",
         "/v1/sessions/{session}",
         "/v1/sessions/{session}/events",
+        "/v1/sessions/{session}/agui",
         "/v1/stream",
         "/healthz",
         "/openapi.json",

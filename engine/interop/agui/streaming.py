@@ -71,17 +71,25 @@ async def tell_agui(
     """The same, as positions with what each came to; up to a position, or without end."""
     teller = Teller(session)
     joining = after > 0
+    last = await _last(log, session) if joining else 0
     async with follow(log, session, 0) as steps:
         async for record, updates in steps:
             if joining and record.position > after:
                 joining = False
                 yield after, teller.join()
-            events = teller.tell(record)
-            for update in updates:
-                events += teller.advise(update, record)
+            events = [*teller.tell(record), *teller.advise(updates, record)]
             if record.position > after and events:
                 yield record.position, events
+            if joining and record.position >= last:  # there is nothing after it yet
+                joining = False
+                yield after, teller.join()
             if until is not None and record.position >= until:
                 break
-    if joining:
-        raise SessionNotFound(session, f"{log.url} after position {after}")
+
+
+async def _last(log: EventLog, session: str) -> int:
+    """Position of a session's last record; 0 where there is none."""
+    try:
+        return (await log.summary(session)).position
+    except SessionNotFound:
+        return 0

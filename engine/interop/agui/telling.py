@@ -8,7 +8,7 @@ or fails, and when the session is closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import singledispatchmethod
 from typing import Final, final
 
@@ -75,20 +75,19 @@ class Teller:
             event.setdefault("timestamp", stamp)
         return told
 
-    def advise(self, update: msgspec.Struct, after: Record) -> list[AguiEvent]:
+    def advise(self, updates: Sequence[msgspec.Struct], after: Record) -> list[AguiEvent]:
         """What scoring makes of a record, as CUSTOM events; they are named in ``names.ADVICE``."""
-        value = msgspec.to_builtins(update)
-        kind = str(value.pop("update", type(update).__name__))
-        custom: AguiEvent = {
-            "type": "CUSTOM",
-            "name": ADVICE.get(kind, f"duolog.{kind}"),
-            "value": value,
-            "timestamp": round(after.time * 1000),
-        }
-        if self._run is not None:
-            return [custom]
+        customs: list[AguiEvent] = []
+        for update in updates:
+            value = msgspec.json.decode(msgspec.json.encode(update), type=dict[str, JSON])
+            kind = str(value.pop("update", type(update).__name__))
+            name = ADVICE.get(kind, f"duolog.{kind}")
+            stamp = round(after.time * 1000)
+            customs.append({"type": "CUSTOM", "name": name, "value": value, "timestamp": stamp})
+        if not customs or self._run is not None:
+            return customs
         # After its run, or the session, is over: in a small run of its own.
-        return self._aside(f"{self._session}/{after.position}", [custom])
+        return self._aside(f"{self._session}/{after.position}", customs)
 
     def join(self) -> list[AguiEvent]:
         """What somebody who joins now has to know: the run, the messages, the state."""
@@ -106,8 +105,8 @@ class Teller:
     # --- runs -------------------------------------------------------------------------------------
 
     def _tell(self, record: Record) -> Iterator[AguiEvent]:
-        turned = self._rounds.feed(record) is not None and record.role == "human"
-        if turned and not self._theirs:
+        turned = self._rounds.feed(record) is not None
+        if turned and not self._theirs and record.kind != "SessionClosed":
             yield from self._finish()
         yield from self._event(record.event, record)
 
@@ -193,10 +192,9 @@ class Teller:
         fields = self._fields.pop(record.caller_id or "", {})
         written = event.raw
         if written is None:
-            written = msgspec.json.encode(event.arguments).decode() if event.arguments else ""
+            written = msgspec.json.encode(event.arguments).decode()
         yield {"type": "TOOL_CALL_START", **about, "toolCallName": event.name} | fields
-        if written:
-            yield {"type": "TOOL_CALL_ARGS", **about, "delta": written}
+        yield {"type": "TOOL_CALL_ARGS", **about, "delta": written}
         yield {"type": "TOOL_CALL_END", **about}
         self._talk.call(ident, event.name, written, fields)
 
