@@ -97,4 +97,4 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:2] or ["telemetry.db"])
+    anyio.run(main, sys.argv[1] if len(sys.argv) > 1 else "telemetry.db")

@@ -122,5 +122,5 @@ def event(name: str, value: msgspec.Struct) -> bytes:
 
 
 if __name__ == "__main__":
-    path, port = sys.argv[1:]
+    path, port = sys.argv[1:3] if len(sys.argv) > 2 else ("telemetry.db", "8000")
     uvicorn.run(make_app(f"sqlite:///{path}"), port=int(port), timeout_graceful_shutdown=3)

@@ -58,4 +58,4 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["telemetry.db"])
+    main(sys.argv[1] if len(sys.argv) > 1 else "telemetry.db")

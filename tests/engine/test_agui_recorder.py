@@ -9,7 +9,7 @@ import duolog
 import pytest
 from ag_ui.core import RunAgentInput
 from ag_ui.encoder import EventEncoder
-from agui_streams import CHAT, REQUEST, Json, models, streamed
+from agui_streams import CHAT, REQUEST, Json, hostile, models, streamed
 from duolog.engine.errors import InvalidInput, SessionClosedError
 from duolog.engine.events import (
     ActionResolved,
@@ -545,35 +545,6 @@ async def test_pieces_come_together_however_they_are_cut(
     assert {ident: words or "{}" for ident, words in done.items()} == {
         f"call/{ident}": words or "{}" for ident, words in calls.items()
     }
-
-
-junk = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["id", "role", "op", "path", "value"]), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-kinds = [str(event["type"]) for event in CHAT] + ["MESSAGES_SNAPSHOT", "RUN_ERROR", "NEW_THING"]
-hostile = st.fixed_dictionaries(
-    {"type": st.sampled_from(kinds)},
-    optional={
-        "messageId": st.sampled_from(["m1", "m2", 7]),
-        "toolCallId": st.sampled_from(["c1", "c2", None]),
-        "toolCallName": junk,
-        "runId": st.sampled_from(["r1", "r2"]),
-        "role": st.sampled_from(["user", "assistant", "tool", 3]),
-        "delta": junk,
-        "snapshot": junk,
-        "messages": junk,
-        "input": junk,
-        "content": junk,
-        "outcome": junk,
-        "usage": junk,
-        "timestamp": st.sampled_from([0, 1_790_000_000_000, "now", 1e300]),
-    },
-)
 
 
 @settings(max_examples=80, deadline=None)

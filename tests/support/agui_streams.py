@@ -7,9 +7,10 @@ from typing import Any
 
 from ag_ui.core import Event
 from duolog.engine.interop.agui.patch import apply_patch
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-__all__ = ("CHAT", "REQUEST", "Front", "Json", "check", "models", "streamed")
+__all__ = ("CHAT", "REQUEST", "Front", "Json", "check", "hostile", "models", "streamed")
 
 Json = dict[str, Any]
 
@@ -17,13 +18,14 @@ models: TypeAdapter[Any] = TypeAdapter(Event)
 """Makes any of the protocol's own models."""
 
 
-def check(events: Iterable[Json]) -> list[Json]:
+def check(events: Iterable[Json], *, known: bool = True) -> list[Json]:
     """Events that the protocol's own models take, without a field that they do not know."""
     events = list(events)
     for event in events:
         model = models.validate_python(event)
-        assert not model.model_extra, (event, model.model_extra)
-        assert model.model_dump(mode="json", by_alias=True) == event
+        if known:
+            assert not model.model_extra, (event, model.model_extra)
+            assert model.model_dump(mode="json", by_alias=True) == event
     return events
 
 
@@ -38,9 +40,13 @@ class Front:
 
     It is strict about what the protocol asks of a producer: everything lies in a run, and what has
     begun ends.
+
+    Args:
+        events: the stream.
+        known: whether to refuse fields that the protocol does not know.
     """
 
-    def __init__(self, events: Iterable[Json]) -> None:
+    def __init__(self, events: Iterable[Json], *, known: bool = True) -> None:
         self.runs: list[tuple[str, Any]] = []
         self.said: dict[str, tuple[str, str | None, str]] = {}
         self.calls: dict[str, tuple[str, str]] = {}
@@ -50,7 +56,7 @@ class Front:
         self.rest: list[Json] = []
         self._run: str | None = None
         self._open: set[str] = set()
-        for event in check(events):
+        for event in check(events, known=known):
             self._take(event)
         assert self._open == set()
 
@@ -65,7 +71,7 @@ class Front:
         assert self._run is not None, f"{kind} outside of a run"
         if kind in ("RUN_FINISHED", "RUN_ERROR"):
             assert not self._open
-            assert event.get("runId", self._run) == self._run
+            assert kind == "RUN_ERROR" or event["runId"] == self._run
             end = event.get("outcome", "success") if kind == "RUN_FINISHED" else event["message"]
             self.runs.append((self._run, end))
             self._run = None
@@ -193,3 +199,32 @@ CHAT: list[Json] = [
     },
 ]
 """What an app streams back."""
+
+_junk = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "role", "op", "path", "value"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+_kinds = [str(event["type"]) for event in CHAT] + ["MESSAGES_SNAPSHOT", "RUN_ERROR", "NEW_THING"]
+hostile = st.fixed_dictionaries(
+    {"type": st.sampled_from(_kinds)},
+    optional={
+        "messageId": st.sampled_from(["m1", "m2", 7]),
+        "toolCallId": st.sampled_from(["c1", "c2", None]),
+        "toolCallName": _junk,
+        "runId": st.sampled_from(["r1", "r2"]),
+        "role": st.sampled_from(["user", "assistant", "tool", 3]),
+        "delta": _junk,
+        "snapshot": _junk,
+        "messages": _junk,
+        "input": _junk,
+        "content": _junk,
+        "outcome": _junk,
+        "usage": _junk,
+        "timestamp": st.sampled_from([0, 1_790_000_000_000, "now", 1e300]),
+    },
+)
+"""An event that is not as it should be."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from ...events import JSON, Event, Role, Unknown
 from ...telemetry.actors import Actor, Awaited
 from ...telemetry.receipts import Receipt
-from .known import Known, kept, said_by
+from .known import Known, kept, mark_of, said_by, unstamped
 from .names import AguiEvent
 
 __all__ = ("Book", "Deed", "Filed", "adding", "seconds_of")
@@ -40,17 +40,21 @@ class Filed(NamedTuple):
 class Book:
     """Keeps count of what is known, and makes what is new into something to record.
 
-    Args:
+    Attributes:
         known: what the log holds; brought up to date with all that is filed.
+        run: id of the run that is open.
+        new: whether it is the first time that this run is told.
     """
 
     def __init__(self, known: Known) -> None:
         self.known = known
         self.run = ""
+        self.new = False
 
-    def open_run(self, run: str) -> None:
-        """A run begins; in it, what has no id is counted anew."""
+    def open_run(self, run: str, *, new: bool) -> None:
+        """A run begins, which the log has or has not; in it, what has no id is counted anew."""
         self.run = run
+        self.new = new
         self.known.counts.clear()
 
     def fresh(self, ident: str, mark: str) -> str | None:
@@ -92,6 +96,14 @@ class Book:
         return [
             adding(kept(event, kind), ident, at=seconds_of(event.get("timestamp")), problem=problem)
         ]
+
+    def keep_as(self, ident: str, event: AguiEvent, problem: str) -> list[Filed]:
+        """Keeps what came with an id of its own, or in a list that comes again with each run."""
+        held = kept(unstamped(event))
+        fresh = self.fresh(ident, mark_of(held))
+        if fresh is None:
+            return []
+        return [adding(held, fresh, at=seconds_of(event.get("timestamp")), problem=problem)]
 
     def keep_fields(self, ident: str, fields: AguiEvent) -> list[Filed]:
         """Keeps what an event said besides what the log's own events hold, if anything."""

@@ -106,7 +106,7 @@ class Filing:
             left = ("messages", "state")
             begun["input"] = {k: v for k, v in request.items() if k not in left and v is not None}
         if not isinstance(run, str) or not run:
-            self._book.open_run("")
+            self._book.open_run("", new=False)
             yield from self._book.keep(begun, "a run begins without a runId")
         else:
             yield from self._open(run, begun, request.get("state"))
@@ -117,8 +117,9 @@ class Filing:
 
     def _open(self, run: str, begun: AguiEvent, state: JSON) -> Iterator[Filed]:
         ident, runs = run_id(run), self._book.known.runs
-        self._book.open_run(run)
-        if ident not in runs:
+        new = ident not in runs
+        self._book.open_run(run, new=new)
+        if new:
             runs[ident] = said_by(begun)
             yield adding(kept(begun), ident, at=seconds_of(begun.get("timestamp")))
             if not is_blank(state):
@@ -263,8 +264,8 @@ class Filing:
         """All messages of the thread: those that the log lacks, and which of its own are gone."""
         listed = event.get("messages")
         yield from self._talking.messages([] if listed is None else listed)
-        if not isinstance(listed, list):
-            return
+        if not isinstance(listed, list) or not self._book.new:
+            return  # told again, it would lack what has been said since
         known = self._book.known
         there = {
             message_id(ident)

@@ -23,7 +23,7 @@ from ...telemetry.receipts import Ref
 from .names import KEPT, AguiEvent, id_in
 from .state import SharedState
 
-__all__ = ("Known", "kept", "kept_in", "load_known", "mark_of", "said_by")
+__all__ = ("Known", "kept", "kept_in", "load_known", "mark_of", "said_by", "unstamped")
 
 _UNSAID: Final = frozenset({"timestamp", "rawEvent"})
 
@@ -57,9 +57,14 @@ def mark_of(event: Event | Unknown | Forgotten) -> str:
     return codec.digest(event)
 
 
+def unstamped(event: AguiEvent) -> AguiEvent:
+    """What an event says, whenever it was sent and whatever it was translated from."""
+    return {key: value for key, value in event.items() if key not in _UNSAID}
+
+
 def said_by(event: AguiEvent) -> str:
-    """A digest of what an event says, whenever it was sent and wherever it was translated from."""
-    return codec.digest({key: value for key, value in event.items() if key not in _UNSAID})
+    """A digest of what an event says."""
+    return codec.digest(unstamped(event))
 
 
 @final

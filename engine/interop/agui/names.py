@@ -10,8 +10,8 @@ from ...events import JSON
 
 __all__ = (
     "ADVICE",
+    "ALONE",
     "KEPT",
-    "TYPES",
     "AguiEvent",
     "call_id",
     "id_in",
@@ -27,18 +27,22 @@ KEPT: Final = "agui."
 """What begins the kind of an event that a log keeps as it came, since no event of its own says it:
 ``agui.CUSTOM``, say."""
 
-TYPES: Final = frozenset(
-    """
-    RUN_STARTED RUN_FINISHED RUN_ERROR STEP_STARTED STEP_FINISHED
-    TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END TEXT_MESSAGE_CHUNK
-    TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END TOOL_CALL_CHUNK TOOL_CALL_RESULT
-    STATE_SNAPSHOT STATE_DELTA MESSAGES_SNAPSHOT ACTIVITY_SNAPSHOT ACTIVITY_DELTA
-    REASONING_START REASONING_MESSAGE_START REASONING_MESSAGE_CONTENT REASONING_MESSAGE_END
-    REASONING_MESSAGE_CHUNK REASONING_END REASONING_ENCRYPTED_VALUE
-    SUBAGENT_STARTED SUBAGENT_FINISHED SUBAGENT_ERROR RAW CUSTOM
-    """.split()
-)
-"""All types of events in version 1.0 of the protocol."""
+ALONE: Final[Mapping[str, Mapping[str, type]]] = {
+    "STEP_STARTED": {"stepName": str},
+    "STEP_FINISHED": {"stepName": str},
+    "ACTIVITY_SNAPSHOT": {"messageId": str, "activityType": str, "content": dict},
+    "ACTIVITY_DELTA": {"messageId": str, "activityType": str, "patch": list},
+    "REASONING_START": {"messageId": str},
+    "REASONING_END": {"messageId": str},
+    "REASONING_ENCRYPTED_VALUE": {"subtype": str, "entityId": str, "encryptedValue": str},
+    "SUBAGENT_STARTED": {"subagentRunId": str, "name": str},
+    "SUBAGENT_FINISHED": {"subagentRunId": str},
+    "SUBAGENT_ERROR": {"subagentRunId": str, "message": str},
+    "RAW": {"event": object},
+    "CUSTOM": {"name": str, "value": object},
+}
+"""The types of version 1.0 that a log keeps as they came, and that make sense as they are; with the
+fields that they need."""
 
 ADVICE: Final[Mapping[str, str]] = {
     "EffortUpdated": "duolog.effort",

@@ -115,9 +115,9 @@ class AguiRecorder:
             LogError: the log cannot be read, or is closed.
         """
         async with self._one_by_one:
-            filing = await self._begin()
-            for whole in self._pieces.finish():
-                await self._put(filing.file(whole))
+            if self._filing is not None:
+                for whole in self._pieces.finish():
+                    await self._put(self._filing.file(whole))
 
     async def record(self, events: AsyncIterable[Given]) -> None:
         """Takes all events of a stream; raises as ``take``."""
@@ -159,7 +159,7 @@ class AguiRecorder:
             except LogUnavailable as error:
                 # The ids still keep what comes again from being recorded twice.
                 self._remark(f"what the log holds already could not be read: {error}")
-            self._filing = Filing(known, [self._session.agent.name])
+            self._filing = Filing(known, [self._first("agent").name])
         return self._filing
 
     async def _put(self, found: Iterable[Filed]) -> None:
@@ -180,9 +180,13 @@ class AguiRecorder:
         session = self._session
         if filed.role == "environment":
             return session.actor(filed.name or ENVIRONMENT, role="environment")
-        if not filed.name:
-            return session.human if filed.role == "human" else session.agent
-        return self._named(filed.name, filed.role)
+        return self._named(filed.name, filed.role) if filed.name else self._first(filed.role)
+
+    def _first(self, role: Role) -> Actor[Awaited]:
+        try:
+            return self._session.human if role == "human" else self._session.agent
+        except DuologError:  # the session was opened without one
+            return self._named(role, role)
 
     def _named(self, name: str, role: Role) -> Actor[Awaited]:
         try:

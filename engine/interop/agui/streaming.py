@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
 import msgspec
@@ -18,7 +18,7 @@ __all__ = ("encode_sse", "stream_agui", "tell_agui")
 _encode = msgspec.json.Encoder().encode
 
 
-def encode_sse(event: AguiEvent, position: int | None = None) -> bytes:
+def encode_sse(event: Mapping[str, object], position: int | None = None) -> bytes:
     """An event as a server-sent event; with a position, that is its ``id:``."""
     data = b"data: %b\n\n" % _encode(event)
     return data if position is None else b"id: %d\n%b" % (position, data)

@@ -15,7 +15,7 @@ from ...telemetry.receipts import Receipt
 from ..chat_steps import Did, LeftOut, Said, steps_of, text_of
 from ..writing import arguments_of
 from .filed import Book, Filed, adding, seconds_of
-from .known import kept, mark_of
+from .known import kept, mark_of, unstamped
 from .names import AguiEvent, call_id, message_id
 from .pieces import Call, Spoken
 
@@ -65,25 +65,27 @@ class Talking:
     def result(self, event: AguiEvent) -> Iterator[Filed]:
         """The result of a tool call, as an event or as a message of the role ``tool``."""
         known = self._book.known
-        call = event.get("toolCallId")
-        call = call if isinstance(call, str) else ""
-        action = known.calls.get(_bare(call))
-        if action is None:
-            yield from self._book.keep(event, f"a result of no call (id {call!r})")
-            return
+        given = event.get("toolCallId")
+        call = _bare(given if isinstance(given, str) else "")
         content, error = event.get("content"), _error(event)
         outcome = ActionResolved(
             action=0, outcome="ok" if error is None else "failed", observation=content, error=error
         )
         mark = mark_of(outcome)
-        held = known.resolved.get(_bare(call))
+        message = event.get("messageId", event.get("id"))
+        ident = message_id(message) if isinstance(message, str) else f"result/{call}"
+        if known.marks.get(ident) in (mark, mark_of(kept(unstamped(event)))):
+            return
+        action, held = known.calls.get(call), known.resolved.get(call)
+        if action is None:
+            yield from self._book.keep_as(ident, event, f"a result of no call (id {call!r})")
+            return
         if held is not None:
             if held != mark:
-                yield from self._book.keep(event, f"a second result of a call (id {call!r})")
+                why = f"a second result of a call (id {call!r})"
+                yield from self._book.keep_as(ident, event, why)
             return
-        known.resolved[_bare(call)] = mark
-        given = event.get("messageId", event.get("id"))
-        ident = message_id(given) if isinstance(given, str) and given else f"result/{_bare(call)}"
+        known.resolved[call] = mark
         fresh = self._book.fresh(ident, mark)
         if fresh is None:
             return
@@ -110,15 +112,19 @@ class Talking:
             return
         self._nameless.clear()
         for item in listed:
-            if not isinstance(item, dict):
-                event = {"type": "message", "message": item}
-                yield from self._book.keep(event, "a message is no object")
-                continue
-            try:
-                yield from self._message(item)
-            except InvalidInput as error:
-                event = {"type": "message", "message": item}
-                yield from self._book.keep(event, f"a message cannot be read: {error}")
+            if isinstance(item, dict):
+                try:
+                    yield from self._message(item)
+                except InvalidInput as error:
+                    yield from self._keep(item, f"a message cannot be read: {error}")
+            else:
+                yield from self._keep(item, "a message is no object")
+
+    def _keep(self, item: JSON, problem: str) -> Iterator[Filed]:
+        """Keeps what is no message, once however often it is in the list."""
+        event: AguiEvent = {"type": "message", "message": item}
+        ident = message_id(f"~{codec.digest(item)[:24]}")
+        yield from self._book.keep_as(ident, event, problem)
 
     def _message(self, item: AguiEvent) -> Iterator[Filed]:
         role, ident = item.get("role"), self._id(item)

@@ -34,9 +34,10 @@ from ...events import (
 from ...records import TRACE, Record
 from ...rounds import RoundProjector
 from .known import kept_in
-from .names import ADVICE, TYPES, AguiEvent, id_in
+from .names import ADVICE, ALONE, AguiEvent, id_in
+from .shapes import fitting
 from .state import SharedState
-from .transcript import Transcript, without_nulls
+from .transcript import Transcript, is_parts, without_nulls
 
 __all__ = ("Teller",)
 
@@ -69,11 +70,8 @@ class Teller:
         """What a record comes to; nothing for those that are nobody's business or hold nothing."""
         if record.stream != TRACE:
             return []
-        told = list(self._tell(record))
         stamp = round(record.time * 1000)
-        for event in told:
-            event.setdefault("timestamp", stamp)
-        return told
+        return [{"timestamp": stamp} | fitting(event) for event in self._tell(record)]
 
     def advise(self, updates: Sequence[msgspec.Struct], after: Record) -> list[AguiEvent]:
         """What scoring makes of a record, as CUSTOM events; they are named in ``names.ADVICE``."""
@@ -299,7 +297,7 @@ class Teller:
             yield from self._resume(held)
         elif kind == "RUN_FINISHED":
             yield from self._begin(record)
-            yield held
+            yield held | self._bound(kind, self._run or "")
             self._run, self._theirs = None, False
         elif kind == "fields":
             fields = held.get("fields")
@@ -341,7 +339,7 @@ class Teller:
             role, name = str(held.get("role")), held.get("name")
             said = name if isinstance(name, str) else None
             yield from self._say(record, _known_role(role), "", said, str(held.get("messageId")))
-        elif kind in TYPES and held.get("type") == kind:
+        elif kind in ALONE and _is_whole(held, ALONE[kind]):
             if kind == "SUBAGENT_STARTED":
                 self._subagents[str(held.get("name"))] = str(held.get("subagentRunId"))
             yield held
@@ -370,6 +368,10 @@ class Teller:
         return {} if subagent is None else {"subagentRunId": subagent}
 
 
+def _is_whole(held: AguiEvent, needed: Mapping[str, type]) -> bool:
+    return all(key in held and isinstance(held[key], kind) for key, kind in needed.items())
+
+
 def _known_role(role: str) -> str:
     return role if role in ("system", "developer", "assistant", "user") else "system"
 
@@ -377,7 +379,7 @@ def _known_role(role: str) -> str:
 def _content(event: ActionResolved, *, listed: bool) -> JSON:
     """What a tool returned, as text; or as parts, where it came so."""
     found = event.observation
-    if isinstance(found, str) or (listed and isinstance(found, list)):
+    if isinstance(found, str) or (listed and is_parts(found)):
         return found
     if found is None:
         return event.error or ""

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import final
+from typing import Final, final
 
 from ...events import JSON
 from .names import AguiEvent
 
-__all__ = ("Transcript", "without_nulls")
+__all__ = ("Transcript", "is_parts", "without_nulls")
+
+_MEDIA: Final = frozenset({"image", "audio", "video", "document"})
 
 
 def without_nulls(event: Mapping[str, JSON]) -> AguiEvent:
     """An event without the fields that say nothing, which the protocol leaves out."""
     return {key: value for key, value in event.items() if value is not None}
+
+
+def is_parts(content: JSON) -> bool:
+    """Whether a content is a list of parts: of texts, and of media with their sources."""
+    return isinstance(content, list) and all(
+        isinstance(part, Mapping)
+        and (
+            (part.get("type") == "text" and isinstance(part.get("text"), str))
+            or (part.get("type") in _MEDIA and isinstance(part.get("source"), Mapping))
+        )
+        for part in content
+    )
 
 
 @final
