@@ -91,7 +91,7 @@ def test_operations(document: Any, operations: list[Any], after: Any) -> None:  
     ],
 )
 def test_what_does_not_fit_changes_nothing(patch: Any, why: str) -> None:  # noqa: ANN401
-    document = {"n": 1, "l": [1, 2], "d": {"e": 1}}
+    document: Any = {"n": 1, "l": [1, 2], "d": {"e": 1}}
     with pytest.raises(InvalidInput, match=why.replace("[", r"\[")):
         apply_patch(document, patch)
     assert document == {"n": 1, "l": [1, 2], "d": {"e": 1}}
