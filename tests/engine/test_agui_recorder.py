@@ -476,6 +476,14 @@ async def test_a_stream_passes_through_unharmed() -> None:
         assert "is closed" in agui.remarks[0].what
 
 
+async def test_a_long_stream_overflows_nothing() -> None:
+    async with duolog.open("memory://", room=300) as log:
+        events = [event for number in range(1000) for event in text(f"m{number}", "Hi")]
+        await record(log, *events)
+        assert len(await trace(log)) == 1000
+        assert log.recorder.statistics().dropped == 0
+
+
 async def test_who_leaves_early_leaves_what_was_said() -> None:
     async with duolog.open("memory://") as log:
         agui = await recorder(log)

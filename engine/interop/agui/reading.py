@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -11,7 +11,7 @@ from ...events import JSON
 from ...telemetry.plain import plain, text
 from .names import AguiEvent
 
-__all__ = ("Given", "Model", "Unreadable", "first_of", "objects_in")
+__all__ = ("Given", "Model", "Unreadable", "objects_in")
 
 
 @runtime_checkable
@@ -34,6 +34,8 @@ class Unreadable(msgspec.Struct, frozen=True):
     what: str
 
 
+_NULLS: Final = frozenset({"value", "event", "snapshot", "result"})
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -48,8 +50,12 @@ def objects_in(given: Given) -> Iterator[AguiEvent | Unreadable]:
     if isinstance(given, str):
         for piece in _pieces(given):
             yield _parsed(piece)
+    elif isinstance(given, dict):  # the usual case; asking for a protocol takes its time
+        yield _object(given)
     elif isinstance(given, Model):
-        yield _object(given.model_dump(mode="json", by_alias=True))
+        dumped = given.model_dump(mode="json", by_alias=True)
+        # Models of version 0.1 write fields that nobody has set.
+        yield _object({k: v for k, v in dumped.items() if v is not None or k in _NULLS})
     else:
         yield _object(given)
 
@@ -87,8 +93,3 @@ def _object(given: object) -> AguiEvent | Unreadable:
         return found
     what = found if isinstance(found, str) else msgspec.json.encode(found).decode()
     return Unreadable(f"it is no JSON object, but {type(given).__name__}", what)
-
-
-def first_of(objects: Iterable[AguiEvent | Unreadable]) -> AguiEvent | Unreadable:
-    """The first object; where there is none, that is what cannot be read."""
-    return next(iter(objects), Unreadable("there is nothing", ""))

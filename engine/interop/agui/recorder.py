@@ -26,6 +26,7 @@ from .reading import Given, Unreadable, objects_in
 __all__ = ("AguiRecorder",)
 
 _REMARKS: Final = 100
+_BATCH: Final = 256
 _PATIENCE: Final = 5.0  # seconds to wait for what others have handed over for the session
 
 G = TypeVar("G", bound=Given)
@@ -65,7 +66,8 @@ class AguiRecorder:
         tokens_of(output)  # raises where it is no pointer
         self._filing: Filing | None = None
         self._pieces = Assembler()
-        self._one_by_one = anyio.Lock()
+        self._one_by_one = anyio.Lock(fast_acquire=True)
+        self._handed = 0  # to the session, since it was flushed
         self.remarks: list[Remark] = []
         self.problems = 0
 
@@ -120,10 +122,13 @@ class AguiRecorder:
                     await self._put(self._filing.file(whole))
 
     async def record(self, events: AsyncIterable[Given]) -> None:
-        """Takes all events of a stream; raises as ``take``."""
+        """Takes all events of a stream, as fast as they can be written; raises as ``take``."""
         try:
             async for event in events:
                 await self.take(event)
+                if self._handed >= _BATCH:
+                    self._handed = 0
+                    await self._session.flush()
         finally:
             with anyio.CancelScope(shield=True):
                 await self.finish()
@@ -172,6 +177,7 @@ class AguiRecorder:
                 raise SessionClosedError(self._session.id)
             at = time.time() if filed.at is None else filed.at
             receipt = await filed.do(self._actor(filed), at)
+            self._handed += 1
             if filed.done is not None:
                 filed.done(receipt)
 

@@ -71,7 +71,8 @@ class Teller:
         if record.stream != TRACE:
             return []
         stamp = round(record.time * 1000)
-        return [{"timestamp": stamp} | fitting(event) for event in self._tell(record)]
+        told = [fitting(event) for event in self._tell(record)]
+        return [event | {"timestamp": event.get("timestamp", stamp)} for event in told]
 
     def advise(self, updates: Sequence[msgspec.Struct], after: Record) -> list[AguiEvent]:
         """What scoring makes of a record, as CUSTOM events; they are named in ``names.ADVICE``."""
@@ -251,9 +252,7 @@ class Teller:
         payload: AguiEvent = {"approved": event.approved, "comment": event.comment}
         asked = f"{self._session}/{TRACE}/{event.asked}"
         answer: AguiEvent = {"interruptId": asked, "status": "resolved", "payload": payload}
-        begun = self._bound("RUN_STARTED", self._run)
-        request: AguiEvent = {"threadId": self._thread, "runId": self._run, "messages": []}
-        yield begun | {"input": request | {"resume": [answer]}}
+        yield self._bound("RUN_STARTED", self._run) | {"input": self._request({"resume": [answer]})}
 
     @_event.register
     def _(self, event: FeedbackGiven, record: Record) -> Iterator[AguiEvent]:
@@ -319,9 +318,16 @@ class Teller:
         begun = held | self._bound("RUN_STARTED", self._run)
         request = begun.get("input")
         if isinstance(request, dict):
-            known: AguiEvent = {"threadId": self._thread, "runId": self._run, "messages": []}
-            begun["input"] = known | request
+            begun["input"] = self._request(request)
         yield begun
+
+    def _request(self, held: AguiEvent) -> AguiEvent:
+        """What a run was started from; its messages are told one by one. Version 0.1 of the
+        protocol asks for all of these fields.
+        """
+        known: AguiEvent = {"threadId": self._thread, "runId": self._run, "messages": []}
+        asked: AguiEvent = {"state": self._state.whole, "tools": [], "context": []}
+        return known | asked | {"forwardedProps": {}} | held
 
     def _kept(self, kind: str, held: AguiEvent, record: Record) -> Iterator[AguiEvent]:
         if kind in ("STATE_SNAPSHOT", "STATE_DELTA"):
