@@ -10,6 +10,7 @@ work on; what the human changes in it arrives with the next request.
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -61,7 +62,8 @@ async def main(path: str) -> None:
     """Records a thread, and prints what came of it, again as AG-UI events."""
     async with duolog.open(f"sqlite:///{path}") as log:
         watch = log.watch(scorers=[rule_judge(), RetentionUtility()]).start()
-        session = await log.session("thread-1", task="invitations", agent="rules")
+        thread = f"thread-{uuid.uuid4().hex[:8]}"
+        session = await log.session(thread, task="invitations", agent="rules")
         recorder = AguiRecorder(log, session, output="/draft")
         messages: list[Json] = []
         state: Json = {}
@@ -69,15 +71,15 @@ async def main(path: str) -> None:
             messages.append({"id": f"said-{number}", "role": "user", "content": said})
             if draft is not None:
                 state = {"draft": draft}
-            request = {"threadId": "thread-1", "runId": f"run-{number}", "messages": messages}
-            await recorder.take_input(request | {"state": state})
-            async for event in recorder.tap(agent(request | {"state": state})):
+            request: Json = {"threadId": thread, "runId": f"run-{number}"}
+            request |= {"messages": messages, "state": state}
+            async for event in recorder.tap(agent(request), request=request):
                 front_end(event)
         await session.close(by="human", durable=True)
         await watch.settle()
         say("What scoring made of it, out of the session told as AG-UI events:")
         found: dict[int, str] = {}
-        async for event in stream_agui(log, "thread-1", live=False, follow=follow_updates):
+        async for event in stream_agui(log, thread, live=False, follow=follow_updates):
             if event.get("name") == "duolog.utility":
                 value: Any = event["value"]
                 kept = "nothing yet" if value["value"] is None else f"{value['value']:.0%}"

@@ -9,6 +9,7 @@ The callbacks are told, in a thread of their own, what scoring makes of it.
 from __future__ import annotations
 
 import sys
+import uuid
 
 import duolog
 from duolog.scoring.progress import rule_judge
@@ -35,7 +36,7 @@ def main(path: str) -> None:
         watch = log.watch(
             scorers=[rule_judge(), RetentionUtility()], on_update=on_update, on_stop=on_stop
         )
-        s = log.session("letter-1", task="letters", agent="writer-v1")
+        s = log.session(f"letter-{uuid.uuid4().hex[:8]}", task="letters", agent="writer-v1")
         s.human.says("Please write to the landlord: the heating is broken.")
         s.agent.acts("look_up", {"name": "landlord"}, result="Mr Grant")
         s.agent.submits("Dear Mr Grant,\nthe heating is broken.\nRegards")

@@ -465,13 +465,23 @@ async def test_a_closed_session_takes_nothing_new() -> None:
             await agui.take({"type": "CUSTOM", "name": "late", "value": 1})
 
 
+async def test_a_stream_is_recorded_as_it_passes() -> None:
+    async with duolog.open("memory://") as log:
+        agui = await recorder(log, "/draft")
+        passed = [event async for event in agui.tap(streamed(CHAT), request=REQUEST)]
+        assert passed == CHAT
+        assert agui.problems == 0
+        assert len(await told(log)) == len(EXPECTED)
+
+
 async def test_a_stream_passes_through_unharmed() -> None:
     async with duolog.open("memory://") as log:
         session = await log.session("t1")
         agui = AguiRecorder(log, session)
         await session.close(durable=True)
         events: list[Any] = [*run("r1", *text("m1", "Hello.")), "{", {"type": 7}]
-        assert [event async for event in agui.tap(streamed(events))] == events
+        passed = [event async for event in agui.tap(streamed(events), request=REQUEST)]
+        assert passed == events
         assert agui.problems
         assert "is closed" in agui.remarks[0].what
 

@@ -28,16 +28,21 @@ def run(root: Path, name: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def report(log: Path) -> list[dict[str, object]]:
-    """What ``duolog sessions`` tells of a log."""
+def duolog(*arguments: str) -> str:
+    """What a command of Duolog's prints."""
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "duolog", "sessions", str(log), "--json"],
+        [sys.executable, "-P", "-m", "duolog", *arguments],
         capture_output=True,
         text=True,
         check=True,
         timeout=LIMIT,
     )
-    found: list[dict[str, object]] = json.loads(done.stdout)
+    return done.stdout
+
+
+def report(log: Path) -> list[dict[str, object]]:
+    """What ``duolog sessions`` tells of a log."""
+    found: list[dict[str, object]] = json.loads(duolog("sessions", str(log), "--json"))
     return found
 
 
@@ -47,8 +52,9 @@ def test_the_synchronous_one(root: Path, tmp_path: Path) -> None:
     assert "  round 2: the human kept 75% of the agent's draft" in lines
     assert "  round 3: no progress in rounds (2, 3), rated (2, 2)" in lines
     assert lines[-1] == f"{log}: 11 events, 2 stops advised"
-    [session] = report(log)
-    assert (session["session"], session["state"], session["rounds"]) == ("letter-1", "finished", 4)
+    assert run(root, "embed_sync.py", str(log))[-1] == lines[-1]
+    session, _ = report(log)
+    assert (session["task"], session["state"], session["rounds"]) == ("letters", "finished", 4)
 
 
 def test_the_agui_stream(root: Path, tmp_path: Path) -> None:
@@ -60,7 +66,12 @@ def test_the_agui_stream(root: Path, tmp_path: Path) -> None:
         "  round 2: the human kept 67% of the agent's draft",
         "  round 3: the human kept 100% of the agent's draft",
     ]
-    assert [session["session"] for session in report(log)] == ["thread-1"]
+    [session] = report(log)
+    assert (session["task"], session["state"], session["rounds"]) == ("invitations", "finished", 3)
+    shown = duolog("show", str(log), str(session["session"]))
+    assert "find_table(seats=6) → noon" in shown
+    assert "(agui.RUN_FINISHED, kept as it came)" in shown
+    assert run(root, "agui_stream.py", str(log))[-3:] == lines[-3:]
 
 
 class Service:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable
-from typing import Final, TypeVar, final
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
+from typing import Final, ParamSpec, TypeVar, final
 
 import anyio
 
@@ -30,6 +30,7 @@ _BATCH: Final = 256
 _PATIENCE: Final = 5.0  # seconds to wait for what others have handed over for the session
 
 G = TypeVar("G", bound=Given)
+P = ParamSpec("P")
 
 
 @final
@@ -133,22 +134,30 @@ class AguiRecorder:
             with anyio.CancelScope(shield=True):
                 await self.finish()
 
-    async def tap(self, events: AsyncIterable[G]) -> AsyncGenerator[G, None]:
+    async def tap(
+        self, events: AsyncIterable[G], *, request: Given | None = None
+    ) -> AsyncGenerator[G, None]:
         """Passes a stream on as it is, and records it on the way.
 
         What keeps it from recording is logged and counted, and does not reach the stream.
+
+        Args:
+            events: the app's stream.
+            request: what it answers, to be taken first, see ``take_input``.
         """
         try:
+            if request is not None:
+                await self._quietly(self.take_input, request)
             async for event in events:
-                await self._quietly(event)
+                await self._quietly(self.take, event)
                 yield event
         finally:
             with anyio.CancelScope(shield=True):
-                await self._quietly(None)
+                await self._quietly(self.finish)
 
-    async def _quietly(self, event: Given | None) -> None:
+    async def _quietly(self, take: Callable[P, Awaitable[None]], *a: P.args, **k: P.kwargs) -> None:
         try:
-            await (self.finish() if event is None else self.take(event))
+            await take(*a, **k)
         except DuologError as error:
             self._remark(f"an event could not be recorded: {error}")
 
