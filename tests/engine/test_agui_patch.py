@@ -97,6 +97,12 @@ def test_what_does_not_fit_changes_nothing(patch: Any, why: str) -> None:  # noq
     assert document == {"n": 1, "l": [1, 2], "d": {"e": 1}}
 
 
+def test_copies_of_copies_do_not_fill_the_memory() -> None:
+    double = [{"op": "copy", "from": "", "path": f"/{number}"} for number in range(40)]
+    with pytest.raises(InvalidInput, match="it makes the document larger than"):
+        apply_patch({"a": "x" * 1000}, double)
+
+
 @given(st.dictionaries(st.text(max_size=3), values, max_size=3), st.text(max_size=3), values)
 def test_what_was_put_somewhere_is_found_there(document: Any, key: str, value: Any) -> None:  # noqa: ANN401
     path = "/" + key.replace("~", "~0").replace("/", "~1")

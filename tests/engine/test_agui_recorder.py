@@ -164,6 +164,22 @@ async def test_a_stream_that_broke_off_goes_on_where_it_is_told_again() -> None:
         assert taken.count("send") == 1
 
 
+@pytest.mark.parametrize("cut", range(len(CHAT) + 1))
+async def test_who_is_killed_and_told_all_again_has_it_as_if_nothing_had_been(cut: int) -> None:
+    async with duolog.open("memory://") as log, duolog.open("memory://") as whole:
+        killed = await recorder(log, "/draft")
+        await killed.take_input(REQUEST)
+        for event in CHAT[:cut]:
+            await killed.take(event)
+        for one in (log, whole):
+            agui = await recorder(one, "/draft")
+            await agui.take_input(REQUEST)
+            await agui.record(streamed(CHAT))
+            assert agui.remarks == []
+        first, second = await trace(log), await trace(whole)
+        assert [(r.id, r.actor, r.body) for r in first] == [(r.id, r.actor, r.body) for r in second]
+
+
 async def test_each_request_tells_the_history_again() -> None:
     async with duolog.open("memory://") as log:
         agui = await recorder(log)
@@ -484,6 +500,23 @@ async def test_a_stream_passes_through_unharmed() -> None:
         assert passed == events
         assert agui.problems
         assert "is closed" in agui.remarks[0].what
+
+
+async def test_a_state_that_nests_without_end_is_kept_as_it_came() -> None:
+    async with duolog.open("memory://") as log:
+        deeper = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": {}}]}
+        events = [
+            deeper | {"delta": [{"op": "add", "path": "/a" * depth, "value": {}}]}
+            for depth in (*range(1, 3), 4)
+        ]
+        deep: Json = {}
+        for _ in range(400):
+            deep = {"a": deep}
+        events += [deeper | {"delta": [{"op": "add", "path": "/a" * 2, "value": deep}]}]
+        events += [deeper | {"delta": [{"op": "copy", "from": "", "path": "/a" * 400}]}] * 5
+        agui = await record(log, *events)
+        assert len(await trace(log)) == len(events)
+        assert agui.problems
 
 
 async def test_a_long_stream_overflows_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Final, final
 
 import msgspec
 
-from ...errors import InvalidInput
+from ...errors import CodecError, InvalidInput
 from ...events import JSON, ActorFailed, ApprovalAsked, ModelCalled, Role, Tokens
 from ...telemetry.actors import Actor, Awaited
 from ...telemetry.receipts import Receipt
@@ -231,10 +231,11 @@ class Filing:
                 whole = event["snapshot"]
             else:
                 raise InvalidInput("it holds no snapshot")
-        except (InvalidInput, RecursionError) as error:
+            changed = True in state.changes(whole)
+        except (InvalidInput, CodecError, RecursionError) as error:
             yield adding(kept(event), ident, at=at, problem=f"{kind}: {error}")
             return
-        if True not in state.changes(whole):
+        if not changed:
             # Kept, so that the log knows it if it comes again when the state has moved on.
             yield adding(kept({"type": kind, "unchanged": True}), ident, at=at)
             return

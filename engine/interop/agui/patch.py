@@ -14,6 +14,9 @@ from ...events import JSON
 __all__ = ("apply_patch", "placed", "tokens_of", "value_at", "without")
 
 
+_LARGEST: Final = 1 << 24  # bytes: copies of copies would soon fill the memory
+
+
 def apply_patch(document: JSON, patch: JSON) -> JSON:
     """A document with a patch applied; the document itself stays as it is.
 
@@ -165,7 +168,10 @@ def _move(document: JSON, operation: Mapping[str, JSON]) -> JSON:
 
 def _copy(document: JSON, operation: Mapping[str, JSON]) -> JSON:
     value = deepcopy(_get(document, tokens_of(operation.get("from"))))
-    return _put(document, tokens_of(operation.get("path")), value)
+    changed = _put(document, tokens_of(operation.get("path")), value)
+    if len(msgspec.json.encode(changed)) > _LARGEST:
+        raise InvalidInput(f"it makes the document larger than {_LARGEST} bytes")
+    return changed
 
 
 def _test(document: JSON, operation: Mapping[str, JSON]) -> JSON:
