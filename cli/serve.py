@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from socket import socket
 
     from ..engine.interop.http.serving import Server
-    from ..engine.interop.http.streaming import Step
-    from ..engine.log import EventLog
     from ..engine.scorer import Scorer
 
 __all__ = ("serve_command",)
@@ -83,6 +80,7 @@ async def _serve(
     from ..engine.interop.http.limits import HttpLimits
     from ..engine.interop.http.serving import Server
     from ..engine.telemetry.measurer import Measurer
+    from ..scoring.live import follow_updates
 
     limits = HttpLimits(connections=connections)
     stopping = anyio.Event()
@@ -106,21 +104,6 @@ async def _stop_on_signal(server: Server, address: str, log: str) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             server.stop()
-
-
-@asynccontextmanager
-async def follow_updates(
-    log: EventLog, session: str | None, after: int
-) -> AsyncIterator[AsyncIterator[Step]]:
-    """Follows a log with its records and what scoring makes of them."""
-    from ..scoring.live import Watch, watch
-
-    async def steps(watched: Watch) -> AsyncIterator[Step]:
-        while True:
-            yield await watched.step()
-
-    async with watch(log, session=session, after_position=after) as watched:
-        yield steps(watched)
 
 
 def _scorer(name: str) -> Scorer:

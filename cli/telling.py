@@ -265,6 +265,8 @@ class Telling:
     @_tell.register
     def _(self, event: Unknown, record: Record) -> Told:
         text = f"({plain(event.kind)}, schema {event.schema}: not known to this version of Duolog)"
+        if "." in event.kind:  # named by an adapter, see ``docs/telemetry.md``
+            text = f"({plain(event.kind)}, kept as it came)"
         return Told(Text(text, style="dim"))
 
     @_tell.register

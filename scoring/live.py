@@ -6,6 +6,7 @@ All of it feeds ``TrajectoryFold``; live scoring is a replay that has caught up.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self, final
 
@@ -22,7 +23,15 @@ from .tolerance import SATISFACTORY
 from .trajectory import Trajectory
 from .updates import StopAdvice, Update
 
-__all__ = ("ToleranceStop", "Watch", "score_log", "score_records", "score_sessions", "watch")
+__all__ = (
+    "ToleranceStop",
+    "Watch",
+    "follow_updates",
+    "score_log",
+    "score_records",
+    "score_sessions",
+    "watch",
+)
 
 
 def score_records(records: Iterable[Record], options: Options | None = None) -> Trajectory:
@@ -110,6 +119,20 @@ def watch(
         LogClosed: the log is closed.
     """
     return Watch(log, session, options, after_position, keep, keep_open)
+
+
+@asynccontextmanager
+async def follow_updates(
+    log: EventLog, session: str | None, after: int
+) -> AsyncIterator[AsyncIterator[Step]]:
+    """Follows a log with its records and what scoring makes of them; an ``interop.Follow``."""
+
+    async def steps(watched: Watch) -> AsyncIterator[Step]:
+        while True:
+            yield await watched.step()
+
+    async with watch(log, session=session, after_position=after) as watched:
+        yield steps(watched)
 
 
 @final

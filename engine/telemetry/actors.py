@@ -21,6 +21,7 @@ from ..events import (
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    Event,
     FeedbackGiven,
     MessageSent,
     ModelCalled,
@@ -30,6 +31,7 @@ from ..events import (
     SnapshotTaken,
     Tokens,
     TurnYielded,
+    Unknown,
 )
 from .deeds import Acting, Approving, Deed, Feedback, Rating, Resolving, Saying, Submitting
 from .entries import Entry, Lane
@@ -286,6 +288,19 @@ class Actor(Generic[R]):
             attempt=attempt,
         )
         return self._do("called_model", Saying(event), id, at, durable)
+
+    def adds(
+        self,
+        event: Event | Unknown,
+        *,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Adds an event as it is, for adapters: one that no other verb says, and that refers to no
+        other event; or, as ``Unknown``, one of another system, which folds skip.
+        """
+        return self._do("adds", Saying(event), id, at, durable)
 
     # --- judging ----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from ..errors import (
     StaleBase,
     VersionConflict,
 )
-from ..events import ActionTaken, Event
+from ..events import ActionTaken, Event, Unknown
 from ..log import EventLog
 from ..records import TRACE, Draft, Record
 from ..sequencer import ENGINE
@@ -193,7 +193,7 @@ def _feed(trace: Trace, session: str, draft: Draft) -> None:
     )
 
 
-def _base_of(event: Event) -> int | None:
+def _base_of(event: Event | Unknown) -> int | None:
     base = event.arguments.get("base") if isinstance(event, ActionTaken) else None
     return base if isinstance(base, int) else None
 

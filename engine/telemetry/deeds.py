@@ -24,6 +24,7 @@ from ..events import (
     Role,
     SessionClosed,
     SnapshotTaken,
+    Unknown,
 )
 from ..performing import ENVIRONMENT
 from ..records import TRACE
@@ -56,7 +57,7 @@ class Fact(NamedTuple):
         by: another actor and role than the one who did the deed.
     """
 
-    event: Event
+    event: Event | Unknown
     cause: str | None = None
     by: tuple[str, Role] | None = None
 
@@ -81,7 +82,7 @@ class Deed(Protocol):
         """
         ...
 
-    def repeat(self, held: object) -> Event:
+    def repeat(self, held: object) -> Event | Unknown:
         """The first event once more, as it refers to others in the record that has its id."""
         ...
 
@@ -99,14 +100,14 @@ def _cause(version: int) -> str:
 class Saying(NamedTuple):
     """An event that refers to nothing: a message, a question, a note, a model call."""
 
-    event: Event
+    event: Event | Unknown
 
     def write(self, trace: Trace, session: str) -> Written:
         """The event."""
         _check_open(trace, session)
         return Written((Fact(self.event),))
 
-    def repeat(self, held: object) -> Event:
+    def repeat(self, held: object) -> Event | Unknown:
         """The event."""
         return self.event
 

@@ -12,7 +12,7 @@ from ..events import JSON, CloseReason, Participant, Role, SessionOpened
 from ..performing import ENVIRONMENT
 from ..sequencer import ENGINE
 from .actors import Actor, Put, R
-from .deeds import Closing
+from .deeds import Closing, Opening
 from .entries import Entry, Lane
 from .plain import plain_mapping, text
 from .receipts import Receipt
@@ -139,11 +139,11 @@ class Recording(Generic[R]):
         return self._lane.closing
 
     def actor(self, name: str, *, role: Role | None = None) -> Actor[R]:
-        """A human or an agent by name.
+        """A human or an agent by name; or, for adapters, the environment or a voice of its own.
 
         Args:
             name: unique in the session.
-            role: human or agent; needed for one that was not named when the session was opened.
+            role: needed for one that was not named when the session was opened.
 
         Raises:
             InvalidInput: an unknown name without a role, or another role than it has.
@@ -155,7 +155,8 @@ class Recording(Generic[R]):
                 raise InvalidInput(
                     f"session {self.id!r} knows no {name!r}, only {known}: say its role"
                 )
-            _check_name(name, role)
+            if role != "environment" or name == ENGINE:
+                _check_name(name, role)
             actor = self._actors[name] = Actor(self._lane, name, role, self._put)
         elif role is not None and role != actor.role:
             raise InvalidInput(f"{name!r} is {actor.role} in session {self.id!r}, not {role}")
@@ -185,6 +186,16 @@ class Recording(Generic[R]):
         deed = Closing(reason, name, text(detail, "a detail"))
         entry = Entry("close", deed, name, role, time.time(), Receipt(self.id))
         return self._put(self._lane, entry, durable)
+
+    def flush(self) -> R:
+        """Waits until all that was handed over for this session is in the log, or refused.
+
+        Raises:
+            NotRecorded: the log was closed before that.
+            LogClosed: the log is closed.
+        """
+        entry = Entry("flush", Opening(), ENGINE, "environment", time.time(), Receipt(self.id))
+        return self._put(self._lane, entry, True)
 
     def _first(self, role: Role) -> Actor[R]:
         for actor in self._actors.values():

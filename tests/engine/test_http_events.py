@@ -9,13 +9,13 @@ from typing import Any
 
 import anyio
 import pytest
-from duolog.cli.serve import follow_updates
 from duolog.engine import codec
 from duolog.engine.events import MessageSent, SessionOpened
 from duolog.engine.interop.http.limits import HttpLimits
 from duolog.engine.records import Draft
 from duolog.engine.stores import MemoryLog, open_log
 from duolog.engine.stores.jsonl import to_jsonl
+from duolog.scoring.live import follow_updates
 from http_server import Client, Told, message, serving, until
 
 OPENED: dict[str, object] = {
@@ -241,6 +241,7 @@ async def test_the_description_names_each_path_and_kind() -> None:
         "/v1/sessions",
         "/v1/sessions/{session}",
         "/v1/sessions/{session}/events",
+        "/v1/sessions/{session}/agui",
         "/v1/stream",
         "/healthz",
         "/openapi.json",

@@ -31,6 +31,7 @@ from duolog.engine.events import (
     SnapshotTaken,
     Tokens,
     TurnYielded,
+    Unknown,
 )
 from duolog.engine.log import EventLog
 from duolog.engine.records import Record
@@ -569,3 +570,50 @@ async def test_what_refers_to_nothing_recorded_is_not_recorded(log: EventLog) ->
             await s.human.feedback(thumbs="up", of=lost, durable=True)
         assert lost.version is None
         assert "SessionClosedError" in repr(lost)
+
+
+async def test_events_of_another_system_are_kept_as_they_are(log: EventLog) -> None:
+    strange = Unknown("other.Thing", 3, b'{"kind":"other.Thing","n":1}')
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        for _ in range(2):
+            await s.agent.adds(strange, id="x")
+        await s.actor("environment", role="environment").adds(strange)
+        await s.actor("system", role="environment").adds(MessageSent(text="Be brief."))
+        other = await s.agent.adds(MessageSent(text="another"), id="x")
+        with pytest.raises(DuplicateConflict):
+            await other.written()
+        await finished(s)
+    found = await records(log)
+    assert [(r.actor, r.role, r.kind) for r in found[1:4]] == [
+        ("agent", "agent", "other.Thing"),
+        ("environment", "environment", "other.Thing"),
+        ("system", "environment", "MessageSent"),
+    ]
+    assert found[1].body == strange.body
+
+
+async def test_no_voice_of_the_environment_takes_anothers_name(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        with pytest.raises(InvalidInput, match="agent in session 's', not environment"):
+            s.actor("agent", role="environment")
+        with pytest.raises(InvalidInput, match="the engine's own"):
+            s.actor("engine", role="environment")
+        with pytest.raises(InvalidInput, match="the engine's own"):
+            s.actor("environment", role="human")
+
+
+async def test_a_flush_waits_for_all_that_was_handed_over(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        for number in range(100):
+            await s.human.says(f"{number}")
+        await s.flush()
+        assert len(await records(log)) == 101
+        assert recorder.statistics().waiting == 0
+        await s.close()
+        await s.flush()
+        assert len(await records(log)) == 102
+    with pytest.raises(LogClosed):
+        await s.flush()

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import SocketStream
+from duolog.engine.interop.following import Follow
 from duolog.engine.interop.http.app import make_app
 from duolog.engine.interop.http.limits import HttpLimits
 from duolog.engine.interop.http.serving import Server
-from duolog.engine.interop.http.streaming import Follow
 from duolog.engine.log import EventLog
 
 __all__ = ("Answer", "Client", "Told", "message", "serving", "until")
@@ -104,10 +104,12 @@ class Client:
                 return _answer(await _rest(stream), data[:4].decode("latin-1"))
 
     @asynccontextmanager
-    async def follow(self, query: str = "", **headers: str) -> AsyncIterator[AsyncIterator[Told]]:
-        """Follows the log."""
+    async def follow(
+        self, query: str = "", path: str = "/v1/stream", **headers: str
+    ) -> AsyncIterator[AsyncIterator[Told]]:
+        """Follows the log, or a session of it."""
         async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
-            await stream.send(self.head("GET", f"/v1/stream{query}", headers, None))
+            await stream.send(self.head("GET", f"{path}{query}", headers, None))
             yield _told(stream)
 
 
@@ -163,7 +165,7 @@ def _event(text: str) -> Told | None:
         return Told(None, "comment", {}) if text.startswith(":") else None
     ident = fields.get("id")
     data = json.loads(fields["data"])
-    return Told(None if ident is None else int(ident), fields["event"], data)
+    return Told(None if ident is None else int(ident), fields.get("event", "message"), data)
 
 
 @asynccontextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Final, final
 
 import anyio
@@ -23,13 +24,14 @@ from ...log import EventLog, SessionSummary
 from ...records import TRACE, Draft, Record
 from ...sequencer import ENGINE
 from ...stores.jsonl import to_jsonl
+from ..following import Follow, follow_records
 from .answers import Health, Sessions, as_json, fault, on_error, problem
 from .batches import Drafts, Fault, read_batch
 from .description import describe
 from .gate import Gate
 from .limits import HttpLimits
 from .rules import name_complaint
-from .streaming import EventStream, Follow, follow_records
+from .streaming import EventStream, agui_told, records_told
 
 __all__ = ("make_app",)
 
@@ -61,6 +63,7 @@ def make_app(
         routes=[
             Route("/v1/sessions", api.sessions),
             Route("/v1/sessions/{session:path}/events", api.append, methods=["POST"]),
+            Route("/v1/sessions/{session:path}/agui", api.agui),
             Route("/v1/sessions/{session:path}", api.session),
             Route("/v1/stream", api.stream),
             Route("/healthz", api.health),
@@ -231,17 +234,33 @@ class _Api:
         name = request.query_params.get("session")
         session = None if name is None else _session(name)
         after = _after(request, self._log.statistics().position)
-        follow: Follow = follow_records
-        if request.query_params.get("updates", "0") not in ("0", "", "false"):
-            if self._updates is None:
-                raise InvalidInput("this server gives no updates: leave 'updates' out")
-            follow = self._updates
+        steps = self._follow(request)(self._log, session, after)
+        return self._streaming(request, records_told(steps))
+
+    async def agui(self, request: Request) -> Response | EventStream:
+        """Follows a session as events of AG-UI."""
+        session = _session(request.path_params["session"])
+        await self._log.summary(session)  # raises where there is none
+        after = _after(request, self._log.statistics().position)
+        told = agui_told(self._log, session, after, self._follow(request))
+        return self._streaming(request, told)
+
+    def _follow(self, request: Request) -> Follow:
+        """How to follow the log: with updates, if they are asked for."""
+        if request.query_params.get("updates", "0") in ("0", "", "false"):
+            return follow_records
+        if self._updates is None:
+            raise InvalidInput("this server gives no updates: leave 'updates' out")
+        return self._updates
+
+    def _streaming(
+        self, request: Request, messages: AbstractAsyncContextManager[AsyncIterator[bytes]]
+    ) -> Response | EventStream:
         if len(self._streams) >= self._limits.streams:
             raise HTTPException(503, f"{len(self._streams)} streams are open already", _RETRY)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        steps = follow(self._log, session, after)
-        return EventStream(steps, self._stopping, self._limits.heartbeat, self._streams)
+        return EventStream(messages, self._stopping, self._limits.heartbeat, self._streams)
 
     # --- the server itself ------------------------------------------------------------------------
 

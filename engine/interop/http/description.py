@@ -96,6 +96,7 @@ def _paths(limits: HttpLimits) -> Schema:
             )
             | {"requestBody": {"required": True, "content": _json("Batch")}},
         },
+        "/v1/sessions/{session}/agui": {"get": _agui()},
         "/v1/stream": {"get": _stream()},
         "/healthz": {"get": _operation("Whether the server is up", "Health", []) | _FREE},
         "/openapi.json": {
@@ -109,6 +110,22 @@ def _paths(limits: HttpLimits) -> Schema:
 
 
 _FREE: Final[Schema] = {"security": []}
+
+
+def _agui() -> Schema:
+    text = {"type": "string"}
+    parameters = [
+        _parameter("session", "path", text, "The session's id"),
+        _parameter("after", "query", text, "Only what follows this position; `now` for the last"),
+        _parameter("updates", "query", text, "1: with what scoring makes of it, in CUSTOM events"),
+        _parameter("Last-Event-ID", "header", text, "As `after`, and goes before it"),
+    ]
+    found = _operation("Follows a session as events of AG-UI", "Problem", parameters)
+    found["responses"]["200"] = {
+        "description": "Events of AG-UI 1.0, with `id:` the position on the last one of each record",
+        "content": {"text/event-stream": {"schema": text}},
+    }
+    return found
 
 
 def _stream() -> Schema:

@@ -1,10 +1,10 @@
-"""Records as server-sent events: each with its position as id, so that a client goes on from there."""
+"""Server-sent events with positions of the log as ids, so that a client goes on from there."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol, final
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import final
 
 import anyio
 import msgspec
@@ -12,47 +12,57 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ...errors import DuologError, LogClosed
 from ...log import EventLog
-from ...records import Record
 from ...stores.jsonl import to_jsonl
+from ..agui.names import AguiEvent
+from ..agui.streaming import encode_sse, tell_agui
+from ..following import Follow, Step
 from .answers import Problem
 
-__all__ = ("EventStream", "Follow", "Step", "follow_records")
-
-Step = tuple[Record, Sequence[msgspec.Struct]]
-"""A record, and what else is told of it, each an object of its own."""
-
-
-class Follow(Protocol):
-    """Follows a log from after a position on: catches up, then goes live, and leaves nothing out."""
-
-    def __call__(
-        self, log: EventLog, session: str | None, after: int, /
-    ) -> AbstractAsyncContextManager[AsyncIterator[Step]]:
-        """Steps in order of position. Raises LogClosed."""
-        ...
-
+__all__ = ("EventStream", "agui_told", "records_told")
 
 _encode = msgspec.json.Encoder().encode
 
 
 @asynccontextmanager
-async def follow_records(
-    log: EventLog, session: str | None, after: int
-) -> AsyncIterator[AsyncIterator[Step]]:
-    """Follows a log with nothing but its records."""
-    async with log.subscribe(session=session, after_position=after) as records:
-        yield ((record, ()) async for record in records)
+async def records_told(
+    steps: AbstractAsyncContextManager[AsyncIterator[Step]],
+) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Records, each with its updates; the last message of each has its position."""
+
+    async def told(steps: AsyncIterator[Step]) -> AsyncIterator[bytes]:
+        async for record, updates in steps:
+            messages = [b"event: record\ndata: " + to_jsonl(record)]
+            messages += [b"event: update\ndata: %b\n" % _encode(update) for update in updates]
+            messages[-1] = b"id: %d\n" % record.position + messages[-1]
+            yield b"\n".join(messages) + b"\n"
+
+    async with steps as entered:
+        yield told(entered)
+
+
+@asynccontextmanager
+async def agui_told(
+    log: EventLog, session: str, after: int, follow: Follow
+) -> AsyncIterator[AsyncIterator[bytes]]:
+    """A session as events of AG-UI; the last message of each record has its position."""
+
+    async def told(steps: AsyncIterator[tuple[int, list[AguiEvent]]]) -> AsyncIterator[bytes]:
+        async for position, events in steps:
+            yield b"".join([*map(encode_sse, events[:-1]), encode_sse(events[-1], position)])
+
+    async with aclosing(tell_agui(log, session, after=after, follow=follow)) as steps:
+        yield told(steps)
 
 
 @final
 class EventStream:
     """An answer that goes on until its client leaves or the server stops.
 
-    The last message of a record carries its position as ``id``: a client that comes back with it
-    as ``Last-Event-ID`` gets all that it did not get before.
+    Positions are the ``id`` of messages: a client that comes back with one as ``Last-Event-ID``
+    gets all that it did not get before.
 
     Args:
-        steps: what to tell, entered when the answer begins.
+        messages: what to tell, each some server-sent events; entered when the answer begins.
         stopping: set when the server stops.
         heartbeat: seconds of silence after which a comment is sent.
         others: the streams that are open; this one is among them while it is.
@@ -60,12 +70,12 @@ class EventStream:
 
     def __init__(
         self,
-        steps: AbstractAsyncContextManager[AsyncIterator[Step]],
+        messages: AbstractAsyncContextManager[AsyncIterator[bytes]],
         stopping: anyio.Event,
         heartbeat: float,
         others: set[EventStream],
     ) -> None:
-        self._steps = steps
+        self._messages = messages
         self._stopping = stopping
         self._heartbeat = heartbeat
         self._others = others
@@ -80,7 +90,7 @@ class EventStream:
             self._others.discard(self)
 
     async def _answer(self, receive: Receive, send: Send) -> None:
-        async with self._steps as steps:
+        async with self._messages as messages:
             start: Message = {
                 "type": "http.response.start",
                 "status": 200,
@@ -96,17 +106,14 @@ class EventStream:
                 tasks.start_soon(self._until_gone, receive, tasks.cancel_scope)
                 tasks.start_soon(self._until_stopping, tasks.cancel_scope)
                 tasks.start_soon(self._beat, send)
-                await self._tell(steps, send)
+                await self._tell(messages, send)
                 tasks.cancel_scope.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _tell(self, steps: AsyncIterator[Step], send: Send) -> None:
+    async def _tell(self, messages: AsyncIterator[bytes], send: Send) -> None:
         try:
-            async for record, updates in steps:
-                messages = [b"event: record\ndata: " + to_jsonl(record)]
-                messages += [b"event: update\ndata: %b\n" % _encode(update) for update in updates]
-                messages[-1] = b"id: %d\n" % record.position + messages[-1]
-                await self._say(send, b"\n".join(messages) + b"\n")
+            async for message in messages:
+                await self._say(send, message)
         except LogClosed:
             return  # the client finds out when it comes back
         except DuologError as error:
