@@ -18,6 +18,7 @@ COMMANDS = (
     "sessions",
     "show",
     "replay",
+    "watch.command",
     "fork",
     "interchange",
     "importing",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import final
 
 from rich.console import Console
@@ -22,13 +22,23 @@ class Page:
         numbers: width of the numbers.
         times: width of the times.
         names: width of the names.
+        out: takes each line, no wider than the console; None for the console itself.
     """
 
-    def __init__(self, console: Console, *, numbers: int, times: int, names: int) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        numbers: int,
+        times: int,
+        names: int,
+        out: Callable[[Text], object] | None = None,
+    ) -> None:
         self.console = console
         self._numbers = numbers
         self._times = times
         self._names = names
+        self._take = out or self._show
 
     @property
     def indent(self) -> int:
@@ -82,7 +92,7 @@ class Page:
 
     def blank(self) -> None:
         """Prints an empty line."""
-        self.console.print()
+        self._take(Text())
 
     def _print(self, left: Text, lines: Iterable[Text]) -> None:
         first = True
@@ -96,4 +106,7 @@ class Page:
 
     def _out(self, line: Text) -> None:
         line.rstrip()
+        self._take(line)
+
+    def _show(self, line: Text) -> None:
         self.console.print(line, soft_wrap=True)

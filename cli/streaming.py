@@ -31,7 +31,7 @@ from .transcript import record_data
 from .transcript_text import ROLES, effort_text
 from .wording import because
 
-__all__ = ("printer",)
+__all__ = ("printer", "said")
 
 _SESSION = 24
 _ACTOR = 10
@@ -86,9 +86,9 @@ class _Printing:
             if self._alone:
                 self._page.block(told.block)
         for update in step.updates:
-            said = None if self._skips(update) else _say(update)
-            if said is not None:
-                self._page.line(Text.assemble(("▸ ", "dim"), said))
+            text_ = None if self._skips(update) else said(update)
+            if text_ is not None:
+                self._page.line(Text.assemble(("▸ ", "dim"), text_))
 
     def _skips(self, update: Update) -> bool:
         return not self._alone and isinstance(update, EffortUpdated)
@@ -107,23 +107,23 @@ class _Printing:
 
 
 @singledispatch
-def _say(update: object) -> Text | None:
+def said(update: object) -> Text | None:
     """An update in words; none where the record has said it."""
     return None
 
 
-@_say.register
+@said.register
 def _(update: RoundOpened) -> Text:
     return Text(f"round {update.round} begins ({update.stage})", style="bold")
 
 
-@_say.register
+@said.register
 def _(update: RoundClosed) -> Text:
     point = update.point
     return Text(f"round {update.round} ends: utility {point.utility:.3f}", style="bold")
 
 
-@_say.register
+@said.register
 def _(update: UtilityUpdated) -> Text:
     through = f" to {update.through}" if update.through > update.round else ""
     text = f"utility of round {update.round}{through}: {number(update.utility)}"
@@ -132,12 +132,12 @@ def _(update: UtilityUpdated) -> Text:
     return Text(text, style="yellow" if update.stale else "")
 
 
-@_say.register
+@said.register
 def _(update: EffortUpdated) -> Text:
     return Text(f"effort: {effort_text(update.effort) or 'none'}", style="dim")
 
 
-@_say.register
+@said.register
 def _(update: RatingUpdated) -> Text:
     rating = "pending" if update.pending else "missing" if update.rating is None else None
     return Text(
@@ -147,12 +147,12 @@ def _(update: RatingUpdated) -> Text:
     )
 
 
-@_say.register
+@said.register
 def _(update: StageChanged) -> Text:
     return Text(f"the stage of {update.stage} begins", style="dim")
 
 
-@_say.register
+@said.register
 def _(update: StopAdvice) -> Text:
     ratings = ", ".join(str(rating) for rating in update.ratings)
     return Text(
@@ -161,16 +161,16 @@ def _(update: StopAdvice) -> Text:
     )
 
 
-@_say.register
+@said.register
 def _(update: StopWithdrawn) -> Text:
     return Text(f"tolerance τ = {update.tau} is not used up after all", style="yellow")
 
 
-@_say.register
+@said.register
 def _(update: ScorerDown) -> Text:
     return Text(f"{clean(update.scorer)} measures no more", style="red")
 
 
-@_say.register
+@said.register
 def _(update: SessionEnded) -> Text:
     return Text(f"the session is closed: {update.state}", style="bold")

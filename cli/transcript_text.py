@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import final
 
 from rich.console import Console
 from rich.text import Text
 
-from ..engine.events import Participant
+from ..engine.events import Participant, SessionOpened
 from ..engine.records import TRACE, Record
 from ..scoring.trajectory import Point
 from .page import Page
@@ -16,10 +16,11 @@ from .telling import Telling, Told
 from .terminal import clean, duration, is_virtual, moment, number, shorten
 from .transcript import Part, Transcript
 
-__all__ = ("ROLES", "effort_text", "print_transcript")
+__all__ = ("NAME", "ROLES", "effort_text", "opening_lines", "print_transcript", "worth")
 
 ROLES = {"human": "bold cyan", "agent": "bold green", "environment": "dim", "scorer": "dim"}
-_NAME = 14
+NAME = 14
+"""Columns of an actor's name, at most."""
 
 
 def print_transcript(console: Console, transcript: Transcript, *, full: bool) -> None:
@@ -38,7 +39,7 @@ class _Printing:
             console,
             numbers=len(str(max(record.version for record in records))),
             times=8 if self._utc else max(len(duration(record.time)) for record in records),
-            names=min(max((len(clean(name)) for name in actors), default=0), _NAME),
+            names=min(max((len(clean(name)) for name in actors), default=0), NAME),
         )
         self._telling = Telling(full=full, ahead=records)
         self._day = ""
@@ -66,7 +67,7 @@ class _Printing:
             told.text,
             number=str(record.version) if record.stream == TRACE else "",
             time=self._time(record.time) if not told.quiet else "",
-            name="" if told.quiet else shorten(record.actor, _NAME),
+            name="" if told.quiet else shorten(record.actor, NAME),
             style=ROLES[record.role],
         )
         self._page.block(told.block)
@@ -92,22 +93,8 @@ class _Printing:
                 Text(f"its opening is {'erased' if summary.state == 'forgotten' else 'not there'}")
             )
             return
-        facts = [f"task {clean(opened.task)}"]
-        if opened.instance:
-            facts.append(f"instance {clean(opened.instance)}")
-        if opened.seed is not None:
-            facts.append(f"seed {opened.seed}")
-        facts.append(f"{opened.clock} clock")
-        if self._utc:
-            facts.append(f"opened {moment(summary.opened)}")
-        page.plain(Text(", ".join(facts), style="dim"))
-        for participant in opened.participants:
-            page.plain(_participant(participant))
-        origin = opened.forked_from
-        if origin is not None:
-            page.plain(Text(f"forked from {clean(origin.session)} after version {origin.version}"))
-        if opened.request:
-            page.plain(Text.assemble(("request: ", "bold"), clean(opened.request)))
+        for line in opening_lines(opened, summary.opened):
+            page.plain(line)
         page.plain(self._outcome())
 
     def _outcome(self) -> Text:
@@ -130,13 +117,38 @@ class _Printing:
     def _heading(self, part: Part, before: float) -> None:
         point = part.point
         title = Text.assemble((f"Round {part.number}", "bold"), (f" · {point.stage}", "dim"))
-        self._page.rule(title, right=_worth(point, before if self._scored else None))
+        self._page.rule(title, right=worth(point, before if self._scored else None))
         effort = effort_text(point.effort)
         if effort:
             self._page.plain(Text(f"   effort by its end: {effort}", style="dim"))
 
 
-def _worth(point: Point, before: float | None) -> Text:
+def opening_lines(opened: SessionOpened, time: float) -> Iterator[Text]:
+    """What a session is about, and who takes part in it.
+
+    Args:
+        opened: how it was opened.
+        time: when, on its own clock.
+    """
+    facts = [f"task {clean(opened.task)}"]
+    if opened.instance:
+        facts.append(f"instance {clean(opened.instance)}")
+    if opened.seed is not None:
+        facts.append(f"seed {opened.seed}")
+    facts.append(f"{opened.clock} clock")
+    if not is_virtual(time):
+        facts.append(f"opened {moment(time)}")
+    yield Text(", ".join(facts), style="dim")
+    for participant in opened.participants:
+        yield _participant(participant)
+    origin = opened.forked_from
+    if origin is not None:
+        yield Text(f"forked from {clean(origin.session)} after version {origin.version}")
+    if opened.request:
+        yield Text.assemble(("request: ", "bold"), clean(opened.request))
+
+
+def worth(point: Point, before: float | None) -> Text:
     """Utility and rating of a round, for its heading; no utility where nobody measures it."""
     text = Text()
     if before is not None:

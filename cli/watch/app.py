@@ -1,0 +1,233 @@
+"""The screen of ``duolog watch``: two panes, a line that says which moment it is, and the keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+import anyio
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.events import Resize
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from ..terminal import duration, is_virtual, moment
+from ..wording import count, plain
+from .painting import STOP
+from .panes import SessionsPane, TranscriptPane
+from .state import Watched
+
+__all__ = ("WatchApp", "watch_log")
+
+_WIDE = 120  # columns from which the panes stand side by side
+
+_HELP = """\
+ ↑ ↓  PgUp PgDn   another session, or scroll the transcript
+ g  G             to the first, to the last
+ Tab              the other pane
+
+ ←  →             back and on by one event
+ [  ]             back and on by a round
+ Home             the beginning of the session
+ End  f           follow what is going on
+
+ ?                this help
+ q                quit
+
+ Going back shows list and transcript as the log was then.
+ ■ stop advised: a tolerance τ is used up."""
+
+
+_KEYS = (
+    ("←→", "event"),
+    ("[ ]", "round"),
+    ("Home", "begin"),
+    ("f", "follow"),
+    ("↑↓", "select"),
+    ("Tab", "pane"),
+    ("?", "help"),
+    ("q", "quit"),
+)
+
+
+def _keys() -> Text:
+    """The keys in one line."""
+    text = Text(" ", no_wrap=True)
+    for key, what in _KEYS:
+        text.append(key, style="bold").append(f" {what}  ", style="dim")
+    return text
+
+
+class _Help(ModalScreen[None]):
+    """The keys; any key closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q,enter,space", "dismiss", show=False)
+    ]
+
+    def compose(self) -> ComposeResult:
+        """What it shows."""
+        help_ = Static(Text(_HELP), id="help")
+        help_.border_title = "Keys"
+        help_.border_subtitle = "Esc closes"
+        yield help_
+
+    def on_click(self) -> None:
+        """A click closes it, too."""
+        self.dismiss()
+
+
+@final
+class WatchApp(App[None]):
+    """Shows a log that is being watched.
+
+    Args:
+        watched: the log, which somebody else has ``run``.
+        name: of the log.
+        measure: of the effort, for the list.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #title { height: 1; }
+    #moment, #keys { height: 1; }
+    #panes { layout: vertical; height: 1fr; }
+    #sessions { height: 35%; min-height: 5; border: round $foreground 50%; }
+    #transcript { height: 1fr; border: round $foreground 50%; padding: 0 1 0 0; }
+    #panes.wide { layout: horizontal; }
+    #panes.wide #sessions { width: 50%; max-width: 84; height: 1fr; }
+    #panes.wide #transcript { width: 1fr; }
+    #sessions:focus, #transcript:focus { border: heavy $accent; }
+    _Help { align: center middle; }
+    #help { width: auto; height: auto; border: round $accent; padding: 1 2; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "step(-1)", show=False, priority=True),
+        Binding("right", "step(1)", show=False, priority=True),
+        Binding("left_square_bracket,shift+left", "step_round(-1)", show=False),
+        Binding("right_square_bracket,shift+right", "step_round(1)", show=False),
+        Binding("home", "begin", show=False, priority=True),
+        Binding("f,end", "follow", show=False, priority=True),
+        Binding("question_mark", "help", show=False),
+        Binding("q,ctrl+c,ctrl+q", "quit", show=False, priority=True),
+    ]
+
+    def __init__(self, watched: Watched, name: str, measure: str) -> None:
+        super().__init__()
+        self.theme = "ansi-dark"  # the terminal's own colours, be they dark or light
+        self._watched = watched
+        self._name_of_log = name
+        self._sessions = SessionsPane(watched, measure)
+        self._transcript = TranscriptPane(watched)
+        self._told = False
+
+    def compose(self) -> ComposeResult:
+        """What is on the screen."""
+        yield Static(id="title")
+        yield Container(self._sessions, self._transcript, id="panes")
+        yield Static(id="moment")
+        yield Static(_keys(), id="keys")
+
+    def on_mount(self) -> None:
+        """Begins to draw."""
+        self._watched.changed = self._changed
+        self._sessions.focus()
+        self._draw()
+
+    def on_resize(self, event: Resize) -> None:
+        """Puts the panes side by side where there is room."""
+        self.query_one("#panes").set_class(event.size.width >= _WIDE, "wide")
+
+    def _changed(self) -> None:
+        """Has the screen drawn soon, once for all that changes meanwhile."""
+        if not self._told:
+            self._told = True
+            self.call_later(self._draw)
+
+    def _draw(self) -> None:
+        self._told = False
+        self._sessions.update()
+        self._transcript.update()
+        self._transcript.border_title = plain(self._watched.selected or "Transcript")
+        self._transcript.border_subtitle = self._outcome()
+        self.query_one("#title", Static).update(self._title())
+        self.query_one("#moment", Static).update(self._moment())
+
+    def _title(self) -> Text:
+        watched = self._watched
+        sessions = f"{watched.count:,} session{'' if watched.count == 1 else 's'}"
+        reading = " (reading the list…)" if watched.listing else ""
+        return Text.assemble(
+            (" duolog watch ", "bold"), plain(self._name_of_log), f" · {sessions}{reading}"
+        )
+
+    def _outcome(self) -> str:
+        shown = self._watched.shown
+        if not shown.count:
+            return ""
+        parts = [shown.state, count(len(shown.points), "round")]
+        if shown.scored:
+            parts.append(f"utility {shown.points[-1].utility:.3f}")
+        return " · ".join(parts)
+
+    def _moment(self) -> Text:
+        """Which moment is shown, and where it lies in the session."""
+        watched = self._watched
+        if watched.failure is not None:
+            return Text(f" ✗ {watched.failure} ", style="bold reverse red")
+        timeline, shown = watched.timeline, watched.shown
+        if watched.loading and timeline is not None and not shown.count:
+            return Text(" reading…", style="dim")
+        now = watched.moment is None
+        text = Text(" ● following " if now else " ◀ looking back ", style="" if now else STOP)
+        if timeline is None or not shown.count:
+            return text
+        total = len(timeline.records)
+        text.append(f" event {shown.count:,} of {total:,}", style="bold")
+        text.append(f" · round {len(shown.points)}")
+        time = timeline.records[shown.count - 1].time
+        text.append(f" · {duration(time) if is_virtual(time) else moment(time)}")
+        text.append(f" · position {timeline.position_of(shown.count):,}", style="dim")
+        if watched.loading:
+            text.append(" · reading…", style="dim")
+        return text
+
+    # --- keys -------------------------------------------------------------------------------------
+
+    def action_step(self, by: int) -> None:
+        """Goes back or on by an event."""
+        self._watched.step(by)
+
+    def action_step_round(self, by: int) -> None:
+        """Goes back or on by a round."""
+        self._watched.step_round(by)
+
+    def action_begin(self) -> None:
+        """Goes to the beginning of the session."""
+        self._watched.go(1)
+
+    def action_follow(self) -> None:
+        """Follows what is going on."""
+        self._transcript.action_end()
+        self._watched.follow()
+
+    def action_help(self) -> None:
+        """Shows the keys."""
+        self.push_screen(_Help())
+
+
+async def watch_log(watched: Watched, name: str, measure: str) -> None:
+    """Shows a log until somebody quits.
+
+    Raises:
+        DuologError: the log could not be followed to the end.
+    """
+    app = WatchApp(watched, name, measure)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watched.run)
+        await app.run_async()
+        tasks.cancel_scope.cancel()
+    if watched.failure is not None:
+        raise watched.failure

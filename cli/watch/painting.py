@@ -1,0 +1,221 @@
+"""Lays out what is shown as lines of text: a session's entries, and a row of the list."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+from rich.console import Console
+from rich.text import Text
+
+from ...engine.records import TRACE
+from ...scoring.trajectory import Point
+from ...scoring.updates import StopAdvice, StopWithdrawn, Update
+from ..page import Page
+from ..streaming import said
+from ..terminal import clean, duration, is_virtual, moment, number, shorten
+from ..transcript_text import NAME, ROLES, effort_text, opening_lines, worth
+from ..wording import plain
+from .rows import Row
+from .sparkline import sparkline
+from .timeline import Entry, Moment, Timeline
+
+__all__ = ("STOP", "Painter", "header", "row_line")
+
+STOP = "bold reverse yellow"
+"""How advice to stop looks: it stands out without colours, too."""
+
+_STATES = {"open": "cyan", "failed": "red", "stalled": "yellow", "forgotten": "dim"}
+_GAP = "  "
+
+
+class _Layout(NamedTuple):
+    """Widths of the columns on the left of a transcript."""
+
+    numbers: int
+    times: int
+    names: int
+
+
+@final
+class Painter:
+    """Lays out the entries of one session for one width; remembers the lines of its records.
+
+    Args:
+        timeline: the session.
+        width: columns that there are.
+    """
+
+    def __init__(self, timeline: Timeline, width: int) -> None:
+        self.timeline = timeline
+        self.width = width
+        self._console = Console(
+            file=io.StringIO(), width=max(width, 20), markup=False, highlight=False, emoji=False
+        )
+        self._layout = _Layout(0, 0, 0)
+        self._looked = 0  # records that the layout allows for
+        self._lines: dict[int, Sequence[Text]] = {}
+
+    def lines(self, index: int, now: Moment) -> Sequence[Text]:
+        """The lines of an entry, as of a moment; none is wider than there is room."""
+        self._look()
+        entry = self.timeline.entries[index]
+        if entry.round is not None:
+            lines: list[Text] = []
+            page = self._page(lines)
+            if entry.round:
+                self._heading(page, entry, now)
+            else:
+                self._head(page)
+            return lines
+        found = self._lines.get(index)
+        if found is None:
+            lines = []
+            self._record(self._page(lines), entry.record)
+            found = self._lines[index] = lines
+        return found
+
+    def _look(self) -> None:
+        """Makes room for numbers, times and names of records that have come."""
+        records = self.timeline.records
+        if self._looked == len(records):
+            return
+        numbers, times, names = self._layout
+        for record in records[self._looked :]:
+            numbers = max(numbers, len(str(record.version)))
+            times = max(times, len(_time(record.time)))
+            if record.role in ("human", "agent"):
+                names = max(names, min(len(clean(record.actor)), NAME))
+        self._looked = len(records)
+        layout = _Layout(numbers, times, names)
+        if layout != self._layout:
+            self._layout = layout
+            self._lines.clear()
+
+    def _page(self, lines: list[Text]) -> Page:
+        return Page(self._console, **self._layout._asdict(), out=lines.append)
+
+    def _head(self, page: Page) -> None:
+        timeline = self.timeline
+        page.plain(Text(clean(timeline.session), style="bold"))
+        if timeline.opened is not None:
+            for line in opening_lines(timeline.opened, timeline.records[0].time):
+                page.plain(line)
+        if timeline.problem:
+            page.plain(Text(f"✗ not all of it can be read: {timeline.problem}", style="red"))
+
+    def _heading(self, page: Page, entry: Entry, now: Moment) -> None:
+        assert entry.round is not None
+        at = entry.round - 1
+        point = now.points[at] if at < len(now.points) else Point(round=entry.round)
+        before = now.points[at - 1].utility if 0 < at <= len(now.points) else 0.0
+        page.blank()
+        title = Text.assemble((f"Round {point.round}", "bold"), (f" · {point.stage}", "dim"))
+        page.rule(title, right=worth(point, before if now.scored else None))
+        effort = effort_text(point.effort)
+        if effort:
+            page.plain(Text(f"   effort so far: {effort}", style="dim"))
+        stops = [f"τ = {tau}" for tau, number in now.stops.items() if number == point.round]
+        if stops:
+            text = f" ■ stop advised: after this round {', '.join(stops)} is used up "
+            page.plain(Text.assemble("   ", (text, STOP)))
+
+    def _record(self, page: Page, index: int) -> None:
+        timeline = self.timeline
+        record, told = timeline.records[index], timeline.told[index]
+        if not is_virtual(record.time) and index:
+            day, before = moment(record.time)[:10], moment(timeline.records[index - 1].time)[:10]
+            if day != before:
+                page.plain(Text(day, style="dim"))
+        if told is not None:
+            page.line(
+                told.text,
+                number=str(record.version) if record.stream == TRACE else "",
+                time="" if told.quiet else _time(record.time),
+                name="" if told.quiet else shorten(record.actor, NAME),
+                style=ROLES[record.role],
+            )
+            page.block(told.block)
+        for update in timeline.advice.get(index, ()):
+            page.line(_advice(update))
+
+
+def _time(time: float) -> str:
+    return duration(time) if is_virtual(time) else moment(time)[-8:]
+
+
+def _advice(update: Update) -> Text:
+    text = said(update) or Text()
+    if isinstance(update, StopAdvice):
+        return Text(f" ■ stop advised: {text.plain} ", style=STOP)
+    if isinstance(update, StopWithdrawn):
+        return Text(f"□ advice withdrawn: {text.plain}", style="yellow")
+    return Text.assemble("▸ ", text)
+
+
+# --- the list ------------------------------------------------------------------------------------
+
+_STATE, _ROUNDS, _UTILITY, _STOP = 9, 3, 5, 4
+_FIXED = _STATE + _ROUNDS + _UTILITY + _STOP
+_BARS = (6, 10)  # the fewest and the most columns of a sparkline
+_NAME = 14  # the fewest columns of a session's id
+
+
+class _Widths(NamedTuple):
+    name: int
+    bars: int
+
+
+def _widths(width: int) -> _Widths:
+    """How the width of the list is shared: an id first gets its due, then the sparklines."""
+    spare = width - _FIXED - 6 * len(_GAP) - _NAME - 2 * _BARS[0]
+    bars = _BARS[0] + min(max(spare, 0) // 3, _BARS[1] - _BARS[0])
+    return _Widths(max(width - _FIXED - 6 * len(_GAP) - 2 * bars, 8), bars)
+
+
+def header(width: int) -> Text:
+    """The titles of the list's columns."""
+    name, bars = _widths(width)
+    cells = (
+        f"{'session':<{name}}",
+        f"{'state':<{_STATE}}",
+        f"{'rds':>{_ROUNDS}}",
+        f"{'util':>{_UTILITY}}",
+        f"{'utility':<{bars}}"[:bars],
+        f"{'effort':<{bars}}",
+        f"{'stop':<{_STOP}}",
+    )
+    return Text(_GAP.join(cells), style="dim")
+
+
+def row_line(row: Row, width: int) -> Text:
+    """A session's row in the list."""
+    name, bars = _widths(width)
+    id_ = f"{shorten(plain(row.session), name):<{name}}"
+    if row.problem:
+        return Text.assemble(id_, _GAP, (shorten(row.problem, width - name - len(_GAP)), "dim"))
+    stop = (
+        f"τ≤{max(row.stops)}" if len(row.stops) > 1 else f"τ={max(row.stops)}" if row.stops else ""
+    )
+    style = _STATES.get(row.state, "")
+    return Text.assemble(
+        (id_, style),
+        _GAP,
+        (f"{row.state:<{_STATE}}", style),
+        _GAP,
+        f"{row.rounds:>{_ROUNDS}}",
+        _GAP,
+        f"{number(row.utility):>{_UTILITY}}",
+        _GAP,
+        (f"{sparkline(row.utilities, bars, top=1.0):<{bars}}", "green"),
+        _GAP,
+        (f"{sparkline(row.efforts, bars, several=_sum):<{bars}}", "magenta"),
+        _GAP,
+        (f"{stop:<{_STOP}}", STOP if stop else ""),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

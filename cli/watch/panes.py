@@ -1,0 +1,265 @@
+"""The two panes of the screen: they draw the lines that can be seen, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.console import Console
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from .painting import Painter, header, row_line
+from .state import Watched
+
+__all__ = ("SessionsPane", "TranscriptPane")
+
+_WHEEL = 3  # lines
+
+
+def _strip(text: Text, console: Console, width: int, style: str = "") -> Strip:
+    line = text.copy()
+    line.truncate(width, pad=True)
+    if style:
+        line.stylize(style)
+    return Strip(line.render(console), width)
+
+
+class SessionsPane(Widget, can_focus=True):
+    """The list of sessions, the newest first; the titles stay where they are."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("k", "move(-1)", show=False),
+        Binding("j", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("g", "move(-1000000000)", show=False),
+        Binding("G,shift+g", "move(1000000000)", show=False),
+    ]
+
+    class Opened(Message):
+        """A session was chosen to be read."""
+
+    def __init__(self, watched: Watched, measure: str) -> None:
+        super().__init__(id="sessions")
+        self.border_title = f"Sessions · effort in {measure}"
+        self._watched = watched
+        self._top = 0  # row at the top
+        self._at = 0  # row of the selected session
+        self._count = 0
+        self._moment: int | None = None
+
+    @property
+    def _height(self) -> int:
+        return max(self.size.height - 1, 0)
+
+    def update(self) -> None:
+        """Draws what there is now."""
+        watched = self._watched
+        added, self._count = watched.count - self._count, watched.count
+        place = None if watched.selected is None else watched.index.place(watched.selected)
+        if place is not None:
+            self._at = max(watched.count - 1 - place, 0)
+        if self._top and watched.moment is None:
+            self._top += max(added, 0)  # newer ones come above what can be seen
+        if watched.moment != self._moment:
+            self._moment = watched.moment
+            self._into_view()
+        self._top = min(max(self._top, 0), max(watched.count - self._height, 0))
+        self._tell()
+        self.refresh()
+
+    def _tell(self) -> None:
+        """Says which sessions can be seen."""
+        end = self._count - self._top
+        self._watched.show(end - self._height, end)
+        shown = f"{self._top + 1}–{min(self._top + self._height, self._count)} of {self._count:,}"
+        self.border_subtitle = shown if self._count > self._height else ""
+
+    def render_line(self, y: int) -> Strip:
+        """A line of the pane."""
+        width, console = self.size.width, self.app.console
+        if y == 0:
+            return _strip(Text.assemble("  ", header(width - 3)), console, width)
+        row = self._top + y - 1
+        if row >= self._count:
+            empty = y == 1 and not self._watched.listing
+            return _strip(Text("no sessions yet" if empty else "", "dim"), console, width)
+        found = self._watched.row(self._count - 1 - row)
+        if found.session != self._watched.selected:
+            return _strip(Text.assemble("  ", row_line(found, width - 3)), console, width)
+        line = Text(f"▸ {row_line(found, width - 3).plain}")  # in one colour, whatever it says
+        return _strip(line, console, width, "bold reverse" if self.has_focus else "bold")
+
+    def on_resize(self, event: Resize) -> None:
+        """There is more room, or less."""
+        self._into_view()
+        self.update()
+
+    def action_move(self, by: int) -> None:
+        """Selects another session."""
+        if self._count:
+            self._at = min(max(self._at + by, 0), self._count - 1)
+            self._watched.select(self._watched.index.sessions[self._count - 1 - self._at])
+            self._into_view()
+            self.update()
+
+    def action_page(self, by: int) -> None:
+        """Selects a session a page away."""
+        self.action_move(by * max(self._height - 1, 1))
+
+    def _into_view(self) -> None:
+        height = max(self._height, 1)
+        if self._at < self._top:
+            self._top = self._at
+        elif self._at >= self._top + height:
+            self._top = self._at - height + 1
+
+    def on_click(self, event: Click) -> None:
+        """Selects what was clicked."""
+        row = self._top + event.y - 2  # the border, and the titles
+        if 0 <= row < self._count:
+            self.action_move(row - self._at)
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Scrolls the list."""
+        self._top += _WHEEL
+        self.update()
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Scrolls the list."""
+        self._top -= _WHEEL
+        self.update()
+
+
+class TranscriptPane(Widget, can_focus=True):
+    """The selected session, its end in view until somebody scrolls up."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+        Binding("k", "scroll(-1)", show=False),
+        Binding("j", "scroll(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("g", "top", show=False),
+        Binding("G,shift+g", "end", show=False),
+    ]
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__(id="transcript")
+        self._watched = watched
+        self._painter: Painter | None = None
+        self._top: tuple[int, int] | None = None  # entry and line in it; None keeps the end in view
+        self._lines: list[Text] = []
+
+    def update(self) -> None:
+        """Draws what there is now."""
+        timeline, width = self._watched.timeline, self.size.width
+        painter = self._painter
+        if timeline is None or not width:
+            self._painter = None
+        elif painter is None or painter.timeline is not timeline or painter.width != width:
+            if painter is None or painter.timeline is not timeline:
+                self._top = None
+            self._painter = Painter(timeline, width)
+        self._fill()
+        self.refresh()
+
+    def _fill(self) -> None:
+        """Finds the lines that can be seen."""
+        height = self.size.height
+        count = self._watched.shown.entries
+        if self._painter is None or not count:
+            self._lines = []
+            return
+        if self._top is not None:
+            entry, line = self._top
+            self._lines = self._from(entry, line, height) if entry < count else []
+            if len(self._lines) == height:
+                return
+        self._top, tail = None, []
+        for entry in range(count - 1, -1, -1):
+            tail.extend(reversed(self._of(entry)))
+            if len(tail) >= height:
+                break
+        self._lines = tail[:height][::-1]
+
+    def _of(self, entry: int) -> Sequence[Text]:
+        assert self._painter is not None
+        return self._painter.lines(entry, self._watched.shown)
+
+    def _from(self, entry: int, line: int, height: int) -> list[Text]:
+        lines = list(self._of(entry)[line:])
+        while len(lines) < height and entry + 1 < self._watched.shown.entries:
+            entry += 1
+            lines += self._of(entry)
+        return lines[:height]
+
+    def _place(self) -> tuple[int, int]:
+        """Entry and line at the top."""
+        if self._top is not None:
+            return self._top
+        left = self.size.height
+        for entry in range(self._watched.shown.entries - 1, -1, -1):
+            lines = len(self._of(entry))
+            if lines >= left:
+                return entry, lines - left
+            left -= lines
+        return 0, 0
+
+    def render_line(self, y: int) -> Strip:
+        """A line of the pane."""
+        text = self._lines[y] if y < len(self._lines) else Text()
+        if not self._lines and y == 0:
+            text = Text("reading…" if self._watched.selected else "no session selected", "dim")
+        return _strip(text, self.app.console, self.size.width)
+
+    def on_resize(self, event: Resize) -> None:
+        """There is more room, or less."""
+        self._top = None
+        self.update()
+
+    def action_scroll(self, by: int) -> None:
+        """Scrolls by so many lines."""
+        if self._painter is None:
+            return
+        entry, line = self._place()
+        count = self._watched.shown.entries
+        line += by
+        while line < 0 and entry:
+            entry -= 1
+            line += len(self._of(entry))
+        while entry < count and line >= len(self._of(entry)):
+            line -= len(self._of(entry))
+            entry += 1
+        self._top = (entry, max(line, 0)) if entry < count else None
+        self.update()
+
+    def action_page(self, by: int) -> None:
+        """Scrolls by a page."""
+        self.action_scroll(by * max(self.size.height - 2, 1))
+
+    def action_top(self) -> None:
+        """Scrolls to the beginning."""
+        self._top = (0, 0)
+        self.update()
+
+    def action_end(self) -> None:
+        """Scrolls to the end, and keeps it in view."""
+        self._top = None
+        self.update()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Scrolls the transcript."""
+        self.action_scroll(_WHEEL)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Scrolls the transcript."""
+        self.action_scroll(-_WHEEL)

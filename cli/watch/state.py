@@ -1,0 +1,321 @@
+"""What ``duolog watch`` shows, read from the log as it is needed: no terminal is known here.
+
+The log is followed by one subscription, which says where something happened. What is shown is then
+read: the selected session, and the rows of the list that can be seen. A *moment* is a position of
+the log; where there is one, all is shown as it was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import final
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from ...engine.errors import DuologError, LogNotFound
+from ...engine.log import EventLog
+from ...scoring.options import Options
+from .index import SessionIndex
+from .rows import Row, RowFold, row_at
+from .timeline import Moment, Timeline
+
+__all__ = ("Watched",)
+
+_PACE = 0.05  # seconds at least between two looks, so that a busy log is read in batches
+_FILE = 0.5  # seconds between looks whether the file is still there
+_KEPT = 256  # rows at hand, at most
+_AT_ONCE = 64  # records taken between two turns of everybody else
+_BATCH = 4096  # sessions between two redraws while the list is read
+
+
+@final
+class Watched:
+    """A log that is being watched: its sessions, the selected one, and the moment that is shown.
+
+    ``run`` reads; all else is for whoever draws, and never waits.
+
+    Args:
+        log: the log, open.
+        options: how to score.
+        measure: of the effort, for the list.
+        session: the session to begin with; None for the newest.
+        full: tell all of each output.
+        file: where the log is, to notice when it goes away; None where it is in no file.
+
+    Attributes:
+        index: the sessions.
+        position: of the log, up to which it has been followed.
+        moment: position whose state is shown; None for now.
+        count: how many sessions there were at that moment.
+        selected: the session that is shown; None while there is none.
+        timeline: its records; None until they are being read.
+        loading: whether some of them are still to be read.
+        listing: whether the list of sessions is still being read.
+        failure: why the log is followed no longer.
+        changed: called whenever there is something new to draw.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        options: Options,
+        *,
+        measure: str = "seconds",
+        session: str | None = None,
+        full: bool = False,
+        file: Path | None = None,
+    ) -> None:
+        self.index = SessionIndex()
+        self.position = 0
+        self.moment: int | None = None
+        self.count = 0
+        self.selected = session
+        self.timeline: Timeline | None = None
+        self.loading = False
+        self.listing = True
+        self.failure: DuologError | None = None
+        self.changed: Callable[[], None] = _nobody
+        self._log = log
+        self._options = options
+        self._measure = measure
+        self._full = full
+        self._file = file
+        self._visible: tuple[str, ...] = ()
+        self._rows: dict[str, Row] = {}  # the one that was read last comes last
+        self._folds: dict[str, RowFold] = {}  # likewise
+        self._latest: dict[str, int] = {}  # position of the last record that came, by session
+        self._wanted = anyio.Event()
+        self._reading = False
+        self._counted: int | None = None  # the moment that ``count`` is about
+
+    # --- what is shown ----------------------------------------------------------------------------
+
+    def row(self, place: int) -> Row:
+        """The row of a session of the list; without contents until they are read."""
+        session = self.index.sessions[place]
+        return self._rows.get(session) or Row(session=session, problem="…")
+
+    def show(self, first: int, end: int) -> None:
+        """Learns which sessions of the list can be seen: from a place to before another."""
+        visible = tuple(self.index.sessions[max(first, 0) : max(end, 0)])
+        if visible != self._visible:
+            self._visible = visible
+            self._wake()
+
+    @property
+    def shown(self) -> Moment:
+        """The selected session as it was at the moment, as far as it has been read."""
+        timeline = self.timeline
+        return Moment() if timeline is None else timeline.at(timeline.count_at(self.moment))
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that is to be seen has been read."""
+        return not (self.listing or self._reading or self._wanted.is_set())
+
+    # --- what somebody wants ----------------------------------------------------------------------
+
+    def select(self, session: str) -> None:
+        """Shows a session."""
+        if session != self.selected:
+            self.selected = session
+            self.timeline = None
+            self._wake()
+
+    def go(self, count: int) -> None:
+        """Shows all as it was when the selected session had so many records, at least one."""
+        timeline = self.timeline
+        if timeline is not None and timeline.records:
+            count = min(max(count, 1), len(timeline.records))
+            self._at(timeline.position_of(count))
+
+    def step(self, by: int) -> None:
+        """Goes on or back by records of the selected session; past the last one it follows."""
+        timeline = self.timeline
+        if timeline is None or (by > 0 and self.moment is None):
+            return
+        count = timeline.count_at(self.moment) + by
+        if count > len(timeline.records):
+            self.follow()
+        else:
+            self.go(count)
+
+    def step_round(self, by: int) -> None:
+        """Goes to the beginning of this round or of one before it, or of one that follows."""
+        timeline = self.timeline
+        if timeline is None or (by > 0 and self.moment is None):
+            return
+        count = timeline.count_at(self.moment)
+        number = timeline.round_at(count)
+        if by < 0 and timeline.begins(number) != count:
+            by += 1  # the beginning of this one
+        found = timeline.begins(max(number + by, 1))
+        if found is None:
+            self.follow()
+        else:
+            self.go(found)
+
+    def follow(self) -> None:
+        """Shows what there is now, and what comes."""
+        self._at(None)
+
+    def _at(self, moment: int | None) -> None:
+        if moment != self.moment:
+            self.moment = moment
+            self._wake()
+
+    def _wake(self) -> None:
+        self._wanted.set()
+        self.changed()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follows the log until it is cancelled, or until the log can be read no longer."""
+        async with anyio.create_task_group() as tasks:
+            if self._file is not None:
+                tasks.start_soon(self._guard, self._file, tasks.cancel_scope)
+            try:
+                async with anyio.create_task_group() as readers:
+                    self.position = self._log.statistics().position
+                    await self._list()
+                    readers.start_soon(self._follow)
+                    readers.start_soon(self._read)
+            except* DuologError as errors:
+                self._fail(next(error for error in _leaves(errors)))
+            tasks.cancel_scope.cancel()
+
+    def _fail(self, error: DuologError) -> None:
+        self.failure = error
+        self.listing = self.loading = False
+        self.changed()
+
+    async def _guard(self, file: Path, scope: anyio.CancelScope) -> None:
+        """Notices when the file is no longer the one that was opened."""
+        path = anyio.Path(file)
+        before: tuple[int, int] | None = None
+        while True:
+            try:
+                found = await path.stat()
+                now = (found.st_dev, found.st_ino)
+            except OSError:
+                now = None
+            before = before or now
+            if now != before or now is None:
+                self._fail(LogNotFound(f"{file} is gone: it was moved, deleted or replaced"))
+                scope.cancel()
+                return
+            await anyio.sleep(_FILE)
+
+    async def _list(self) -> None:
+        batch: list[str] = []
+        async for summary in self._log.sessions():
+            batch.append(summary.session)
+            if len(batch) == _BATCH:
+                self._take(batch)
+                batch = []
+        self._take(batch)
+        self.listing = False
+        self._choose()
+        self._wake()
+
+    def _take(self, sessions: list[str]) -> None:
+        self.index.add(sessions)
+        if self.moment is None:
+            self.count = len(self.index)
+        self.changed()
+
+    def _choose(self) -> None:
+        if self.selected is None and self.index.sessions:
+            self.selected = self.index.sessions[-1]
+
+    async def _follow(self) -> None:
+        async with self._log.subscribe(after_position=self.position) as records:
+            async for record in records:
+                if self.index.place(record.session) is None:
+                    self._take([record.session])
+                    self._choose()
+                self.position = self._latest[record.session] = record.position
+                self._wanted.set()
+
+    async def _read(self) -> None:
+        """Reads what is shown, again and again."""
+        while True:
+            await self._wanted.wait()
+            self._wanted, self._reading = anyio.Event(), True
+            await self._read_selected()
+            await self._count()
+            await self._read_rows()
+            self._reading = False
+            self.changed()
+            await anyio.sleep(_PACE)
+
+    async def _read_selected(self) -> None:
+        session = self.selected
+        if session is None:
+            return
+        timeline = self.timeline
+        if timeline is None:
+            timeline = self.timeline = Timeline(session, self._options, full=self._full)
+        elif self._latest.get(session, 0) <= timeline.position:
+            return
+        self.loading = True
+        records = self._log.read_all(session=session, after_position=timeline.position)
+        async for record in records:
+            timeline.add(record)
+            if len(timeline.records) % _AT_ONCE == 0:
+                await checkpoint()
+            if self.selected != session:
+                break
+        self.loading = False
+        self.changed()
+
+    async def _count(self) -> None:
+        moment = self.moment
+        if moment is None:
+            self.count = len(self.index)
+        elif moment != self._counted:
+            self.count = await self.index.count_at(self._log, moment)
+        self._counted = moment
+
+    async def _read_rows(self) -> None:
+        for session in self._visible:
+            if self._is_read(session):
+                continue
+            if self.moment is None:
+                row = await self._row_now(session)
+            else:
+                row = await row_at(self._log, session, self.moment, self._options, self._measure)
+            self._rows.pop(session, None)
+            self._rows[session] = row
+            if len(self._rows) > _KEPT:
+                del self._rows[next(iter(self._rows))]
+            self.changed()
+
+    def _is_read(self, session: str) -> bool:
+        """Whether the row of a session is as it was at the moment."""
+        row = self._rows.get(session)
+        if row is None or (row.until is None and self._latest.get(session, 0) > row.since):
+            return False
+        return row.until is None if self.moment is None else row.holds_at(self.moment)
+
+    async def _row_now(self, session: str) -> Row:
+        fold = self._folds.pop(session, None) or RowFold(session, self._options, self._measure)
+        row = await fold.read(self._log)
+        self._folds[session] = fold
+        if len(self._folds) > _KEPT:
+            del self._folds[next(iter(self._folds))]
+        return row
+
+
+def _nobody() -> None:
+    pass
+
+
+def _leaves(errors: BaseExceptionGroup[DuologError]) -> list[DuologError]:
+    found: list[DuologError] = []
+    for error in errors.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
