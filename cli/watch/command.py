@@ -76,7 +76,7 @@ def _check_screen() -> None:
         if error.name != "textual":
             raise
         raise MissingExtra("tui", "watching a log") from error
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):  # Textual draws on the standard error
         raise InvalidInput(
             "duolog watch draws on a terminal, and there is none here; duolog sessions, show and "
             "replay print what a log holds"

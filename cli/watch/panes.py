@@ -184,7 +184,8 @@ class TranscriptPane(Widget, can_focus=True):
             self._lines = self._from(entry, line, height) if entry < count else []
             if len(self._lines) == height:
                 return
-        self._top, tail = None, []
+        self._top = None
+        tail: list[Text] = []
         for entry in range(count - 1, -1, -1):
             tail.extend(reversed(self._of(entry)))
             if len(tail) >= height:

@@ -40,5 +40,5 @@ def sparkline(
 
 
 def _bar(value: float, most: float) -> str:
-    share = value / most if most > 0 else 0.0
-    return BARS[min(max(int(share * len(BARS)), 0), len(BARS) - 1)]
+    share = min(max(value / most, 0.0), 1.0) if most > 0 else 0.0
+    return BARS[min(int(share * len(BARS)), len(BARS) - 1)]

@@ -129,7 +129,7 @@ class Watched:
         timeline = self.timeline
         if timeline is not None and timeline.records:
             count = min(max(count, 1), len(timeline.records))
-            self._at(timeline.position_of(count))
+            self.go_to(timeline.position_of(count))
 
     def step(self, by: int) -> None:
         """Goes on or back by records of the selected session; past the last one it follows."""
@@ -159,9 +159,10 @@ class Watched:
 
     def follow(self) -> None:
         """Shows what there is now, and what comes."""
-        self._at(None)
+        self.go_to(None)
 
-    def _at(self, moment: int | None) -> None:
+    def go_to(self, moment: int | None) -> None:
+        """Shows all as it was at a position of the log; None for now."""
         if moment != self.moment:
             self.moment = moment
             self._wake()
