@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import final
 
 import msgspec
@@ -17,7 +17,14 @@ from ..scoring.fold import TrajectoryFold
 from ..scoring.options import Options
 from ..scoring.trajectory import Point, Trajectory
 
-__all__ = ("Part", "Transcript", "load_transcript", "record_data", "transcript_data")
+__all__ = (
+    "Part",
+    "Transcript",
+    "load_transcript",
+    "make_transcript",
+    "record_data",
+    "transcript_data",
+)
 
 
 @final
@@ -69,12 +76,20 @@ async def load_transcript(log: EventLog, summary: SessionSummary, options: Optio
         CodecError: a body that is needed is damaged.
         InvalidInput: the session holds no record yet.
     """
+    records = [record async for record in log.read_all(session=summary.session)]
+    return make_transcript(records, summary, options)
+
+
+def make_transcript(
+    records: Iterable[Record], summary: SessionSummary, options: Options
+) -> Transcript:
+    """Scores a session from its records, of all streams in order of position; raises as above."""
     fold = TrajectoryFold(summary.session, options)
     projector = RoundProjector(options.rounds)
     held: list[list[Record]] = [[]]
     updates: list[SnapshotTaken | None] = [None]
     opened: SessionOpened | None = None
-    async for record in log.read_all(session=summary.session):
+    for record in records:
         before = projector.number
         projector.feed(record)
         fold.feed(record)

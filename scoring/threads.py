@@ -184,6 +184,14 @@ class SyncLog:
 
         return self._call(read)
 
+    def read_all(self, session: str) -> list[Record]:
+        """The records of all streams of a session in order of position, as of now."""
+
+        async def read() -> list[Record]:
+            return [record async for record in self._log.read_all(session=session)]
+
+        return self._call(read)
+
     def _call(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs a coroutine function on the log's loop, and waits for it."""
 

@@ -2,3 +2,7 @@
 
 ``state`` knows what is shown, and reads it from the log; ``app`` and the panes draw it.
 """
+
+from __future__ import annotations
+
+__all__ = ()
