@@ -16,6 +16,9 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = ("make", "pip")
 """Commands that set up the machine: the continuous integration runs them."""
 
+QUIET = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cacheprovider")
+"""For a run of pytest where there are no settings."""
+
 
 class Snippet(NamedTuple):
     line: int
@@ -37,7 +40,13 @@ def commands(text: str) -> Iterator[list[str]]:
 def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
     ran = []
     for snippet in snippets((root / "README.md").read_text(encoding="utf-8")):
-        if snippet.language == "python":
+        if "def test_" in snippet.text:
+            (tmp_path / "test_snippet.py").write_text(snippet.text, encoding="utf-8")
+            run(
+                [sys.executable, "-P", "-m", "pytest", *QUIET, "test_snippet.py"], tmp_path, snippet
+            )
+            ran.append("pytest")
+        elif snippet.language == "python":
             run([sys.executable, "-P", "-W", "error", "-c", snippet.text], tmp_path, snippet)
             ran.append("python")
         elif snippet.language == "console":
@@ -51,6 +60,7 @@ def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
             pytest.fail(f"line {snippet.line}: nothing checks a snippet in {snippet.language}")
     assert ran.count("python") >= 3
     assert ran.count("duolog") >= 4
+    assert ran.count("pytest") >= 1
 
 
 def run(command: list[str], where: Path, snippet: Snippet) -> None:

@@ -150,7 +150,8 @@ class WatchApp(App[None]):
         self._told = False
         self._sessions.update()
         self._transcript.update()
-        self._transcript.border_title = plain(self._watched.selected or "Transcript")
+        title = plain(self._watched.selected or "Transcript")
+        self._transcript.border_title = Text(title)  # as it is: a name is no markup
         self._transcript.border_subtitle = self._outcome()
         self.query_one("#title", Static).update(self._title())
         self.query_one("#moment", Static).update(self._moment())
@@ -198,14 +199,17 @@ class WatchApp(App[None]):
 
     def action_step(self, by: int) -> None:
         """Goes back or on by an event."""
+        self._transcript.action_end()
         self._watched.step(by)
 
     def action_step_round(self, by: int) -> None:
         """Goes back or on by a round."""
+        self._transcript.action_end()
         self._watched.step_round(by)
 
     def action_begin(self) -> None:
         """Goes to the beginning of the session."""
+        self._transcript.action_end()
         self._watched.go(1)
 
     def action_follow(self) -> None:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import NamedTuple, final
 
+from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
@@ -118,7 +119,7 @@ class Painter:
             page.plain(Text(f"   effort so far: {effort}", style="dim"))
         stops = [f"τ = {tau}" for tau, number in now.stops.items() if number == point.round]
         if stops:
-            text = f" ■ stop advised: after this round {', '.join(stops)} is used up "
+            text = f"■ stop advised: after this round {', '.join(stops)} is used up"
             page.plain(Text.assemble("   ", (text, STOP)))
 
     def _record(self, page: Page, index: int) -> None:
@@ -148,7 +149,7 @@ def _time(time: float) -> str:
 def _advice(update: Update) -> Text:
     text = said(update) or Text()
     if isinstance(update, StopAdvice):
-        return Text(f" ■ stop advised: {text.plain} ", style=STOP)
+        return Text(f"■ stop advised: {text.plain}", style=STOP)
     if isinstance(update, StopWithdrawn):
         return Text(f"□ advice withdrawn: {text.plain}", style="yellow")
     return Text.assemble("▸ ", text)
@@ -158,8 +159,8 @@ def _advice(update: Update) -> Text:
 
 _STATE, _ROUNDS, _UTILITY, _STOP = 9, 3, 5, 4
 _FIXED = _STATE + _ROUNDS + _UTILITY + _STOP
-_BARS = (6, 10)  # the fewest and the most columns of a sparkline
-_NAME = 14  # the fewest columns of a session's id
+_BARS = (7, 12)  # the fewest and the most columns of a sparkline
+_NAME = 20  # the fewest columns of a session's id
 
 
 class _Widths(NamedTuple):
@@ -192,7 +193,7 @@ def header(width: int) -> Text:
 def row_line(row: Row, width: int) -> Text:
     """A session's row in the list."""
     name, bars = _widths(width)
-    id_ = f"{shorten(plain(row.session), name):<{name}}"
+    id_ = set_cell_size(shorten(plain(row.session), name), name)
     if row.problem:
         return Text.assemble(id_, _GAP, (shorten(row.problem, width - name - len(_GAP)), "dim"))
     stop = (

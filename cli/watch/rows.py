@@ -21,7 +21,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session: session id.
-        state: ``open``, or the reason why it was closed.
+        state: ``open``, the reason why it was closed, or ``forgotten``.
         rounds: how many have begun.
         utility: what stands after the last round; None where nothing was scored.
         utilities: U_k by round; None before the first score.
@@ -63,6 +63,7 @@ class RowFold:
         self._measure = measure
         self._position = 0
         self._problem = ""
+        self._forgotten = False
 
     async def read(self, log: EventLog, upto: int | None = None) -> Row:
         """The row as of now, or as of a position, from what the log holds beyond the last one.
@@ -77,6 +78,7 @@ class RowFold:
                 until = record.position
                 break
             self._position = record.position
+            self._forgotten = record.body is None
             try:
                 self._fold.feed(record)
             except CodecError as error:
@@ -89,7 +91,7 @@ class RowFold:
         utilities = _utilities(points)
         return Row(
             session=self._fold.session,
-            state=trajectory.state,
+            state="forgotten" if self._forgotten else trajectory.state,
             rounds=len(points),
             utility=utilities[-1] if utilities else None,
             utilities=utilities,

@@ -42,7 +42,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
         count: after how many.
         entries: how many entries there were.
         points: its rounds.
-        state: ``open``, or the reason why it was closed.
+        state: ``open``, the reason why it was closed, or ``forgotten``.
         stops: by tolerance τ, the round after which it was used up.
         scored: whether any utility was measured.
     """
@@ -153,7 +153,7 @@ class Timeline:
     def at(self, count: int) -> Moment:
         """What it had come to after so many of its records."""
         if count != self._moment.count:
-            self._moment = self._folded(count)
+            self._moment = self._folded(count) if count else Moment()
         return self._moment
 
     def _folded(self, count: int) -> Moment:
@@ -172,9 +172,9 @@ class Timeline:
         trajectory = fold.trajectory()
         return Moment(
             count=count,
-            entries=self._shown[count - 1] if count else 0,
+            entries=self._shown[count - 1],
             points=trajectory.points,
-            state=trajectory.state,
+            state="forgotten" if self.records[count - 1].body is None else trajectory.state,
             stops=dict(fold.stops),
             scored=any(point.value is not None for point in trajectory.points),
         )

@@ -117,7 +117,9 @@ def test_any_other_failure_gets_the_transcript_as_a_section(pytester: pytest.Pyt
 
 
 def test_a_failure_while_it_is_recorded_shows_what_was(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(TALKS.replace("        talk(session)", "        talk(session); assert 1 == 2"))
+    pytester.makepyfile(
+        TALKS.replace("        talk(session)", "        talk(session); assert 1 == 2")
+    )
     result = run(pytester)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*duolog session *", "*closes the session after a failure*"])

@@ -255,6 +255,18 @@ async def test_a_log_that_goes_away_is_told_and_what_was_read_stays(tmp_path: Pa
             assert "answer 1" in shown.transcript
 
 
+async def test_a_name_is_shown_as_it_is() -> None:
+    name = "[[red]x[/] 漢字"
+    async with MemoryLog() as log:
+        await put_records(log, script_of(["human"], name).records)
+        async with screen(log, LARGE) as shown:
+            assert f"▸ {name}  " in shown.sessions
+            assert shown.transcript.startswith(name)
+            title = shown.app.query_one(TranscriptPane)._border_title
+            assert title is not None
+            assert title.plain == name
+
+
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (300, 80)])
 async def test_it_lives_with_any_size(size: tuple[int, int], dinner: Path) -> None:
     async with open_log(str(dinner), create=False) as log, screen(log, SMALL) as shown:
