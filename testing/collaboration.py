@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from types import TracebackType
-from typing import TypedDict, Unpack, final
+from typing import NoReturn, TypedDict, Unpack, final
 
 from rich.console import Console
 
@@ -210,11 +210,9 @@ class Collaboration:
             self._fail(f"τ = {tau} is used up after round {found}: {self._ratings()}")
 
     def _within(
-        self, what: str, value: float | None, at_least: float | None, at_most: float | None
+        self, what: str, value: float, at_least: float | None, at_most: float | None
     ) -> None:
         __tracebackhide__ = True
-        if value is None:
-            return
         if at_least is not None and not value >= at_least:
             self._fail(f"{what} is {value:g}, and not at least {at_least:g}")
         if at_most is not None and not value <= at_most:
@@ -235,7 +233,7 @@ class Collaboration:
         told = ("–" if point.rating is None else str(point.rating) for point in points)
         return f"the rounds are rated {', '.join(told)}"
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, message: str) -> NoReturn:
         __tracebackhide__ = True
         raise CollaborationError(message, text_of(self.result))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, final
 
 from rich.console import Console
 from rich.text import Text
@@ -29,6 +29,7 @@ def _strip(text: Text, console: Console, width: int, style: str = "") -> Strip:
     return Strip(line.render(console), width)
 
 
+@final
 class SessionsPane(Widget, can_focus=True):
     """The list of sessions, the newest first; the titles stay where they are."""
 
@@ -93,7 +94,9 @@ class SessionsPane(Widget, can_focus=True):
             return _strip(Text("no sessions yet" if empty else "", "dim"), console, width)
         found = self._watched.row(self._count - 1 - row)
         if found.session != self._watched.selected:
-            return _strip(Text.assemble("  ", row_line(found, width - 3)), console, width)
+            late = "dim" if self._watched.is_late(found) else ""
+            line = Text.assemble("  ", row_line(found, width - 3))
+            return _strip(line, console, width, late)
         line = Text(f"▸ {row_line(found, width - 3).plain}")  # in one colour, whatever it says
         return _strip(line, console, width, "bold reverse" if self.has_focus else "bold")
 
@@ -138,6 +141,7 @@ class SessionsPane(Widget, can_focus=True):
         self.update()
 
 
+@final
 class TranscriptPane(Widget, can_focus=True):
     """The selected session, its end in view until somebody scrolls up."""
 

@@ -23,7 +23,7 @@ from .timeline import Moment, Timeline
 
 __all__ = ("Watched",)
 
-_PACE = 0.05  # seconds at least between two looks, so that a busy log is read in batches
+_PACE = 0.1  # seconds between two looks while nobody asks, so that a busy log is read in batches
 _FILE = 0.5  # seconds between looks whether the file is still there
 _KEPT = 256  # rows at hand, at most
 _AT_ONCE = 64  # records taken between two turns of everybody else
@@ -86,7 +86,8 @@ class Watched:
         self._rows: dict[str, Row] = {}  # the one that was read last comes last
         self._folds: dict[str, RowFold] = {}  # likewise
         self._latest: dict[str, int] = {}  # position of the last record that came, by session
-        self._wanted = anyio.Event()
+        self._wanted = anyio.Event()  # there is something to be read
+        self._asked = anyio.Event()  # and somebody waits for it
         self._reading = False
         self._counted: int | None = None  # the moment that ``count`` is about
 
@@ -97,12 +98,16 @@ class Watched:
         session = self.index.sessions[place]
         return self._rows.get(session) or Row(session=session, problem="…")
 
+    def is_late(self, row: Row) -> bool:
+        """Whether a row is of another moment than the one to be shown: it will be read soon."""
+        return self.moment is not None and not row.holds_at(self.moment)
+
     def show(self, first: int, end: int) -> None:
         """Learns which sessions of the list can be seen: from a place to before another."""
         visible = tuple(self.index.sessions[max(first, 0) : max(end, 0)])
         if visible != self._visible:
             self._visible = visible
-            self._wake()
+            self._wanted.set()
 
     @property
     def shown(self) -> Moment:
@@ -168,6 +173,7 @@ class Watched:
             self._wake()
 
     def _wake(self) -> None:
+        self._asked.set()
         self._wanted.set()
         self.changed()
 
@@ -245,13 +251,14 @@ class Watched:
         """Reads what is shown, again and again."""
         while True:
             await self._wanted.wait()
-            self._wanted, self._reading = anyio.Event(), True
+            self._wanted, self._asked, self._reading = anyio.Event(), anyio.Event(), True
             await self._read_selected()
             await self._count()
             await self._read_rows()
             self._reading = False
             self.changed()
-            await anyio.sleep(_PACE)
+            with anyio.move_on_after(_PACE):
+                await self._asked.wait()
 
     async def _read_selected(self) -> None:
         session = self.selected
@@ -294,6 +301,8 @@ class Watched:
             if len(self._rows) > _KEPT:
                 del self._rows[next(iter(self._rows))]
             self.changed()
+            if self._asked.is_set():
+                return  # the rest can wait
 
     def _is_read(self, session: str) -> bool:
         """Whether the row of a session is as it was at the moment."""
