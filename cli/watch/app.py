@@ -15,13 +15,14 @@ from textual.widgets import Static
 
 from ..terminal import duration, is_virtual, moment
 from ..wording import count, plain
-from .painting import STOP
 from .panes import SessionsPane, TranscriptPane
 from .state import Watched
 
 __all__ = ("WatchApp", "watch_log")
 
 _WIDE = 120  # columns from which the panes stand side by side
+
+_MARK = "bold reverse"  # in no colour: Textual would make one of its own of it here
 
 _HELP = """\
  ↑ ↓  PgUp PgDn   another session, or scroll the transcript
@@ -115,7 +116,7 @@ class WatchApp(App[None]):
     ]
 
     def __init__(self, watched: Watched, name: str, measure: str) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)
         self.theme = "ansi-dark"  # the terminal's own colours, be they dark or light
         self._watched = watched
         self._name_of_log = name
@@ -177,12 +178,12 @@ class WatchApp(App[None]):
         """Which moment is shown, and where it lies in the session."""
         watched = self._watched
         if watched.failure is not None:
-            return Text(f" ✗ {watched.failure} ", style="bold reverse red")
+            return Text(f" ✗ {watched.failure} ", style=_MARK)
         timeline, shown = watched.timeline, watched.shown
         if watched.loading and timeline is not None and not shown.count:
             return Text(" reading…", style="dim")
         now = watched.moment is None
-        text = Text(" ● following " if now else " ◀ looking back ", style="" if now else STOP)
+        text = Text(" ● following " if now else " ◀ looking back ", style="" if now else _MARK)
         if timeline is None or not shown.count:
             return text
         total = len(timeline.records)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar, final
 
 from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
@@ -26,7 +28,9 @@ def _strip(text: Text, console: Console, width: int, style: str = "") -> Strip:
     line.truncate(width, pad=True)
     if style:
         line.stylize(style)
-    return Strip(line.render(console), width)
+    plain = Style.null()  # Textual's filters, for NO_COLOR say, take no segment without a style
+    parts = [Segment(part.text, part.style or plain) for part in line.render(console)]
+    return Strip(parts, width)
 
 
 @final

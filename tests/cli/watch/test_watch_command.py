@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -22,7 +23,7 @@ LIMIT = 60.0  # seconds for anything to show
 class Terminal:
     """A command in a terminal of its own, and what it has written there."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, **environment: str) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.process = subprocess.Popen(
@@ -30,7 +31,7 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**os.environ, "TERM": "xterm-256color"},
+            env={**os.environ, "TERM": "xterm-256color", **environment},
             start_new_session=True,
         )
         os.close(slave)
@@ -62,6 +63,11 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
+    def colours(self) -> set[str]:
+        """The colours that it has set, as the terminal is told: 31, say, or 48;5;16."""
+        told = re.findall(r"\x1b\[([\d;]*)m", self._written.decode(errors="replace"))
+        return {code for code in told if re.search(r"(^|;)[34][0-8](;|$)", code)}
+
     def end(self) -> tuple[int, str]:
         """Waits for its end: the exit code, and the last line that it has written."""
         while self._read():
@@ -70,8 +76,9 @@ class Terminal:
         return code, self._written.decode().replace("\r\n", "\n").rpartition("\x1b")[2]
 
 
-def test_it_runs_in_a_terminal_until_q(dinner: Path) -> None:
-    with Terminal("watch", str(dinner), "--session", "menu-1-two") as terminal:
+@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
+def test_it_runs_in_a_terminal_until_q(dinner: Path, environment: dict[str, str]) -> None:
+    with Terminal("watch", str(dinner), "--session", "menu-1-two", **environment) as terminal:
         terminal.until("menu-1-two-stage-ab12")
         terminal.until("ends the session: full")
         terminal.until("following")
@@ -81,6 +88,9 @@ def test_it_runs_in_a_terminal_until_q(dinner: Path) -> None:
         code, told = terminal.end()
     assert code == 0
     assert "duolog:" not in told
+    # The terminal's own colours, so that it can be read on a dark ground and on a light one.
+    assert not {code for code in terminal.colours() if re.search("[34]8;", code)}
+    assert bool(terminal.colours()) == ("NO_COLOR" not in environment)
 
 
 @pytest.mark.parametrize("what", ["missing", "foreign"])

@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from duolog.cli.watch.rows import RowFold
 from duolog.cli.watch.state import Watched
 from duolog.engine.errors import LogNotFound
 from duolog.engine.log import EventLog
+from duolog.engine.records import Record
 from duolog.engine.stores import MemoryLog, open_log
 from duolog.engine.testing_sessions import put_records
 from duolog.scoring.options import Options
@@ -225,6 +227,22 @@ async def test_a_session_that_was_erased_says_no_more_than_that() -> None:
         async with watching(log) as watched:
             assert (watched.row(0).state, watched.shown.state) == ("forgotten", "forgotten")
             assert watched.shown.count == 6
+
+
+async def test_a_damaged_record_is_a_problem_of_its_row() -> None:
+    records = script_of(FOUR, "a").records
+    records[3] = msgspec.structs.replace(records[3], body=b'{"text": 5}', _event=None)
+
+    class Damaged:
+        """A log whose store does not look into bodies."""
+
+        async def read_all(self, *, session: str, after_position: int) -> AsyncIterator[Record]:
+            for record in records:
+                yield record
+
+    row = await RowFold("a", OPTIONS, "acts").read(Damaged())  # type: ignore[arg-type]
+    assert row.problem
+    assert (row.rounds, row.since) == (2, 5)
 
 
 @pytest.mark.parametrize("place", range(3))
