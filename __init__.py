@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from .engine.view import View as View
     from .scoring.live import score_log as score_log
     from .scoring.options import Options as Options
+    from .scoring.otel import otel_export as otel_export
     from .scoring.replay import Until as Until
     from .scoring.replay import replay as replay
     from .scoring.telemetry import Log as Log
@@ -227,6 +228,7 @@ __all__ = (
     "fork",
     "open",
     "open_sync",
+    "otel_export",
     "replay",
     "run_session",
     "score_log",
@@ -264,6 +266,7 @@ _HOMES = (
     ".scoring.options",
     ".scoring.live",
     ".scoring.replay",
+    ".scoring.otel",
     ".scoring.telemetry",
     ".scoring.threads",
     ".scoring.watching",

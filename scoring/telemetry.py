@@ -38,6 +38,7 @@ from .watching import LiveUpdates, OnStop, OnUpdate
 __all__ = ("Log", "open_embedded")
 
 _PACE = Pace()
+_POLL = 0.002  # seconds between looks whether all is written
 
 
 def open_embedded(
@@ -173,6 +174,16 @@ class Log:
         )
         self._watches = [other for other in self._watches if not other.ended] + [updates]
         return updates
+
+    async def settle(self) -> None:
+        """Waits until what was recorded is written, the scorers that watch have measured it, and
+        the watches that run by themselves have told of it.
+        """
+        # The intake tells its callers of what was written, and nobody of having written it all.
+        while self._tasks is not None and self.recorder.statistics().waiting:  # noqa: ASYNC110
+            await anyio.sleep(_POLL)
+        for updates in self._watches:
+            await updates.settle()
 
     def _spawn(self, run: Callable[[], Coroutine[object, object, None]], name: str) -> None:
         if self._tasks is None:
