@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from .engine.events import Unknown as Unknown
     from .engine.events import UtilityScored as UtilityScored
     from .engine.fork import fork as fork
+    from .engine.interop.litellm_logger import litellm_logger as litellm_logger
     from .engine.limits import Limits as Limits
     from .engine.log import Advance as Advance
     from .engine.log import EventLog as EventLog
@@ -226,6 +227,7 @@ __all__ = (
     "Wait",
     "__version__",
     "fork",
+    "litellm_logger",
     "open",
     "open_sync",
     "otel_export",
@@ -263,6 +265,7 @@ _HOMES = (
     ".engine.telemetry.following",
     ".engine.telemetry.receipts",
     ".engine.telemetry.recording",
+    ".engine.interop.litellm_logger",
     ".scoring.options",
     ".scoring.live",
     ".scoring.replay",

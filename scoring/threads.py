@@ -22,6 +22,7 @@ from ..engine.stores import Redact
 from ..engine.telemetry.entries import Entry, IntakeStatistics, Lane, OnFull, Unwritten
 from ..engine.telemetry.following import Pace
 from ..engine.telemetry.receipts import Receipt
+from ..engine.telemetry.recorder import Recorder
 from ..engine.telemetry.recording import About, Recording
 from .options import Options
 from .telemetry import Log, open_embedded
@@ -162,6 +163,11 @@ class SyncLog:
     def url(self) -> str:
         """Where this log is."""
         return self._log.url
+
+    @property
+    def recorder(self) -> Recorder:
+        """What events are handed over to; ``statistics`` says how it stands."""
+        return self._log.recorder
 
     @property
     def unwritten(self) -> tuple[Unwritten, ...]:

@@ -16,9 +16,10 @@ from typing import Protocol, cast, final
 import anyio.to_thread
 
 from ..errors import InvalidInput, MissingExtra, ModelBadReply, ModelError
-from ..events import JSON, Tokens
+from ..events import JSON
 from .lite_errors import model_error
-from .types import Message, ModelReply, ModelRequest, ToolCall
+from .lite_replies import reply_of
+from .types import Message, ModelReply, ModelRequest
 
 __all__ = ("LiteLLMModel",)
 
@@ -94,7 +95,7 @@ class LiteLLMModel:
                 response, counted = await _whole(litellm, cast(_Stream, response))
             if response is None:
                 raise ModelBadReply(f"{request.model!r}: the stream ended before the answer did")
-            return _reply(response, request.model, time.perf_counter() - began, counted=counted)
+            return reply_of(response, request.model, time.perf_counter() - began, counted=counted)
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001  (named, or raised as it is, by model_error)
@@ -187,62 +188,3 @@ async def _whole(litellm: _LiteLLM, stream: _Stream) -> tuple[object, bool]:
     if not any(getattr(choice, "finish_reason", None) for choice in choices):
         return None, False
     return response, any(getattr(chunk, "usage", None) for chunk in came)
-
-
-def _reply(response: object, model: str, latency: float, *, counted: bool) -> ModelReply:
-    """What a response says, as far as it says it.
-
-    Args:
-        response: LiteLLM's.
-        model: as it was asked for.
-        latency: seconds that it took.
-        counted: whether the provider counted tokens; else what stands there is a guess.
-
-    Raises:
-        ModelBadReply: it is no completion.
-    """
-    choices = getattr(response, "choices", None)
-    if not choices:
-        raise ModelBadReply(f"{model!r}: the response holds no choice")
-    message = choices[0].message
-    usage = getattr(response, "usage", None)
-    # Zeros are LiteLLM's word for a provider that did not count; no prompt has no tokens.
-    counted = counted and bool(_count(usage, "prompt_tokens"))
-    hidden = getattr(response, "_hidden_params", None) or {}
-    cost = hidden.get("response_cost") if counted else None
-    answered = getattr(response, "model", None)
-    return ModelReply(
-        text=_text(message.content),
-        tool_calls=tuple(
-            ToolCall(
-                id=_text(call.id),
-                name=_text(call.function.name),
-                arguments=_text(call.function.arguments),
-            )
-            for call in message.tool_calls or ()
-        ),
-        finish=choices[0].finish_reason,
-        tokens=_tokens(usage if counted else None),
-        cost=None if cost is None else float(cost),
-        latency=latency,
-        model=None if answered is None else str(answered),
-    )
-
-
-def _text(value: object) -> str:
-    """Text as a log can hold it: half a surrogate pair, say, is spelled out."""
-    return "" if value is None else str(value).encode("utf-8", "backslashreplace").decode()
-
-
-def _tokens(usage: object) -> Tokens:
-    return Tokens(
-        prompt=_count(usage, "prompt_tokens"),
-        completion=_count(usage, "completion_tokens"),
-        cached=_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens"),
-        reasoning=_count(getattr(usage, "completion_tokens_details", None), "reasoning_tokens"),
-    )
-
-
-def _count(counts: object, name: str) -> int | None:
-    value = getattr(counts, name, None)
-    return value if isinstance(value, int) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from types import TracebackType
@@ -70,6 +71,7 @@ class Recorder:
         self.durable = durable
         self._deadline = deadline
         self._retry = retry
+        self._lock = threading.Lock()  # protects the lanes
         self._lanes: WeakValueDictionary[str, Lane] = WeakValueDictionary()
         self._recent: OrderedDict[str, Lane] = OrderedDict()
         self._intake: Intake | None = None
@@ -95,22 +97,33 @@ class Recorder:
 
     async def lane(self, session: str, about: About) -> Lane:
         """The way of a session to the log; raises as ``session``."""
-        if not text(session, "a session's id"):
-            raise InvalidInput("a session needs an id that is not empty")
         intake = self.intake
-        lane = self._lanes.get(session)
-        if lane is None:
-            lane = self._lanes[session] = Lane(session, opening(about))
-        self._recent[session] = lane
-        self._recent.move_to_end(session)
-        if len(self._recent) > _IDLE:
-            self._recent.popitem(last=False)
+        lane = self.lane_nowait(session, about)
         await intake.load(lane)
         if lane.trace is None or not lane.trace.version:
             # So that it is opened even if nothing ever happens in it.
             receipt = Receipt(session)
             deed = Entry("session", Opening(), ENGINE, "environment", time.time(), receipt)
             intake.offer(lane, deed)
+        return lane
+
+    def lane_nowait(self, session: str, about: About) -> Lane:
+        """The same without looking at the log, from any thread: what it holds of the session is
+        read when the first event is written.
+
+        Raises:
+            InvalidInput: an empty id, or participants that cannot be.
+        """
+        if not text(session, "a session's id"):
+            raise InvalidInput("a session needs an id that is not empty")
+        with self._lock:
+            lane = self._lanes.get(session)
+            if lane is None:
+                lane = self._lanes[session] = Lane(session, opening(about))
+            self._recent[session] = lane
+            self._recent.move_to_end(session)
+            if len(self._recent) > _IDLE:
+                self._recent.popitem(last=False)
         return lane
 
     async def put(self, lane: Lane, entry: Entry, durable: bool | None = None) -> Receipt:
