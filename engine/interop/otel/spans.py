@@ -162,8 +162,7 @@ class SpanFold:
         self._round_end = max(self._round_end, record.time)
         if record.role in ("human", "agent") and (is_act(record) or record.kind in _WORK):
             yield from self._work(record)
-        elif record.actor in self._turns:
-            turn = self._turns[record.actor]
+        elif record.kind == "TurnYielded" and (turn := self._turns.get(record.actor)):
             turn.end = max(turn.end, record.time)
         handle = _HANDLERS.get(record.kind)
         if handle is not None:
