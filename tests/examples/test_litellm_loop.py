@@ -1,0 +1,77 @@
+"""The chat that asks a model through LiteLLM, as a program, against a server on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duolog
+from openai_server import Answer, Body, OpenAIServer
+
+TYPED = """\
+Please write a haiku about logs.
+No, that is wrong: it has four lines.
+/good
+"""
+
+
+def poet(body: Body) -> Answer:
+    return Answer(
+        text=f"Poem number {len(body['messages'])}.",
+        prompt_tokens=10 * len(body["messages"]),
+        completion_tokens=7,
+    )
+
+
+def chat(root: Path, server: OpenAIServer, where: Path, typed: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(root / "examples" / "litellm_loop.py"), "openai/gpt-4o", server.url],
+        input=typed,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=where,
+        env={**os.environ, "OPENAI_API_KEY": "sk-none"},
+        timeout=50,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+async def trace(where: Path) -> list[duolog.Record]:
+    async with duolog.open(f"sqlite:///{where}/chat.db", create=False) as log:
+        [summary] = [summary async for summary in log.sessions()]
+        assert summary.state == "finished"
+        return [record async for record in log.read(summary.session)]
+
+
+async def test_it_talks_and_tells(root: Path, tmp_path: Path) -> None:
+    with OpenAIServer(answer=poet).running() as server:
+        said = chat(root, server, tmp_path, TYPED)
+    assert "> Poem number 1.\n" in said
+    rows = [line.split() for line in said.splitlines() if line.strip()[:2] in ("1 ", "2 ")]
+    assert [row[:2] for row in rows[:2]] == [["1", "0.00"], ["2", "1.00"]]
+    assert "2 calls, 40 + 14 tokens, 0.000240 USD" in said
+    assert [record.kind for record in await trace(tmp_path)] == [
+        "SessionOpened",
+        "MessageSent",
+        "ModelCalled",
+        "MessageSent",
+        "MessageSent",
+        "ModelCalled",
+        "MessageSent",
+        "FeedbackGiven",
+        "SessionClosed",
+    ]
+
+
+async def test_a_model_that_cannot_be_reached_is_no_end(root: Path, tmp_path: Path) -> None:
+    server = OpenAIServer(fault=lambda number, body: "401")
+    with server.running():
+        said = chat(root, server, tmp_path, "Hello?\nAnybody?\n")
+    assert said.count("(the model cannot be reached: AuthenticationError)") == 2
+    assert "2 calls, 0 + 0 tokens, at an unknown price" in said
+    calls = [r.event for r in await trace(tmp_path) if isinstance(r.event, duolog.ModelCalled)]
+    assert [(call.error or "").split(":")[0] for call in calls] == ["ModelDenied"] * 2
