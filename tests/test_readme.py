@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -65,7 +66,13 @@ def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
 
 def run(command: list[str], where: Path, snippet: Snippet) -> None:
     done = subprocess.run(
-        command, check=False, cwd=where, capture_output=True, text=True, encoding="utf-8"
+        command,
+        check=False,
+        cwd=where,
+        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},  # else it looks for prices
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, f"line {snippet.line} of the README: {done.stderr}"
     assert done.stdout.strip(), f"line {snippet.line} of the README shows nothing"
