@@ -29,7 +29,7 @@ from duolog.scoring.updates import StopAdvice
 __all__ = ("main",)
 
 
-async def main(model: str, api_base: str | None = None) -> None:
+async def main(model: str, api_base: str | None) -> None:
     """Chats until there is nothing more to say."""
     session = f"chat-{uuid.uuid4().hex[:8]}"
     async with duolog.open("sqlite:///chat.db") as log:
@@ -112,4 +112,4 @@ async def report(log: duolog.Log, session: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:3])
+    anyio.run(main, sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)

@@ -11,7 +11,7 @@ from typing import final
 
 from litellm.integrations.custom_logger import CustomLogger
 
-from .litellm_logger import CallRecorder, LiteLLMStatistics
+from .litellm_recording import CallRecorder, LiteLLMStatistics
 
 __all__ = ("LiteLLMLogger",)
 

@@ -17,7 +17,7 @@ import pytest
 from duolog.engine.errors import MissingExtra
 from duolog.engine.events import ModelCalled, Tokens
 from duolog.engine.interop import litellm_logger as module
-from duolog.engine.interop.litellm_logger import CallRecorder
+from duolog.engine.interop.litellm_recording import CallRecorder, LiteLLMStatistics
 from duolog.engine.records import Record
 from openai_server import Answer, Body, Fault, OpenAIServer
 
@@ -34,7 +34,8 @@ def litellm(litellm_at_work: None) -> Iterator[ModuleType]:
     import litellm as library
 
     yield library
-    library.logging_callback_manager._reset_all_callbacks()
+    reset: Callable[[], None] = library.logging_callback_manager._reset_all_callbacks
+    reset()
 
 
 def calls(records: list[Record]) -> list[ModelCalled]:
@@ -423,7 +424,7 @@ async def test_what_is_told_twice_is_recorded_once() -> None:
         recorder.end(told(), None, BEGAN, ENDED)
         recorder.end(told(), None, BEGAN, ENDED + timedelta(seconds=1))
         [call] = calls(await trace(log, "s"))
-        assert recorder.statistics() == module.LiteLLMStatistics(recorded=1, repeated=1)
+        assert recorder.statistics() == LiteLLMStatistics(recorded=1, repeated=1)
     assert call.latency == 2.0
 
 
@@ -453,7 +454,7 @@ async def test_odd_metadata_names_no_session(odd: dict[str, object]) -> None:
         recorder = CallRecorder(log, {})
         recorder.begin(odd)
         recorder.end(odd, None, BEGAN, ENDED)
-        assert recorder.statistics() == module.LiteLLMStatistics(skipped=1)
+        assert recorder.statistics() == LiteLLMStatistics(skipped=1)
 
 
 async def test_what_is_no_call_at_all_is_counted_and_harms_nobody() -> None:
@@ -462,7 +463,7 @@ async def test_what_is_no_call_at_all_is_counted_and_harms_nobody() -> None:
         recorder.end(told(), object(), None, None)  # type: ignore[arg-type]
         recorder.end(told("c2"), object(), BEGAN, ENDED)
         [call] = calls(await trace(log, "s"))
-        assert recorder.statistics() == module.LiteLLMStatistics(recorded=1, failed=1)
+        assert recorder.statistics() == LiteLLMStatistics(recorded=1, failed=1)
     assert (call.reply, call.tokens, call.cost, call.error) == (None, Tokens(), None, None)
 
 
@@ -471,7 +472,7 @@ async def test_where_there_is_no_room_a_call_is_dropped_even_if_others_wait() ->
         recorder = CallRecorder(log, {})
         recorder.end(told("c1"), None, BEGAN, ENDED)
         recorder.end(told("c2"), None, BEGAN, ENDED)  # nothing was written in between
-        assert recorder.statistics() == module.LiteLLMStatistics(recorded=1, failed=1)
+        assert recorder.statistics() == LiteLLMStatistics(recorded=1, failed=1)
         assert log.recorder.statistics().dropped_verbs == {"called_model": 1}
 
 

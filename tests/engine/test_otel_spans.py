@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 from duolog.engine.events import (
+    JSON,
     ActionResolved,
     ActionTaken,
     ActorFailed,
     ApprovalAsked,
     ApprovalGiven,
-    Event,
     FeedbackGiven,
     MessageSent,
     ModelCalled,
@@ -193,13 +193,12 @@ def test_the_kind_of_an_error_has_few_values(error: str, kind: str) -> None:
 
 
 def test_tool_calls_of_a_reply_are_parts_of_its_message() -> None:
-    reply = {
+    reply: JSON = {
         "text": "Let me see.",
         "tool_calls": [{"id": "c1", "name": "look_up", "arguments": "{}"}],
         "finish": "tool_calls",
     }
-    called: Event = ModelCalled(model="m", purpose="act", request="", reply=reply)
-    assert isinstance(called, ModelCalled)
+    called = ModelCalled(model="m", purpose="act", request="", reply=reply)
     facts = list(call_facts(called, "call/1", "turn", 0.0, "s", {}, content=True))
     [ended] = [fact for fact in facts if isinstance(fact, Ended)]
     assert ended.attributes[names.OUTPUT_MESSAGES] == (

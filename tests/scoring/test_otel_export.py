@@ -32,6 +32,7 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.interop.otel import names
+from duolog.engine.interop.otel.exporting import OtelExport
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.testing import by
 from duolog.scoring import otel
@@ -111,7 +112,7 @@ async def write(log: duolog.Log, drafts: Sequence[Draft], session: str = "s") ->
     return await log.append(session, drafts)
 
 
-def export(log: duolog.Log, memory: Memory, **more: object) -> otel.OtelExport:
+def export(log: duolog.Log, memory: Memory, **more: object) -> OtelExport:
     return duolog.otel_export(
         log,
         tracer_provider=memory.tracers,

@@ -48,7 +48,7 @@ async def scrape() -> str:
     meters = MeterProvider([reader])
     try:
         async with duolog.open("memory://") as log:
-            scorers = [FeedbackUtility(), rule_judge(), Faulty()]
+            scorers: list[duolog.Scorer] = [FeedbackUtility(), rule_judge(), Faulty()]
             log.watch(scorers=scorers).start()
             async with duolog.otel_export(log, meter_provider=meters):
                 s = await log.session("s", task="support", agent="v7", judge="human")

@@ -26,7 +26,7 @@ class Memory:
 
     def __init__(self, sampler: Sampler | None = None) -> None:
         self._spans = InMemorySpanExporter()
-        self._events = InMemoryLogRecordExporter()
+        self._events = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
         self._reader = InMemoryMetricReader()
         self.tracers = TracerProvider(sampler=sampler)
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))
