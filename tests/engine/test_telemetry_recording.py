@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -617,3 +618,22 @@ async def test_a_flush_waits_for_all_that_was_handed_over(log: EventLog) -> None
         assert len(await records(log)) == 102
     with pytest.raises(LogClosed):
         await s.flush()
+
+
+async def test_the_way_of_a_session_is_found_from_any_thread_and_is_one(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        with ThreadPoolExecutor(8) as threads:
+            ways = [
+                threads.submit(recorder.lane_nowait, f"s{number % 4}", {"task": "t"})
+                for number in range(64)
+            ]
+        lanes = {id(way.result()): way.result().session for way in ways}
+        assert sorted(lanes.values()) == ["s0", "s1", "s2", "s3"]
+        assert [r async for r in log.read_all()] == []
+        s = await recorder.session("s0")
+        await finished(s)
+        with pytest.raises(InvalidInput, match="id that is not empty"):
+            recorder.lane_nowait("", {})
+    opened = (await records(log, "s0"))[0].event
+    assert isinstance(opened, SessionOpened)
+    assert opened.task == "t"

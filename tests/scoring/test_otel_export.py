@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 import anyio
 import duolog
 import pytest
-from duolog.engine.errors import MissingExtra
+from duolog.engine.errors import LogUnavailable, MissingExtra
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
@@ -31,8 +32,9 @@ from duolog.engine.events import (
     Tokens,
     UtilityScored,
 )
-from duolog.engine.interop.otel import names
+from duolog.engine.interop.otel import emitting, exporting, names
 from duolog.engine.interop.otel.exporting import OtelExport
+from duolog.engine.interop.otel.facts import Teller
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.testing import by
 from duolog.scoring import otel
@@ -746,7 +748,73 @@ async def test_two_that_go_by_one_name_are_told_so(caplog: pytest.LogCaptureFixt
     assert "another export goes by the same name" in caplog.text
 
 
-async def test_a_body_that_is_damaged_is_left_out(tmp_path: Path) -> None:
+class Away:
+    """A log that cannot be read now and then."""
+
+    def __init__(self, log: duolog.Log, times: int) -> None:
+        self._log = log
+        self._left = {"read_all": times, "subscribe": times}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+    def _fail(self, what: str) -> None:
+        if self._left[what]:
+            self._left[what] -= 1
+            raise LogUnavailable("the disk is away")
+
+    async def read_all(self, *, session: str, after_position: int = 0) -> AsyncIterator[Record]:
+        self._fail("read_all")
+        async for record in self._log.read_all(session=session, after_position=after_position):
+            yield record
+
+    def subscribe(self, *, session: str | None, after_position: int) -> duolog.Subscription:
+        self._fail("subscribe")
+        return self._log.subscribe(session=session, after_position=after_position)
+
+
+async def test_a_log_that_cannot_be_read_now_is_read_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exporting, "_RETRY", 0.0)
+    memory = Memory()
+    async with duolog.open("memory://") as log:
+        await write(log, STORY)
+        away = cast(duolog.Log, Away(log, 2))
+        async with export(away, memory, after_position=3) as exported:
+            pass
+        assert exported.statistics().failed == 4
+    assert "invoke_workflow support" in [span.name for span in memory.spans()]
+
+
+async def test_what_cannot_be_expected_ends_the_export_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    memory = Memory()
+
+    def never(name: str, origin: object) -> list[Teller]:
+        raise ZeroDivisionError("a mistake of ours")
+
+    async with duolog.open("memory://") as log:
+        emitter = emitting.Emitter(memory.tracers, memory.meters, memory.loggers)
+        more = {"session": None, "name": None, "after_position": 0, "deadline": 60.0}
+        async with OtelExport(log, emitter, never, **more):  # type: ignore[arg-type]
+            await write(log, STORY)
+    assert "a mistake of ours" in caplog.text
+
+
+async def test_an_opening_that_is_damaged_costs_what_it_said() -> None:
+    memory = Memory()
+    async with duolog.open("memory://") as log:
+        unreadable = duolog.Unknown("SessionOpened", 1, b'{"kind":"SessionOpened"}')
+        await write(log, [Draft(unreadable, "engine", "environment", NOON), *STORY[1:]])
+        async with export(log, memory) as exported:
+            pass
+        assert exported.statistics().failed == 1
+    assert [span.name for span in memory.spans()].count("round") == 2
+
+
+async def test_a_body_that_is_damaged_is_left_out() -> None:
     memory = Memory()
     async with duolog.open("memory://") as log:
         unreadable = duolog.Unknown("MessageSent", 1, b'{"kind":"MessageSent"}')

@@ -379,6 +379,19 @@ async def test_an_advice_that_cannot_be_recorded_is_delivered(
 # --- opening and closing ---------------------------------------------------------------------------
 
 
+async def test_settling_waits_until_all_is_written_measured_and_told() -> None:
+    found: list[Update] = []
+    async with duolog.open("memory://") as log:
+        log.watch(scorers=[rule_judge()], on_update=found.append).start()
+        s = await log.session("s", judge="rule-judge")
+        await quarrel(s)
+        await log.settle()
+        assert log.recorder.statistics().waiting == 0
+        assert [update.round for update in found if isinstance(update, StopAdvice)] == [1, 2, 3]
+        await log.settle()
+    await log.settle()  # nothing is waited for in a log that is closed
+
+
 async def test_closing_measures_what_was_recorded() -> None:
     told: list[Update] = []
     async with duolog.open("memory://") as log:

@@ -14,7 +14,14 @@ import msgspec
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from ...errors import CheckpointConflict, DuologError, LogClosed, LogUnavailable, SessionNotFound
+from ...errors import (
+    CheckpointConflict,
+    CodecError,
+    DuologError,
+    LogClosed,
+    LogUnavailable,
+    SessionNotFound,
+)
 from ...events import SessionOpened
 from ...journal import journal
 from ...log import Advance, EventLog
@@ -182,9 +189,11 @@ class OtelExport:
                 tasks.start_soon(self._follow, send)
                 await self._tell_all(receive)
                 tasks.cancel_scope.cancel()
-        except Exception as error:  # noqa: BLE001  (the product goes on without)
+        except* LogClosed:
+            pass
+        except* Exception as error:  # noqa: BLE001  (the product goes on without)
             journal("otel").error(
-                "an export has ended", error=f"{type(error).__name__}: {error}", exc_info=error
+                "an export has ended", error=repr(error.exceptions[0]), exc_info=error
             )
         finally:
             self._over = True
@@ -232,7 +241,7 @@ class OtelExport:
                     await self._save()
 
     async def _tell(self, batch: Sequence[Record]) -> None:
-        jobs = [(await self._telling(record), record) for record in batch]
+        jobs = [(await self._told_by(record), record) for record in batch]
         await anyio.to_thread.run_sync(_tell, jobs, abandon_on_cancel=True)
         self._told += len(batch)
         self._last = batch[-1].session
@@ -242,14 +251,19 @@ class OtelExport:
         self._progress.set()
         self._progress = anyio.Event()
 
-    async def _telling(self, record: Record) -> Telling:
-        """What tells the session of a record."""
+    async def _told_by(self, record: Record) -> Telling:
+        """What tells the session of a record; made anew where it is not at hand."""
         session = record.session
-        telling = self._tellings.get(session)
-        if telling is None:
-            telling = self._tellings[session] = await self._begin(record)
+        delay = _RETRY
+        while session not in self._tellings:
+            try:
+                self._tellings[session] = await self._begin(record)
+            except LogUnavailable as error:
+                self._complain("the log cannot be read now; trying again", session, error)
+                await anyio.sleep(delay)
+                delay = min(2 * delay, _LONGEST)
         self._tellings.move_to_end(session)
-        return telling
+        return self._tellings[session]
 
     async def _begin(self, record: Record) -> Telling:
         """What tells a session, told of all that the log holds of it before a record."""
@@ -262,8 +276,11 @@ class OtelExport:
                     break
                 history.append(earlier)
         first = history[0] if history else record
-        opened = first.event
         origin, virtual = None, False
+        try:
+            opened = first.event
+        except CodecError:  # it is complained of where it is folded
+            opened = None
         if isinstance(opened, SessionOpened):
             virtual = opened.clock == "virtual"
             if opened.forked_from is not None:

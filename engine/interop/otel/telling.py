@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, final
 
+import msgspec
+
+from ...errors import CodecError
 from ...events import SessionOpened
 from ...records import TRACE, Record
 from .facts import Began, Fact, Noted, Teller, still_open
@@ -69,15 +72,21 @@ class Telling:
         self._emit(facts)
 
     def _facts(self, record: Record) -> list[Fact]:
-        facts: list[Fact] = []
         try:
-            event = record.event if record.kind == "SessionOpened" else None
-            if isinstance(event, SessionOpened) and event.forked_from is not None:
-                self._inherited = event.forked_from.version
-            for teller in self._tellers:
-                facts.extend(teller.feed(record))
-        except Exception as error:  # noqa: BLE001  (logged, and counted)
+            event = record.event
+        except CodecError as error:
+            # Its envelope still counts, so that rounds are where they were.
             self._complain("a record could not be read", self.session, error)
+            record = msgspec.structs.replace(record, body=None)
+            event = record.event
+        if isinstance(event, SessionOpened) and event.forked_from is not None:
+            self._inherited = event.forked_from.version
+        facts: list[Fact] = []
+        for teller in self._tellers:
+            try:
+                facts.extend(teller.feed(record))
+            except Exception as error:  # noqa: BLE001  (logged, and counted)
+                self._complain("a record could not be told", self.session, error)
         return facts
 
     def _emit(self, facts: Sequence[Fact]) -> None:
