@@ -22,7 +22,6 @@ import duolog
 import litellm
 import openai
 from duolog.scoring.feedback import FeedbackUtility
-from duolog.scoring.live import score_log
 from duolog.scoring.progress import rule_judge
 from duolog.scoring.updates import StopAdvice
 
@@ -93,7 +92,7 @@ def warn(advice: StopAdvice) -> None:
 async def report(log: duolog.Log, session: str) -> None:
     """Tells what the conversation yielded, round by round, and what it cost."""
     sys.stdout.write("\nround  utility  rating  your tokens  read\n")
-    for point in (await score_log(log, session)).points:
+    for point in (await duolog.score_log(log, session)).points:
         effort = point.effort
         sys.stdout.write(
             f"{point.round:5}  {point.utility:7.2f}  {point.rating or '-':>6}  "
