@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.to_thread
 import duolog
 import pytest
 from duolog.engine.errors import LogUnavailable, MissingExtra
@@ -35,9 +36,11 @@ from duolog.engine.events import (
 from duolog.engine.interop.otel import emitting, exporting, names
 from duolog.engine.interop.otel.exporting import OtelExport
 from duolog.engine.interop.otel.facts import Teller
-from duolog.engine.records import TRACE, Draft, Record
+from duolog.engine.records import Draft, Record
+from duolog.engine.stores import MemoryLog
 from duolog.engine.testing import by
 from duolog.scoring import otel
+from gated_log import Gate
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
 from opentelemetry.trace import SpanKind, StatusCode
@@ -623,6 +626,41 @@ async def test_a_score_that_comes_when_all_is_over_is_told_about_its_span(tmp_pa
     assert len(memory.spans()) == 10
 
 
+async def test_what_could_not_be_noted_is_told_again_as_the_same() -> None:
+    memory = Memory()
+    gate = Gate(MemoryLog())
+    async with duolog.Log(gate.log) as log:
+        await write(log, STORY)
+        gate.fail(lambda session, drafts, stream: LogUnavailable("the disk is full"))
+        async with export(log, memory) as exported:
+            pass
+        assert exported.statistics().failed == 1
+        gate.heal()
+        async with export(log, memory):
+            pass
+    assert len(memory.spans()) == 20
+    assert len({(ids(span), seconds(span), span.name) for span in memory.spans()}) == 10
+
+
+async def test_a_log_that_another_writes_is_told_as_it_grows(tmp_path: Path) -> None:
+    memory = Memory()
+    url = f"sqlite:///{tmp_path}/log.db"
+
+    def work() -> None:
+        with duolog.open_sync(url) as log:
+            s = log.session("s", task="support")
+            s.human.says("Hello")
+            s.agent.says("Hello!")
+            s.close()
+
+    async with duolog.open(url) as log, export(log, memory) as exported:
+        await anyio.to_thread.run_sync(work)
+        with anyio.fail_after(60):
+            while exported.statistics().told < 4:  # noqa: ASYNC110  (nobody tells)
+                await anyio.sleep(0.01)
+    assert memory.spans("s")[-1].name == "invoke_workflow support"
+
+
 # --- live -----------------------------------------------------------------------------------------
 
 
@@ -855,4 +893,3 @@ def test_every_name_is_in_its_namespace() -> None:
         assert unit
         assert about.endswith(".")
         assert kind in ("counter", "histogram")
-    assert TRACE == "trace"
