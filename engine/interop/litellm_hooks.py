@@ -24,7 +24,7 @@ class LiteLLMLogger(CustomLogger):
         super().__init__()
         self._calls = calls
 
-    async def settle(self, session: str | None = None, seconds: float = 5.0) -> bool:
+    async def settle(self, session: str | None = None, seconds: float = 10.0) -> bool:
         """Waits until LiteLLM has told of all calls that were begun; whether it has.
 
         A stream that its reader leaves before the end is never told of, and is waited for in vain.
@@ -35,7 +35,7 @@ class LiteLLMLogger(CustomLogger):
         """
         return await self._calls.settle(session, seconds)
 
-    def wait(self, session: str | None = None, seconds: float = 5.0) -> bool:
+    def wait(self, session: str | None = None, seconds: float = 10.0) -> bool:
         """The same for threads that have no event loop."""
         return self._calls.wait(session, seconds)
 

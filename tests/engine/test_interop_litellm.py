@@ -78,7 +78,7 @@ async def test_a_call_lands_in_the_session_that_it_names(
         s = await log.session("s", task="support")
         await s.human.says("Where is my order?")
         response = await ask()
-        assert await logger.settle("s")
+        assert await logger.settle("s", 60)
         await s.agent.says(response.choices[0].message.content)
         records = await trace(log, "s")
         assert logger.statistics().recorded == 1
@@ -116,7 +116,7 @@ async def test_the_same_request_has_the_same_digest_streamed_or_not(
         async for _ in await ask(temperature=0.5, stream=True, stream_options=COUNTED):
             pass
         await ask(temperature=0.7)
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         first, second, third = calls(await trace(log, "s"))
     assert first.request == second.request != third.request
 
@@ -134,7 +134,7 @@ async def test_a_stream_is_one_call(litellm: ModuleType, openai_server: OpenAISe
         logger = duolog.litellm_logger(log)
         litellm.callbacks.append(logger)
         chunks = [chunk async for chunk in await ask(stream=True, stream_options=COUNTED)]
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         [call] = calls(await trace(log, "s"))
     assert len(chunks) > 3
     assert isinstance(call.reply, dict)
@@ -152,7 +152,7 @@ async def test_a_stream_that_counts_nothing_has_no_tokens_and_no_cost(
         litellm.callbacks.append(logger)
         async for _ in await ask(stream=True):
             pass
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         [call] = calls(await trace(log, "s"))
     assert call.tokens == Tokens()
     assert call.cost is None
@@ -166,7 +166,7 @@ async def test_a_model_without_a_price_has_no_cost(
         logger = duolog.litellm_logger(log)
         litellm.callbacks.append(logger)
         await ask("openai/nobody-knows-it")
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         [call] = calls(await trace(log, "s"))
     assert call.tokens.prompt is not None
     assert call.cost is None
@@ -179,7 +179,7 @@ async def test_tool_calls_are_recorded(litellm: ModuleType, openai_server: OpenA
         logger = duolog.litellm_logger(log)
         litellm.callbacks.append(logger)
         await ask()
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         [call] = calls(await trace(log, "s"))
     assert isinstance(call.reply, dict)
     assert call.reply["finish"] == "tool_calls"
@@ -200,7 +200,7 @@ async def test_a_failure_is_recorded_and_still_raised(
         openai_server.fault = lambda number, body: fault
         with pytest.raises((litellm.AuthenticationError, litellm.BadRequestError)):
             await ask()
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         _, call = calls(await trace(log, "s"))
     assert call.error is not None
     assert call.error.startswith(f"{kind}: ")
@@ -221,7 +221,7 @@ async def test_a_stream_that_breaks_is_one_failure(
         with pytest.raises(litellm.ServiceUnavailableError):
             async for _ in await ask(stream=True):
                 pass
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         [call] = calls(await trace(log, "s"))
     assert call.error is not None
     assert call.cost is None
@@ -241,7 +241,7 @@ async def test_parallel_calls_each_land_in_their_session(
         async with anyio.create_task_group() as tasks:
             for number in range(30):
                 tasks.start_soon(converse, number)
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         replies = {
             session: sorted(
                 call.reply["text"]
@@ -264,7 +264,7 @@ async def test_calls_that_name_no_session_are_left_alone(
         litellm.callbacks.append(logger)
         await asking(litellm, openai_server)()
         await asking(litellm, openai_server, duolog_session="s")()
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         await log.settle()
         assert [summary.session async for summary in log.sessions()] == ["s"]
 
@@ -279,7 +279,7 @@ async def test_who_called_and_what_an_unopened_session_is_about(
         await asking(litellm, openai_server, **people)()
         await asking(litellm, openai_server, **people | {"duolog_actor": "ann"})()
         await asking(litellm, openai_server, duolog_session="s", duolog_role="human")()
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         records = await trace(log, "s")
     assert [(record.actor, record.role) for record in records[1:]] == [
         ("critic", "agent"),
@@ -299,7 +299,7 @@ async def test_a_session_that_is_closed_keeps_the_call_out_and_the_caller_unharm
         s = await log.session("s")
         await s.close(durable=True)
         response = await asking(litellm, openai_server, duolog_session="s")()
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
         assert response.choices[0].message.content == "You said: Where is my order?"
         assert calls(await trace(log, "s")) == []
         assert log.recorder.statistics().refused == 1
@@ -312,7 +312,7 @@ async def test_a_log_that_is_closed_harms_nobody(
         logger = duolog.litellm_logger(log)
         litellm.callbacks.append(logger)
     response = await asking(litellm, openai_server, duolog_session="s")()
-    assert await logger.settle()
+    assert await logger.settle(seconds=60)
     assert response.choices[0].message.content
     assert (logger.statistics().recorded, logger.statistics().failed) == (0, 1)
 
@@ -351,7 +351,7 @@ def test_synchronous_calls_from_threads(litellm: ModuleType, client: openai.Open
             thread.start()
         for thread in threads:
             thread.join()
-        assert logger.wait()
+        assert logger.wait(seconds=60)
         for number in range(6):
             s = log.session(f"s{number}")
             s.close(durable=True)
@@ -377,7 +377,7 @@ def test_a_synchronous_failure(
                 metadata={"duolog_session": "s"},
                 max_retries=0,
             )
-        assert logger.wait("s")
+        assert logger.wait("s", 60)
         log.session("s").close(durable=True)
         [call] = calls(log.read("s"))
     assert call.error is not None
@@ -394,7 +394,7 @@ def test_asynchronous_calls_with_a_synchronous_log(
 
         async def main() -> None:
             await asyncio.gather(ask(), ask())
-            assert await logger.settle()
+            assert await logger.settle(seconds=60)
 
         asyncio.run(main())
         log.session("s").close(durable=True)
@@ -509,5 +509,5 @@ async def test_nothing_of_ours_reaches_the_provider(
         logger: LiteLLMLogger = duolog.litellm_logger(log)
         litellm.callbacks.append(logger)
         await asking(litellm, openai_server, duolog_session="s")()
-        assert await logger.settle()
+        assert await logger.settle(seconds=60)
     assert "duolog" not in str(bodies(openai_server))

@@ -123,7 +123,7 @@ def export(log: duolog.Log, memory: Memory, **more: object) -> OtelExport:
         tracer_provider=memory.tracers,
         meter_provider=memory.meters,
         logger_provider=memory.loggers,
-        **more,  # type: ignore[arg-type]
+        **({"deadline": 60.0} | more),  # type: ignore[arg-type]
     )
 
 

@@ -50,7 +50,7 @@ async def scrape() -> str:
         async with duolog.open("memory://") as log:
             scorers: list[duolog.Scorer] = [FeedbackUtility(), rule_judge(), Faulty()]
             log.watch(scorers=scorers).start()
-            async with duolog.otel_export(log, meter_provider=meters):
+            async with duolog.otel_export(log, meter_provider=meters, deadline=60):
                 s = await log.session("s", task="support", agent="v7", judge="human")
                 for number in range(3):
                     at = time.time() + 10 * (number + 1)  # a session is opened now, and goes on
