@@ -220,7 +220,7 @@ async def _simulate_all(experiment: Experiment, task: Task, cells: Sequence[Cell
             )
             stopped = models.stopped if models is not None else None
             left = await _left(log, makers) if stopped or failures else 0
-            told = "" if models is None else await told_of_models(models, log)
+            told = "" if models is None else told_of_models(models)
     if told:
         say(told)
     lost = [failure for failure in failures if not failure.resumable]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
@@ -12,10 +13,12 @@ from ..engine.events import (
     ScorerFailed,
     SessionClosed,
     SessionOpened,
+    SimulatorFlagged,
     UtilityScored,
 )
 from ..engine.records import TRACE, Record
 from ..engine.rounds import Round, RoundProjector
+from .choice import preferred, split_stream
 from .effort import EffortMeter
 from .following import RatingFollower, UtilityFollower
 from .labels import is_baseline, labels_of
@@ -80,6 +83,7 @@ class TrajectoryFold:
         self._origin: Origin | None = None
         self._labels: Mapping[str, str] = {}
         self._baseline = False
+        self._faults: dict[str, Counter[str]] = {}
 
     def feed(self, record: Record) -> Sequence[Update]:
         """Takes the next record of the session, and gives the updates that follow from it.
@@ -123,12 +127,20 @@ class TrajectoryFold:
             state=self.state,
             forked_from=self._origin,
             forked_at=self._forked_at(),
+            faults=self._counted_faults(),
         )
 
     def _forked_at(self) -> int | None:
         if self._origin is None:
             return None
         return self._index.of_version(self._origin.version + 1, self._version)
+
+    def _counted_faults(self) -> Mapping[str, int]:
+        """Faults by kind, over all audits: of several versions of one, what the newest found."""
+        found: Counter[str] = Counter()
+        for name in {split_stream(stream)[0] for stream in self._faults}:
+            found += self._faults[preferred(self._faults, name) or name]
+        return dict(sorted(found.items()))
 
     @property
     def stops(self) -> Mapping[int, int]:
@@ -285,6 +297,12 @@ class TrajectoryFold:
         )
         return [down, *self._ratings.refresh(record, self._version, changed)]
 
+    def _flagged(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        if isinstance(event, SimulatorFlagged):
+            self._faults.setdefault(record.stream, Counter())[event.fault] += 1
+        return _NOTHING
+
     # --- rounds ----------------------------------------------------------------------------------
 
     def _begin(self, record: Record) -> list[Update]:
@@ -376,5 +394,6 @@ _MEASURED: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = 
     "UtilityScored": TrajectoryFold._scored,
     "ProgressRated": TrajectoryFold._rated,
     "ScorerFailed": TrajectoryFold._failed,
+    "SimulatorFlagged": TrajectoryFold._flagged,
 }
 """The same for records of measurement streams."""

@@ -54,6 +54,8 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         state: ``open`` or the reason why the session was closed.
         forked_from: where the session left another one; None where it began by itself.
         forked_at: the first round with anything of its own, of a fork that has gone on.
+        faults: how often its simulated user was found at fault, by kind; empty where it never was,
+            or where nobody looked.
     """
 
     session: str
@@ -67,3 +69,4 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     state: str = "finished"
     forked_from: Origin | None = None
     forked_at: int | None = None
+    faults: Mapping[str, int] = {}

@@ -15,7 +15,8 @@ utility. ``"rounds": []`` says that the user never spoke: one pseudo-round, wort
 
 So that a trajectory out of a log survives the way through a file unchanged, these may stand there
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``; in ``tokens``
-``estimated``; ``state``, ``forked_from`` and ``forked_at``. Other fields are ignored.
+``estimated``; ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind).
+Other fields are ignored.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class _Line(msgspec.Struct, kw_only=True):
     state: str | msgspec.UnsetType = msgspec.UNSET
     forked_from: Origin | msgspec.UnsetType = msgspec.UNSET
     forked_at: int | msgspec.UnsetType = msgspec.UNSET
+    faults: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Sniffed(msgspec.Struct):
@@ -184,6 +186,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         state="finished" if raw.state is msgspec.UNSET else raw.state,
         forked_from=None if raw.forked_from is msgspec.UNSET else raw.forked_from,
         forked_at=None if raw.forked_at is msgspec.UNSET else raw.forked_at,
+        faults=_faults(raw.faults),
     )
 
 
@@ -204,6 +207,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             state=msgspec.UNSET if trajectory.state == "finished" else trajectory.state,
             forked_from=trajectory.forked_from or msgspec.UNSET,
             forked_at=trajectory.forked_at or msgspec.UNSET,
+            faults=dict(trajectory.faults) or msgspec.UNSET,
         )
     )
 
@@ -241,6 +245,13 @@ def _round(point: Point) -> _Round:
         pending=point.pending or msgspec.UNSET,
         effort=dict(point.effort) or msgspec.UNSET,
     )
+
+
+def _faults(given: dict[str, int] | msgspec.UnsetType) -> dict[str, int]:
+    faults = {} if given is msgspec.UNSET else given
+    for kind, count in faults.items():
+        _within(count, 0, None, f"faults: {kind}")
+    return faults
 
 
 def _within(value: float | None, low: float, high: float | None, what: str) -> float | None:

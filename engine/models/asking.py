@@ -25,7 +25,7 @@ from ..errors import (
     ModelError,
     ModelRefused,
 )
-from . import journal
+from ..journal import journal
 from .models import Models
 from .recording import failure_text, recorded_failure, recorded_reply, reply_json
 from .types import Asker, ModelReply, ModelRequest
@@ -175,7 +175,7 @@ class _Attempt:
 
     def _note(self, event: str, seconds: float, **values: object) -> None:
         asker = self._request.asker
-        journal.note(
+        journal("models").info(
             event,
             session=asker.session if asker else None,
             actor=asker.actor if asker else None,

@@ -11,7 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import InvalidInput
-from . import journal
+from ..journal import journal
 from .types import ModelReply, ModelRequest, request_digest
 
 __all__ = ("ResponseCache",)
@@ -83,7 +83,9 @@ class ResponseCache:
         try:
             return msgspec.json.decode(content, type=_Entry)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            journal.warn("response_cache_entry_unreadable", path=str(path), error=str(error))
+            journal("models").warning(
+                "response_cache_entry_unreadable", path=str(path), error=str(error)
+            )
             return None
 
     def _write(self, path: Path, content: bytes) -> None:

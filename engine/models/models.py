@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ..errors import InvalidInput, ModelError, ModelRateLimited, ModelTimeout
-from . import journal
+from ..journal import journal
 from .budget import Budget, Spending
 from .cache import ResponseCache
 from .circuit import Breaker, Circuit
@@ -99,6 +99,7 @@ class Models:
         self._spent = Spending()
         self._waited = 0.0
         self._answering = 0.0
+        journal("models")  # so that it is loaded before a loop would wait for that
 
     def terms(self, model: str) -> Terms:
         """On what terms a model is asked."""
@@ -123,7 +124,7 @@ class Models:
             try:
                 await self._cache.put(request, reply)
             except InvalidInput as error:  # the reply is there, and paid for
-                journal.warn("response_cache_not_written", error=str(error))
+                journal("models").warning("response_cache_not_written", error=str(error))
         return reply
 
     @property

@@ -7,6 +7,7 @@ bootstrap over sessions (95 %), and an absent number is None with a reason, neve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -283,7 +284,16 @@ def _counts(members: Sequence[Trajectory]) -> Counts:
         unvalued_sessions=sum(performance(item) is None for item in members),
         silent_sessions=sum(not item.points for item in members),
         open_sessions=sum(item.state == "open" for item in members),
+        faulty_sessions=sum(any(item.faults.values()) for item in members),
+        faults=_faults(members),
     )
+
+
+def _faults(members: Sequence[Trajectory]) -> Mapping[str, int]:
+    total: Counter[str] = Counter()
+    for item in members:
+        total.update(item.faults)
+    return dict(sorted(total.items()))
 
 
 def _scores(

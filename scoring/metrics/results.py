@@ -111,6 +111,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         unvalued_sessions: sessions without any round or final performance: in no mean.
         silent_sessions: sessions in which the user never spoke: one pseudo-round each.
         open_sessions: sessions that were not closed yet.
+        faulty_sessions: sessions whose simulated user was found at fault, which distorts results.
+        faults: those faults, by kind.
     """
 
     rounds: int = 0
@@ -121,6 +123,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     unvalued_sessions: int = 0
     silent_sessions: int = 0
     open_sessions: int = 0
+    faulty_sessions: int = 0
+    faults: Mapping[str, int] = {}
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

@@ -110,7 +110,9 @@ def _groups(report: Report) -> list[Row]:
         for drop in group.drops:
             numbers[f"drop_{drop.tau}_sessions"] = drop.sessions
             numbers[f"drop_{drop.tau}_stopped"] = drop.stopped
-        numbers |= msgspec.structs.asdict(group.counts) | {"max_step": group.max_step}
+        counts = msgspec.structs.asdict(group.counts)
+        counts["faults"] = sum(group.counts.faults.values())
+        numbers |= counts | {"max_step": group.max_step}
         rows.append(_row(report.group_by, group.group, numbers))
     return rows
 

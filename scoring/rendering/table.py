@@ -163,7 +163,11 @@ class ReportTable:
         def rounds(group: Group) -> Cell:
             return Cell(number(group.counts.rounds / group.sessions, 1))
 
-        return [
+        def faults(group: Group) -> Cell:
+            found = sum(group.counts.faults.values())
+            return Cell(f"{found:,} in {group.counts.faulty_sessions:,}" if found else "0")
+
+        headings = [
             self._names(),
             Heading(
                 "Effort per session",
@@ -175,6 +179,9 @@ class ReportTable:
                 ],
             ),
         ]
+        if any(group.counts.faulty_sessions for group in self._rows.groups):
+            headings.append(Heading("Simulated user", [self._column("Faults", faults)]))
+        return headings
 
 
 def _lines(rows: Rows) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..metrics import Counts, Estimate, Group, Report
@@ -134,6 +135,7 @@ def completeness(counts: Sequence[Counts]) -> Iterator[str]:
     estimated = sum(one.estimated_tokens for one in counts)
     unvalued = sum(one.unvalued_sessions for one in counts)
     running = sum(one.open_sessions for one in counts)
+    faulty = sum(one.faulty_sessions for one in counts)
     if stale:
         yield f"{stale:,} of {rounds:,} rounds stale (the output changed, its score is missing)"
     if rounds and missing == rounds:
@@ -148,3 +150,13 @@ def completeness(counts: Sequence[Counts]) -> Iterator[str]:
         yield f"{unvalued:,} sessions without any utility, in no mean"
     if running:
         yield f"{running:,} sessions still open"
+    if faulty:
+        yield f"simulated users at fault in {faulty:,} sessions ({_faults(counts)})"
+
+
+def _faults(counts: Sequence[Counts]) -> str:
+    """The kinds of faults with how many there were, the most frequent first."""
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one.faults)
+    return ", ".join(f"{kind}: {number:,}" for kind, number in total.most_common())
