@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from .app import app
 from .common import example, find_session, log_at, run, say
 
 if TYPE_CHECKING:
+    from ..engine.desk import Desk
     from ..engine.log import EventLog
     from ..engine.session import Session, SessionResult
     from ..engine.task import Cell
@@ -66,26 +68,46 @@ def chat_command(
     cell = Cell(agent=agent, user=_PERSON, instance=instance, seed=seed, model=model)
     chat = _Chat(task, cell, dataset, api_base, text_actions=text_actions, plain=plain)
 
-    async def main() -> tuple[str, SessionResult | None]:
+    async def main() -> SessionResult | None:
+        if resume is None:
+            chat.set_up()  # so that what is wrong shows before a log is made
         async with log_at(log, create=resume is None) as opened:
             if resume is not None:
                 summary = await find_session(opened, resume)
                 if summary.state != "open":
                     raise InvalidInput(f"session {summary.session} is {summary.state}")
                 await chat.take_over(opened, summary.session)
+                chat.set_up()
             return await chat.play(opened)
 
-    name, result = run(main)
+    def tell_how_to_resume() -> None:
+        if chat.began:
+            given = {"--api-base": api_base, "--dataset": dataset, "--log": log}
+            options = [f"{name} {shlex.quote(value)}" for name, value in given.items() if value]
+            again = " ".join([task, *options, "--resume", chat.name])
+            say(f"The session stays open: duolog chat {again}")
+
+    try:
+        result = run(main)
+    except KeyboardInterrupt:
+        tell_how_to_resume()
+        raise
     if result is None:
-        say(f"The session stays open: duolog chat {task} --log {log} --resume {name}")
+        tell_how_to_resume()
         return
     utility = "" if result.utility is None else f", utility {result.utility:.3f}"
-    say(f"The session is {result.reason} after {result.rounds} rounds{utility}.")
-    say(f"duolog show {log} {name} tells how it went.")
+    from .wording import count
+
+    say(f"The session is {result.reason} after {count(result.rounds, 'round')}{utility}.")
+    say(f"duolog show {log} {chat.name} tells how it went.")
 
 
 class _Chat:
-    """One session of a person with an agent, new or resumed."""
+    """One session of a person with an agent, new or resumed.
+
+    Attributes:
+        began: the session is in the log.
+    """
 
     def __init__(
         self,
@@ -104,6 +126,14 @@ class _Chat:
         self._text_actions = text_actions
         self._plain = plain
         self._started = int(time.time())
+        self._session: Session | None = None
+        self._person: Person | None = None
+        self.began = False
+
+    @property
+    def name(self) -> str:
+        """The id of the session, once it is set up."""
+        return "" if self._session is None else self._session.id
 
     async def take_over(self, log: EventLog, name: str) -> None:
         """Goes on with a session as it was set up.
@@ -122,15 +152,20 @@ class _Chat:
             if not isinstance(opened, SessionOpened) or not isinstance(started, int):
                 raise InvalidInput(f"session {name} was no chat: it has no person to go on with it")
             self._task, self._started = opened.task, started
-            self._cell = msgspec.convert(opened.config.get("cell"), Cell)
+            try:
+                self._cell = msgspec.convert(opened.config.get("cell"), Cell)
+            except msgspec.ValidationError as error:
+                raise InvalidInput(
+                    f"session {name} does not say how it was set up: {error}"
+                ) from None
             models = opened.config.get("models")
             agent = models.get("agent") if isinstance(models, Mapping) else None
             if isinstance(agent, Mapping):
                 self._text_actions = bool(agent.get("text_actions"))
             break
 
-    async def play(self, log: EventLog) -> tuple[str, SessionResult | None]:
-        """Plays it; no result where the person left it open."""
+    async def play(self, log: EventLog) -> SessionResult | None:
+        """Plays the session that was set up; no result where the person left it open."""
         import anyio
 
         from ..engine.errors import SessionInterrupted
@@ -138,25 +173,28 @@ class _Chat:
         from ..users.terminal import Person
         from .chat_seats import chat_seat
 
+        session = self._session
+        if session is None:
+            raise RuntimeError("a chat is set up before it is played")
         seat = chat_seat(plain=self._plain)
-        person = Person(seat)
-        session = self._session(person)
+        person = self._person = Person(seat)
         result: SessionResult | None = None
         why = ""
         with seat.open():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_watch, log, session.id, seat)
+                self.began = True
                 try:
                     result = await run_session(log, session)
                 except SessionInterrupted as error:
                     why = str(error)
                 tasks.cancel_scope.cancel()
         if result is None and not person.left:
-            say(why)
-        return session.id, result
+            say(f"duolog: {why}")
+        return result
 
-    def _session(self, person: Person) -> Session:
-        """The session, with the person in it.
+    def set_up(self) -> None:
+        """Makes the session, with the person in it.
 
         Raises:
             InvalidInput: an agent that works alone, or anything that the task does not have.
@@ -178,9 +216,14 @@ class _Chat:
             experiment.setting(experiment.reach(None)),
             limits=Limits(rounds=None, actions=None),
             config={"started": self._started},
-            person=person.live,
+            person=self._live,
         )
-        return task.session(cell, setting)
+        self._session = task.session(cell, setting)
+
+    async def _live(self, desk: Desk) -> None:
+        if self._person is None:
+            raise RuntimeError("nobody sits in the human's seat")
+        await self._person.live(desk)
 
 
 async def _watch(log: EventLog, session: str, seat: ChatSeat) -> None:

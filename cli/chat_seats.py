@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import sys
 import tempfile
 import termios
@@ -20,6 +21,7 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
+from ..engine.errors import InvalidInput
 from ..engine.records import Record
 from ..engine.view import View
 from ..users.terminal import HELP, Seat
@@ -31,6 +33,12 @@ __all__ = ("ChatSeat", "Keys", "PlainSeat", "ScreenSeat", "chat_seat")
 _ACTS = frozenset({"MessageSent", "ActionTaken", "SnapshotTaken", "ApprovalAsked", "ApprovalGiven"})
 _TOLD = _ACTS | {"ActionResolved", "SessionClosed", "ProgressRated"}
 _PROMPT = "> "
+_SPECIAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~])")
+"""What a terminal sends for a key that is no text: an arrow, say, or page up."""
+_CUT_OFF = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
+"""The beginning of one, whose rest is still to come."""
+_MOVES = {"\x1b[5~": -10, "\x1b[6~": 10}
+_END = "\x04"
 
 
 class ChatSeat(Seat, Protocol):
@@ -48,6 +56,8 @@ class ChatSeat(Seat, Protocol):
 def chat_seat(*, plain: bool) -> ChatSeat:
     """A seat at this program's terminal; of plain lines where there is none, or they are wanted."""
     console = screen()
+    if sys.stdin is None:  # a program that was started with none
+        raise InvalidInput("there is no standard input to type at")
     keys = Keys(sys.stdin)
     if plain or not (console.is_terminal and sys.stdin.isatty()):
         return PlainSeat(keys, console)
@@ -172,7 +182,8 @@ class ScreenSeat:
         self._output = ""
         self._scores: list[float | None] = []
         self._typed = ""
-        self._pending: list[str] = []
+        self._cut_off = ""
+        self._pending: list[str | None] = []
         self._scroll = 0
         self._live = Live(console=console, screen=True, auto_refresh=False, transient=True)
 
@@ -188,7 +199,7 @@ class ScreenSeat:
         """The next line that the person ends with return."""
         while not self._pending:
             typed = await self._keys.read()
-            if typed is None or (typed == "\x04" and not self._typed):
+            if typed is None:
                 return None
             self._type(typed)
             self._draw()
@@ -227,13 +238,17 @@ class ScreenSeat:
             self._draw()
 
     def _type(self, typed: str) -> None:
-        """Takes keys: text, and the few that edit it."""
-        for moved, by in (("\x1b[5~", -10), ("\x1b[6~", 10)):
-            self._scroll = max(0, self._scroll + by * typed.count(moved))
-        if typed.startswith("\x1b"):
-            return  # other keys that are no text
-        for key in typed:
-            if key in "\r\n":
+        """Takes keys: text, the few that edit it, and those that move the output."""
+        typed = self._cut_off + typed
+        cut_off = _CUT_OFF.search(typed)
+        self._cut_off = cut_off[0] if cut_off else ""
+        typed = typed.removesuffix(self._cut_off)
+        for key in _SPECIAL.findall(typed):
+            self._scroll = max(0, self._scroll + _MOVES.get(key, 0))
+        for key in _SPECIAL.sub("", typed):
+            if key == _END and not self._typed:
+                self._pending.append(None)
+            elif key in "\r\n":
                 self._pending.append(self._typed)
                 self._typed = ""
             elif key in "\x7f\b":
