@@ -34,9 +34,13 @@ def model_agent(
     """An agent on a model; see ``players.agent_player``.
 
     Raises:
-        InvalidInput: nothing reaches the model.
+        InvalidInput: nothing reaches the model; or it is to be rehearsed, and there are no rules.
     """
     use, rehearsal = setting.use(model), setting.rehearsal
+    if rehearsal is not None and rules is None:
+        raise InvalidInput(
+            f"nobody can rehearse the part of model {model!r}: this task ships no rules for agents"
+        )
 
     def make(caller: Caller) -> Policy:
         interview = Interview(caller, use)

@@ -216,7 +216,7 @@ def _table(total: dict[_Share, Spending], sessions: int) -> Table:
 
 
 def _cells(spent: Spending) -> tuple[str, ...]:
-    cost = f"{spent.cost:.2f}"
+    cost = "< 0.01" if 0 < spent.cost < 0.01 else f"{spent.cost:.2f}"
     if spent.unpriced:
         cost = f"{cost} + ?" if spent.cost else "unknown"
     return amount(spent.calls), amount(spent.prompt), amount(spent.completion), cost

@@ -21,7 +21,7 @@ def spent_text(spent: Spending) -> str:
     """What calls came to, in a line."""
     parts = [f"{spent.calls:,} calls"]
     if spent.failures:
-        parts.append(f"{spent.failures:,} of them failed and were made again")
+        parts.append(f"{spent.failures:,} of them failed")
     if spent.cached:
         parts.append(f"{spent.cached:,} answered from the cache")
     parts.append(f"{amount(spent.prompt)} + {amount(spent.completion)} tokens")

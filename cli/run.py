@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -169,20 +169,29 @@ def run_command(
         print_estimate(experiment, found, cells)
         return
     left = _simulate(experiment, found, cells)
-    from .report import print_report
+    if left is None or left.sessions < len(cells):  # else there is nothing to report on
+        from .report import print_report
 
-    print_report(experiment.log)
-    if left:
-        say(f"duolog: {left}; the same command goes on from here")
+        print_report(experiment.log)
+    if left is not None:
+        told = f"{left.sessions} of {len(cells)} sessions are left to be run: {left.why}"
+        say(f"duolog: {told}; the same command goes on from here")
         raise typer.Exit(_UNFINISHED)
+
+
+class _Left(NamedTuple):
+    """How many sessions are left to be run, and why."""
+
+    sessions: int
+    why: str
 
 
 def _listed(text: str | None, what: str) -> tuple[str, ...] | None:
     return None if text is None else tuple(choices(text, what))
 
 
-def _simulate(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> str | None:
-    """Runs all cells; says why sessions are left to be run, if any are.
+def _simulate(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> _Left | None:
+    """Runs all cells; None where no session is left to be run.
 
     Raises:
         InvalidInput: a session could not be run at all.
@@ -194,7 +203,7 @@ def _simulate(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> str 
     return run(partial(_simulate_all, experiment, task, cells))
 
 
-async def _simulate_all(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> str | None:
+async def _simulate_all(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> _Left | None:
     from ..engine.simulation import SessionFailure, simulate
     from .progress import SessionProgress
 
@@ -227,9 +236,7 @@ async def _simulate_all(experiment: Experiment, task: Task, cells: Sequence[Cell
     if lost:
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
         raise InvalidInput(f"session {lost[0].session} could not be run{more}: {lost[0].error}")
-    if not left:
-        return None
-    return f"{left} sessions are left to be run: {stopped or failures[0].error}"
+    return _Left(left, stopped or failures[0].error) if left else None
 
 
 async def _models(experiment: Experiment, log: EventLog) -> Models | None:

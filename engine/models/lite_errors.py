@@ -49,12 +49,15 @@ _UNAVAILABLE = ("APIError", "OpenAIError")
 _NO_CREDIT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance", re.IGNORECASE
 )
+_NO_KEY = re.compile(r"Missing credentials|Missing [\w ]*API key", re.IGNORECASE)
 _NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
 _NO_COMPLETION = re.compile(
     r"provider returned 'choices'|Invalid response object|choices", re.IGNORECASE
 )
 
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)(?::| -) )+")
+
+_TRACEBACK = "Traceback (most recent call last):"
 
 _LONGEST = 500
 
@@ -65,7 +68,8 @@ def model_error(error: BaseException, model: str) -> ModelError:
     Anything unknown counts as unavailable, and so is tried again a few times.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
-    said = _PREFIXES.sub("", " ".join(str(error).split()))
+    told = str(error).partition(_TRACEBACK)[0]  # LiteLLM puts some into what errors say
+    said = _PREFIXES.sub("", " ".join(told.split()))
     text = scrub(f"{model!r}: {said}")
     if len(text) > _LONGEST:
         text = text[:_LONGEST] + "..."
@@ -76,7 +80,7 @@ def model_error(error: BaseException, model: str) -> ModelError:
         return ModelRateLimited(text, retry_after(headers, time.time()))
     if names.intersection(_TIMEOUT):
         return ModelTimeout(text)
-    if names.intersection(_DENIED) or _NO_PROVIDER.search(said):
+    if names.intersection(_DENIED) or _NO_PROVIDER.search(said) or _NO_KEY.search(said):
         return ModelDenied(text)
     if names.intersection(_REFUSED):
         return ModelRefused(text)

@@ -296,6 +296,18 @@ async def test_what_no_provider_takes(
     assert server.requests == []
 
 
+@pytest.mark.parametrize("model", ["openai/gpt-4o", "gemini/gemini-2.0-flash"])
+async def test_without_a_key_nobody_is_asked_again_and_again(
+    model: str, monkeypatch: pytest.MonkeyPatch, litellm_at_work: None
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ModelDenied) as raised:
+        await LiteLLMModel().complete(ModelRequest(model=model, messages=REQUEST.messages))
+    assert "Missing" in str(raised.value)
+    assert "Traceback" not in str(raised.value)
+
+
 @STREAMED
 async def test_calls_at_once_do_not_mix(server: OpenAIServer, stream: bool) -> None:
     model = LiteLLMModel(api_base=server.url, stream=stream)
