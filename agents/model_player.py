@@ -39,7 +39,8 @@ def model_agent(
     use, rehearsal = setting.use(model), setting.rehearsal
     if rehearsal is not None and rules is None:
         raise InvalidInput(
-            f"nobody can rehearse the part of model {model!r}: this task ships no rules for agents"
+            f"this task ships no rules for agents that could play the part of model {model!r}, so that "
+            "nothing can be estimated"
         )
 
     def make(caller: Caller) -> Policy:

@@ -28,7 +28,6 @@ RULES = "rules"
 ALL = "*"
 """The table of a file that holds for every model without one of its own."""
 
-_NOBODY = "none"
 _SESSIONS = 30
 _AT_ONCE = 64
 _RATES = ("concurrency", "requests_per_minute", "tokens_per_minute")
@@ -203,14 +202,14 @@ class Experiment(
 
         An agent that works without a human has one cell for each model, whoever the users are.
         """
-        from ..engine.task import Cell
+        from ..engine.task import NOBODY, Cell
 
         judge = _on(self.judge_model)
         for instance in self._instances(task):
             for agent in self.agents:
                 alone = task.automated(agent)
                 for model in self.models:
-                    for user in [_NOBODY] if alone else self.users:
+                    for user in [NOBODY] if alone else self.users:
                         yield Cell(
                             agent=agent,
                             user=user,

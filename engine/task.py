@@ -7,15 +7,17 @@ A plug-in registers a ``TaskFactory`` in the entry-point group ``duolog.tasks``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from .. import __version__
 from . import codec
+from .clock import Clock, RealClock, VirtualClock
 from .errors import InvalidInput
-from .events import JSON
+from .events import JSON, Participant, SessionOpened
 from .limits import Limits
 from .measuring import StopRule
 from .session import Session
@@ -27,9 +29,23 @@ if TYPE_CHECKING:  # an offline run needs none of it
     from .models.models import Models
     from .models.rehearsal import Rehearsal
 
-__all__ = ("Brief", "Cell", "Setting", "Task", "TaskFactory", "find_task", "session_id")
+__all__ = (
+    "NOBODY",
+    "Brief",
+    "Cell",
+    "Setting",
+    "Task",
+    "TaskFactory",
+    "find_task",
+    "opening",
+    "session_clock",
+    "session_id",
+)
 
 GROUP = "duolog.tasks"
+
+NOBODY = "none"
+"""The user of an automated run."""
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,6 +195,63 @@ def session_id(task: str, cell: Cell, *played_by: str) -> str:
     digest = codec.digest([task, cell, list(played_by)])[:10]
     model = "" if cell.model is None else f"{_UNFIT.sub('-', cell.model)}-"
     return f"{task}-{cell.instance}-{cell.agent}-{model}{cell.user}-{digest}"
+
+
+def session_clock(setting: Setting) -> Clock:
+    """The clock of a session: a real one where a real person plays, else a virtual one."""
+    return VirtualClock() if setting.person is None else RealClock()
+
+
+def opening(
+    task: str,
+    cell: Cell,
+    setting: Setting,
+    participants: Sequence[Participant],
+    *,
+    request: str,
+    private: Mapping[str, JSON],
+    utility: str,
+    judge: str,
+    seed: int,
+    config: Mapping[str, JSON] = {},
+) -> SessionOpened:
+    """The opening of a cell's session, with all that resuming, reports and chats go by.
+
+    Args:
+        task: name of the task.
+        cell: who works on what.
+        setting: what is the same in all cells.
+        participants: who plays; without a human it is an automated run.
+        request: the initial request. It is recorded here where there is no human to send it.
+        private: what only some may see, by participant: the human's wishes, a scorer's data.
+        utility: whose ``UtilityScored`` counts, a scorer's name or ``name@version``.
+        judge: whose ``ProgressRated`` counts, likewise, or ``human``; nobody's in an automated run.
+        seed: of the session.
+        config: what else to record of how it was set up.
+    """
+    alone = all(one.role != "human" for one in participants)
+    return SessionOpened(
+        task=task,
+        instance=cell.instance,
+        participants=tuple(participants),
+        clock=session_clock(setting).name,
+        seed=seed,
+        request=request if alone else None,
+        config={
+            "group": {"agent": cell.agent, "user": NOBODY if alone else cell.user},
+            "cell": msgspec.to_builtins(cell),
+            "baseline": alone,
+            "judge": "none" if alone else judge,
+            "utility": utility,
+            "timing": msgspec.to_builtins(setting.timing),
+            "limits": msgspec.to_builtins(setting.limits),
+            **config,
+            **setting.recorded(cell),
+            **setting.config,
+        },
+        private=private,
+        package=__version__,
+    )
 
 
 _UNFIT = re.compile(r"[^\w.]+")

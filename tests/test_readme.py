@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from documents import Snippet, commands, snippets
 
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = ("make", "pip")
 """Commands that set up the machine: the continuous integration runs them."""
 
 QUIET = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cacheprovider")
 """For a run of pytest where there are no settings."""
-
-
-class Snippet(NamedTuple):
-    line: int
-    language: str
-    text: str
-
-
-def snippets(readme: str) -> Iterator[Snippet]:
-    for found in FENCE.finditer(readme):
-        yield Snippet(readme.count("\n", 0, found.start()) + 1, found[1], found[2])
-
-
-def commands(text: str) -> Iterator[list[str]]:
-    for line in text.splitlines():
-        if line.startswith("$ "):
-            yield shlex.split(line[2:], comments=True)
 
 
 def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:

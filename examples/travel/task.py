@@ -8,17 +8,15 @@ from typing import NamedTuple, final
 
 import msgspec
 
-from ... import __version__
 from ...agents.kinds import KINDS
 from ...agents.players import agent_player
 from ...engine import codec
 from ...engine.actors import Player
-from ...engine.clock import Clock, RealClock, VirtualClock
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, SessionOpened
 from ...engine.scorer import Scorer, stream_of
 from ...engine.session import Session
-from ...engine.task import Cell, Setting, session_id
+from ...engine.task import Cell, Setting, opening, session_clock, session_id
 from ...users.personas import PERSONAS
 from ...users.players import user_player
 from .briefing import TRAVEL_BRIEF
@@ -29,10 +27,7 @@ from .sources import Files, Generated, Source
 from .tables import Sandbox
 from .utility import TRAVEL, asking_travel_utility, travel_utility
 
-__all__ = ("NOBODY", "TravelTask")
-
-NOBODY = "none"
-"""The user of an automated run."""
+__all__ = ("TravelTask",)
 
 
 @final
@@ -79,27 +74,17 @@ class TravelTask:
             players = (human, agent)
             private[human.participant.name] = {"profile": list(instance.preferences)}
         scorers = _scorers(cell, setting, sandbox, alone=alone)
-        clock: Clock = VirtualClock() if setting.person is None else RealClock()
-        opened = SessionOpened(
-            task=self.name,
-            instance=cell.instance,
-            participants=tuple(player.participant for player in players),
-            clock=clock.name,
-            seed=int(codec.digest([cell.seed, source.name, cell.instance])[:8], 16),
-            request=instance.request if alone else None,
-            config={
-                "group": {"agent": cell.agent, "user": NOBODY if alone else cell.user},
-                "cell": msgspec.to_builtins(cell),
-                "source": source.name,
-                "baseline": alone,
-                "judge": scorers.judged_by,
-                "utility": scorers.scored_by,
-                "timing": msgspec.to_builtins(setting.timing),
-                "limits": msgspec.to_builtins(setting.limits),
-                **recorded,
-            },
+        opened = opening(
+            self.name,
+            cell,
+            setting,
+            [player.participant for player in players],
+            request=instance.request,
             private=private,
-            package=__version__,
+            utility=scorers.scored_by,
+            judge=scorers.judged_by,
+            seed=int(codec.digest([cell.seed, source.name, cell.instance])[:8], 16),
+            config={"source": source.name},
         )
         return Session(
             id=ident,
@@ -107,7 +92,7 @@ class TravelTask:
             players=players,
             environment=TravelEnvironment(sandbox),
             request=None if alone else instance.request,
-            clock=clock,
+            clock=session_clock(setting),
             timing=setting.timing,
             limits=setting.limits,
             scorers=scorers.all,

@@ -56,7 +56,7 @@ def play(body: Body) -> Answer:
         return play_part(messages[0]["content"], prompt, tools)
     if prompt.startswith("Somebody wrote down"):
         return _convert(prompt)
-    return _judge(prompt)
+    return judge(prompt)
 
 
 def _play_agent(system: str, prompt: str, tools: Collection[str]) -> Answer:
@@ -76,7 +76,7 @@ def _play_agent(system: str, prompt: str, tools: Collection[str]) -> Answer:
 
 def _play_user(system: str, prompt: str, tools: Collection[str]) -> Answer:
     profile = [
-        line[2:] for line in _part(system, "What only you know").split("\n") if line[:2] == "- "
+        line[2:] for line in part(system, "What only you know").split("\n") if line[:2] == "- "
     ]
     persona = _persona(system)
     view, mind = _view("user", prompt, profile, alone=False), TravelUser()
@@ -98,10 +98,10 @@ def _play_user(system: str, prompt: str, tools: Collection[str]) -> Answer:
     return _put(_now(mind.compose(view, persona, "act")), as_text=not tools)
 
 
-def _judge(prompt: str) -> Answer:
+def judge(prompt: str) -> Answer:
     """Progress where the output was put up, by what the person says next."""
     rating = 4 if "put up a new version" in prompt else 3
-    if re.search(r"not |n't |wrong|instead", _part(prompt, "What the person said next")):
+    if re.search(r"not |n't |wrong|instead", part(prompt, "What the person said next")):
         rating -= 2
     return Answer(text=f"Rating: {rating}\nThat is how the person takes it.")
 
@@ -119,7 +119,7 @@ def _convert(prompt: str) -> Answer:
 
 
 def _view(me: str, prompt: str, profile: list[str] | None, *, alone: bool) -> View:
-    request = _part(prompt, "The request") or _part(prompt, "Your request")
+    request = part(prompt, "The request") or part(prompt, "Your request")
     view = View(me, _ROLES[me], seed=len(request), actions_available=_SPECS)
     names = ["agent"] if alone else ["user", "agent"]
     opened = SessionOpened(
@@ -152,7 +152,7 @@ def _view(me: str, prompt: str, profile: list[str] | None, *, alone: bool) -> Vi
 
 def _chat(me: str, prompt: str) -> dict[int, tuple[str, Event]]:
     found: dict[int, tuple[str, Event]] = {}
-    for version, line in _entries(_part(prompt, "The chat")):
+    for version, line in entries(part(prompt, "The chat")):
         actor, _, text = line.partition(": ")
         found[version] = actor.removesuffix(" (you)"), MessageSent(text=text)
     return found
@@ -160,7 +160,7 @@ def _chat(me: str, prompt: str) -> dict[int, tuple[str, Event]]:
 
 def _done(me: str, prompt: str) -> dict[int, tuple[str, Event]]:
     found: dict[int, tuple[str, Event]] = {}
-    for version, line in _entries(_own(prompt)):
+    for version, line in entries(_own(prompt)):
         name, _, rest = line.partition(" ")
         if line.startswith("submit: "):
             found[version] = me, _snapshot(f"(version {version})")
@@ -172,7 +172,7 @@ def _done(me: str, prompt: str) -> dict[int, tuple[str, Event]]:
 
 def _outcomes(prompt: str) -> dict[int, ActionResolved]:
     found: dict[int, ActionResolved] = {}
-    for version, line in _entries(_own(prompt)):
+    for version, line in entries(_own(prompt)):
         if "\n  -> " not in line:
             continue
         outcome, _, seen = line.partition("\n  -> ")[2].partition(": ")
@@ -187,9 +187,9 @@ def _outcomes(prompt: str) -> dict[int, ActionResolved]:
 
 def _others(prompt: str) -> dict[int, tuple[str, Event]]:
     found: dict[int, tuple[str, Event]] = {}
-    part = _part(prompt, "What the others have done since your last step")
-    part = part or _part(prompt, "What the others have done since you last did something")
-    for version, line in _entries(part):
+    did = part(prompt, "What the others have done since your last step")
+    did = did or part(prompt, "What the others have done since you last did something")
+    for version, line in entries(did):
         actor, _, rest = line.partition(" ")
         if rest.startswith("takes the action "):
             found[version] = actor, ActionTaken(name=rest.split()[3])
@@ -201,14 +201,14 @@ def _others(prompt: str) -> dict[int, tuple[str, Event]]:
 
 
 def _own(prompt: str) -> str:
-    return _part(prompt, "Your actions so far") or _part(prompt, "What you have done so far")
+    return part(prompt, "Your actions so far") or part(prompt, "What you have done so far")
 
 
 def _output(prompt: str) -> str:
-    return _part(prompt, "The shared output as it stands")
+    return part(prompt, "The shared output as it stands")
 
 
-def _part(text: str, title: str) -> str:
+def part(text: str, title: str) -> str:
     """The text below a heading."""
     found = list(_SECTION.finditer(text))
     for heading, after in zip(found, [*found[1:], None], strict=True):
@@ -217,10 +217,10 @@ def _part(text: str, title: str) -> str:
     return ""
 
 
-def _entries(part: str) -> Iterator[tuple[int, str]]:
+def entries(text: str) -> Iterator[tuple[int, str]]:
     """The numbered entries of a part, each with the lines that belong to it."""
     entry: tuple[int, list[str]] | None = None
-    for line in part.split("\n"):
+    for line in text.split("\n"):
         found = _ENTRY.match(line)
         if found:
             if entry:
@@ -235,7 +235,7 @@ def _entries(part: str) -> Iterator[tuple[int, str]]:
 
 
 def _persona(system: str) -> Persona:
-    manner = _part(system, "What you are like")
+    manner = part(system, "What you are like")
     if "do not study the output" in manner:
         return PERSONAS["lazy"]
     return PERSONAS["proactive" if "change the output yourself" in manner else "feedback"]

@@ -25,9 +25,9 @@ from duolog.engine.log import EventLog
 from duolog.engine.records import Record
 from duolog.engine.session import Session, run_session
 from duolog.engine.stores import open_log
-from duolog.engine.task import Cell, Setting, find_task
+from duolog.engine.task import NOBODY, Cell, Setting, find_task
 from duolog.engine.view import View
-from duolog.examples.travel.task import NOBODY, TravelTask
+from duolog.examples.travel.task import TravelTask
 from duolog.users.personas import PERSONAS
 
 TASK = TravelTask()
