@@ -165,7 +165,8 @@ class ReportTable:
 
         def faults(group: Group) -> Cell:
             found = sum(group.counts.faults.values())
-            return Cell(f"{found:,} in {group.counts.faulty_sessions:,}" if found else "0")
+            where = f" in {group.counts.faulty_sessions:,} of {group.sessions:,}"
+            return Cell(f"{found:,}{where if found else ''}")
 
         headings = [
             self._names(),
