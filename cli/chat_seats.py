@@ -38,6 +38,7 @@ _SPECIAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~])")
 _CUT_OFF = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
 """The beginning of one, whose rest is still to come."""
 _MOVES = {"\x1b[5~": -10, "\x1b[6~": 10}
+_LAST_WORD = re.compile(r"\S*\s*\Z")
 _END = "\x04"
 
 
@@ -256,7 +257,7 @@ class ScreenSeat:
             elif key == "\x15":
                 self._typed = ""
             elif key == "\x17":
-                self._typed = self._typed.rstrip().rpartition(" ")[0]
+                self._typed = _LAST_WORD.sub("", self._typed)
             elif key.isprintable():
                 self._typed += key
 

@@ -1,0 +1,265 @@
+"""``duolog chat``: a person at a terminal, or at a pipe, works with an agent, and leaves, and comes back."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from duolog.cli import main
+from duolog.cli.chat_seats import Keys, ScreenSeat
+from duolog.engine.events import MessageSent, ProgressRated, SessionClosed, SnapshotTaken
+from duolog.engine.records import TRACE, Record
+from duolog.engine.stores import open_log
+from openai_server import OpenAIServer
+from rich.console import Console
+from terminal import Terminal, at_terminal
+from travel_model import play
+
+CHAT = ["travel", "--agent", "two-stage", "--log", "chats.db"]
+QUESTION = "How many people"
+NEXT_QUESTION = "What is your budget"
+
+
+def duolog(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "duolog", *arguments]
+
+
+def trace(path: Path) -> list[Record]:
+    """The trace of the only session of a log."""
+
+    async def read() -> list[Record]:
+        async with open_log(str(path), create=False) as log:
+            return [record async for record in log.read_all() if record.stream == TRACE]
+
+    records = anyio.run(read)
+    assert len({record.session for record in records}) == 1
+    return records
+
+
+def by_person(path: Path) -> list[object]:
+    """What the person did, but for the request, which is part of the task."""
+    return [record.event for record in trace(path) if record.actor == "user"][1:]
+
+
+@contextmanager
+def chatting(where: Path, *arguments: str, editor: str = "") -> Iterator[Terminal]:
+    environment = {"EDITOR": editor, "VISUAL": ""}
+    with at_terminal(duolog("chat", *arguments), where=where, environment=environment) as terminal:
+        yield terminal
+
+
+# --- at a terminal ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_whole_conversation(tmp_path: Path) -> None:
+    """Answers, takes a plan, changes it in an editor, rates, and finishes."""
+    with chatting(tmp_path, *CHAT, editor="sed -i s/Day/DAY/") as terminal:
+        terminal.until("What you want, which only you know")
+        terminal.until(QUESTION)
+        terminal.type("\x1b[A\x1b[5~There will be 2 of us.\r")
+        terminal.until(NEXT_QUESTION)
+        terminal.type("We can spend $1,400.\r")
+        terminal.until("output, utility 0.")
+        terminal.type("/edit\r")
+        terminal.until("DAY 1")
+        terminal.type("/rate 4 a good start\r")
+        terminal.until("4/5")
+        terminal.type("/nothing\r")
+        terminal.until("there is no command /nothing")
+        terminal.type("/finish that will do\r")
+        assert terminal.end() == 0
+        terminal.until("The session is finished after ")
+        terminal.until("duolog show chats.db travel-0-two-stage-person-")
+        assert terminal.is_usual
+
+    did = by_person(tmp_path / "chats.db")
+    said = [event.text for event in did if isinstance(event, MessageSent)]
+    assert said == ["There will be 2 of us.", "We can spend $1,400."]
+    [edited] = [event for event in did if isinstance(event, SnapshotTaken)]
+    assert str(edited.content).count("DAY") == 3
+    [rated] = [event for event in did if isinstance(event, ProgressRated)]
+    assert (rated.rating, rated.explanation) == (4, "a good start")
+    assert did[-1] == SessionClosed(reason="finished", by="user", detail="that will do")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_ctrl_c_leaves_the_session_open_and_tells_how_to_go_on(tmp_path: Path) -> None:
+    with chatting(tmp_path, *CHAT) as terminal:
+        terminal.until(QUESTION)
+        terminal.type("\x03")
+        assert terminal.end() == 130
+        terminal.until("The session stays open: duolog chat travel --log chats.db --resume ")
+        terminal.until("duolog: interrupted")
+        assert "Traceback" not in terminal.shown
+        assert terminal.is_usual
+    session = trace(tmp_path / "chats.db")[0].session
+    assert session in terminal.shown
+
+    with chatting(tmp_path, "travel", "--log", "chats.db", "--resume", session) as terminal:
+        terminal.until(QUESTION)  # what was said before is shown again
+        terminal.type("There are 2 of us.\r")
+        terminal.until(NEXT_QUESTION)
+        terminal.type("\x04")  # the end of input
+        assert terminal.end() == 0
+        terminal.until("The session stays open")
+        assert terminal.is_usual
+    assert trace(tmp_path / "chats.db")[-1].kind != "SessionClosed"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_with_an_agent_on_a_model(
+    tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openai_server.answer = play
+    model = ("--model", "openai/gpt-4o", "--api-base", openai_server.url)
+    with chatting(tmp_path, *CHAT, *model) as terminal:
+        terminal.until(QUESTION)
+        terminal.type("There will be 2 of us.\r")
+        terminal.until(NEXT_QUESTION)
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+        terminal.until(f"duolog chat travel --api-base {openai_server.url} --log chats.db --resume")
+    key = os.environ["OPENAI_API_KEY"]
+    assert key not in terminal.shown
+    assert all(key.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+
+
+# --- at a pipe -------------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(180)
+def test_lines_from_a_pipe_and_the_end_of_them(tmp_path: Path) -> None:
+    left = pipe(tmp_path, "/wishes\nThere are 2 of us.", *CHAT)
+    assert left.returncode == 0, left.stderr
+    assert "What you want, which only you know" in left.stdout
+    assert "The session stays open: duolog chat travel --log chats.db --resume" in left.stderr
+    path = tmp_path / "chats.db"
+    assert by_person(path) == [MessageSent(text="There are 2 of us.")]
+
+    session = trace(path)[0].session
+    ended = pipe(tmp_path, "/finish\n", "travel", "--log", "chats.db", "--resume", session[:12])
+    assert ended.returncode == 0, ended.stderr
+    assert "The session is finished after" in ended.stderr
+
+    again = pipe(tmp_path, "/finish\n", "travel", "--log", "chats.db", "--resume", session)
+    assert again.returncode == 2
+    assert again.stderr == f"duolog: session {session} is finished\n"
+
+
+def pipe(where: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        duolog("chat", *arguments),
+        check=False,
+        cwd=where,
+        input=text,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+# --- what makes no sense ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["sailing"], "no task 'sailing'; there are: travel"),
+        (["travel", "--agent", "three-stage"], "no agent 'three-stage'"),
+        (["travel", "--agent", "auto"], "agent 'auto' works alone"),
+        (["travel", "--instance", "x"], "no instance 'x'"),
+        (["travel", "--dataset", "/nowhere"], "/nowhere"),
+        (["travel", "--seed", "x"], "--seed"),
+        (["travel", "--model", ""], "model"),
+        (["travel", "--resume", "travel-0"], "there is no log"),
+        ([], "task"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_leaves_no_log(
+    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "chats.db"
+    assert main(["chat", *arguments, "--log", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert complaint in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_that_was_no_chat_cannot_be_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.db"
+    run = ["run", "travel", "--agents", "auto", "--sessions", "1", "--log", str(path)]
+    assert main(run) == 0
+    capsys.readouterr()
+    assert main(["chat", "travel", "--log", str(path), "--resume", "travel"]) == 2
+    assert "is finished" in capsys.readouterr().err
+
+
+# --- keys ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ([b"hello\r"], ["hello"]),
+        ([b"hel", b"lo\n"], ["hello"]),
+        ([b"one\rtwo\r"], ["one", "two"]),
+        ([b"\x1b[Ahello\r"], ["hello"]),
+        ([b"hel\x1b[1;5Clo\x1bOP\r"], ["hello"]),
+        ([b"\x1b", b"[Ahello\r"], ["hello"]),
+        ([b"\x1b[5", b"~hello\r"], ["hello"]),
+        ([b"\x1bO", b"Hhello\r"], ["hello"]),
+        ([b"\x1b", b"hello\r"], ["hello"]),  # the escape key, and then text
+        ([b"\x1b\x1b[Bhello\r"], ["hello"]),
+        (["é".encode()[:1], "é".encode()[1:] + b"\r"], ["é"]),
+        ([b"helx\x7flo\r"], ["hello"]),
+        ([b"what\x15hello\r"], ["hello"]),
+        ([b"hello there\x17you\r"], ["hello you"]),
+        ([b"\x04"], [None]),
+        ([b"hello\r\x04"], ["hello", None]),
+        ([b"hel\x04lo\r"], ["hello"]),  # an end of input in a line is none
+    ],
+)
+async def test_what_keys_come_to(chunks: list[bytes], lines: list[str | None]) -> None:
+    typed, keyboard = os.pipe()
+    found: list[str | None] = []
+    with os.fdopen(typed, "rb", buffering=0) as source, os.fdopen(keyboard, "wb") as pressed:
+        terminal = Console(file=io.StringIO(), width=80, height=24)
+        seat = ScreenSeat(Keys(source), terminal, io.StringIO())
+
+        async def listen() -> None:
+            while len(found) < len(lines):
+                found.append(await seat.line())
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen)
+                for chunk in chunks:
+                    pressed.write(chunk)
+                    pressed.flush()
+                    while waiting(typed):  # so that each is read by itself
+                        await anyio.lowlevel.checkpoint()
+    assert found == lines
+
+
+def waiting(pipe: int) -> int:
+    """How many bytes were written to a pipe that nobody has read yet."""
+    count: int = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+    return count

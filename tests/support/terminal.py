@@ -1,0 +1,128 @@
+"""A program at a pseudo-terminal: what it shows, and somebody who types."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ("Terminal", "at_terminal")
+
+_PATIENCE = 60.0
+"""Seconds after which what is waited for will not come; machines may be slow."""
+
+_TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Makes the terminal the controlling one of a new session, and becomes the program."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_=>78])")
+
+
+class Terminal:
+    """The terminal of one program, which is its controlling terminal: Ctrl-C reaches it.
+
+    Attributes:
+        process: the program.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+        self.process = process
+        self._master = master
+        self._shown = b""
+        self._looked_at = 0
+        self._changed = threading.Condition()
+        self._ended = False
+        self._reading = threading.Thread(target=self._read, name="terminal")
+        self._reading.start()
+
+    def type(self, keys: str) -> None:
+        """Presses keys."""
+        os.write(self._master, keys.encode())
+
+    def until(self, text: str) -> None:
+        """Waits until a text is shown, after what was waited for before."""
+
+        def found() -> bool:
+            return text in self.shown[self._looked_at :] or self._ended
+
+        with self._changed:
+            self._changed.wait_for(found, _PATIENCE)
+        place = self.shown.find(text, self._looked_at)
+        assert place >= 0, f"{text!r} is not shown, but: ...{self.shown[-3000:]}"
+        self._looked_at = place + len(text)
+
+    def end(self) -> int:
+        """Waits until the program has ended; its exit code."""
+        code = self.process.wait(_PATIENCE)
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended, _PATIENCE)
+        return code
+
+    @property
+    def shown(self) -> str:
+        """All that was shown, without what moves the cursor or sets colours."""
+        return _ESCAPES.sub("", self._shown.decode(errors="replace"))
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether lines can be edited, and keys are echoed, as programs expect to find it."""
+        local = termios.tcgetattr(self._master)[3]
+        return bool(local & termios.ICANON and local & termios.ECHO)
+
+    def close(self) -> None:
+        """Ends the program, if it has not ended."""
+        self.process.kill()
+        self.process.wait()
+        self._reading.join()
+        os.close(self._master)
+
+    def _read(self) -> None:
+        data = b"..."
+        while data:
+            try:
+                data = os.read(self._master, 65536)
+            except OSError:  # how Linux tells that nobody has the other end open any more
+                data = b""
+            with self._changed:
+                self._shown += data
+                self._ended = not data
+                self._changed.notify_all()
+
+
+@contextmanager
+def at_terminal(
+    command: Sequence[str],
+    *,
+    where: Path,
+    environment: Mapping[str, str] | None = None,
+    size: tuple[int, int] = (40, 120),
+) -> Iterator[Terminal]:
+    """Runs a program at a terminal of so many lines and columns."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", _TAKE_TERMINAL, *command],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=where,
+        env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
+        start_new_session=True,
+    )
+    os.close(slave)
+    terminal = Terminal(process, master)
+    try:
+        yield terminal
+    finally:
+        terminal.close()
