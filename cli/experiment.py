@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs
     from ..engine.models.types import ModelClient
     from ..engine.task import Cell, Setting, Task
 
-__all__ = ("ALL", "RULES", "Experiment", "ModelTable", "read_experiment")
+__all__ = ("ALL", "RULES", "Experiment", "ModelTable", "key_of")
 
 RULES = "rules"
 """Names no model: the task's own rules play."""
@@ -30,8 +30,10 @@ ALL = "*"
 
 _SESSIONS = 30
 _AT_ONCE = 64
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _RATES = ("concurrency", "requests_per_minute", "tokens_per_minute")
 _USES = ("temperature", "max_tokens", "context", "text_actions", "tries", "options")
+_ABOVE = ("max_tokens", "context", "tries", "timeout", "attempts", *_RATES)
 _PRICES = ("input_cost_per_token", "output_cost_per_token")
 
 
@@ -191,11 +193,13 @@ class Experiment(
             ("stop_at", self.stop_at),
             *((f"limits.{n}", getattr(self.limits, n)) for n in self.limits.__struct_fields__),
         ):
-            if value is not None and value <= 0:
-                raise InvalidInput(f"{name} has to be more than 0, not {value}")
-        for name in self.model:
+            _check_above(name, value)
+        for name in self.budget.__struct_fields__:
+            _check_least(f"budget.{name}", getattr(self.budget, name))
+        for name, table in self.model.items():
             if name != ALL and name not in self.named_models:
                 raise InvalidInput(f"there is a table for model {name!r}, which nobody is on")
+            _check_table(key_of("model", name), table)
 
     def cells(self, task: Task) -> Iterator[Cell]:
         """All cells, instance by instance, so that a part of a run has a part of each.
@@ -314,23 +318,33 @@ class Experiment(
         return list(dict.fromkeys(names))
 
 
-def read_experiment(path: str) -> Experiment:
-    """The experiment in a file.
+def key_of(*names: str) -> str:
+    """A key as TOML writes it, e.g. ``model."gpt-4.1".tries``."""
+    return ".".join(name if _BARE.match(name) else f'"{name}"' for name in names)
 
-    Raises:
-        InvalidInput: there is no such file, it is no TOML, or something in it is not known.
-    """
+
+def _check_above(name: str, value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise InvalidInput(f"{name} has to be more than 0, not {value}")
+
+
+def _check_least(name: str, value: float | None) -> None:
+    if value is not None and not value >= 0:
+        raise InvalidInput(f"{name} has to be 0 or more, not {value}")
+
+
+def _check_table(where: str, table: ModelTable) -> None:
+    """Refuses numbers that make no sense, and options that are Duolog's own to set."""
+    from ..engine.models.lite import check_options
+
+    for name in _ABOVE:
+        _check_above(f"{where}.{name}", getattr(table, name))
+    for name in ("temperature", *_PRICES):
+        _check_least(f"{where}.{name}", getattr(table, name))
     try:
-        with Path(path).open("rb") as file:
-            content = tomllib.load(file)
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is no TOML: {error}") from error
-    try:
-        return msgspec.convert(content, Experiment)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path}: {error}") from None
+        check_options(table.options or {})
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}.options: {error}") from None
 
 
 def _on(model: str | None) -> str | None:

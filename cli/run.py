@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -131,11 +132,13 @@ def run_command(
 ) -> None:
     """Simulates agents and users on a task, records every session, and prints the report."""
     from ..engine.task import find_task
-    from .experiment import Experiment, read_experiment
+    from .experiment import Experiment
+    from .experiment_file import read_experiment
 
     if sessions is not None and instances is not None:
         raise InvalidInput("--sessions and --instances both say which instances: give one of them")
-    base = read_experiment(task) if task.endswith(".toml") else Experiment(task=task)
+    file = task if task.endswith(".toml") else None
+    base = Experiment(task=task) if file is None else read_experiment(file)
     experiment = base.with_options(
         agents=_listed(agents, "--agents"),
         users=_listed(users, "--users"),
@@ -160,9 +163,14 @@ def run_command(
         },
         budget={"tokens": budget_tokens, "cost": budget_cost},
     )
-    found = find_task(experiment.task, experiment.dataset)
+    with _blaming(file if dataset is None else None):
+        found = find_task(experiment.task, experiment.dataset)
+    with _blaming(file):
+        base.check(found)
+        base.setting()
     experiment.check(found)
-    cells = list(experiment.cells(found))
+    with _blaming(file if experiment.instances == base.instances else None):
+        cells = list(experiment.cells(found))
     if dry_run:
         from .estimate import print_estimate
 
@@ -184,6 +192,17 @@ class _Left(NamedTuple):
 
     sessions: int
     why: str
+
+
+@contextmanager
+def _blaming(file: str | None) -> Iterator[None]:
+    """Has what is found wrong here be said of a file, if there is one."""
+    try:
+        yield
+    except InvalidInput as error:
+        if file is None:
+            raise
+        raise InvalidInput(f"{file}: {error}") from None
 
 
 def _listed(text: str | None, what: str) -> tuple[str, ...] | None:

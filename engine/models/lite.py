@@ -21,7 +21,7 @@ from .lite_errors import model_error
 from .lite_replies import reply_of
 from .types import Message, ModelReply, ModelRequest
 
-__all__ = ("LiteLLMModel",)
+__all__ = ("LiteLLMModel", "check_options")
 
 _FORBIDDEN = ("api_key", "callbacks", "num_retries", "max_retries", "stream", "fallbacks")
 
@@ -74,7 +74,7 @@ class LiteLLMModel:
         if find_spec("litellm") is None:
             raise MissingExtra("llm", "asking models through LiteLLM")
         self._options: dict[str, JSON] = dict(options or {})
-        _check(self._options)
+        check_options(self._options)
         if api_base is not None:
             self._options["api_base"] = api_base
         self._stream = stream
@@ -83,7 +83,7 @@ class LiteLLMModel:
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Asks once; see ``ModelClient``."""
         litellm = self._litellm or await self._load()
-        _check(request.options)
+        check_options(request.options)
         arguments = {**self._options, **_arguments(request)}
         if self._stream:
             arguments |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -116,7 +116,12 @@ class LiteLLMModel:
         return litellm
 
 
-def _check(options: Mapping[str, JSON]) -> None:
+def check_options(options: Mapping[str, JSON]) -> None:
+    """Refuses options of a call that are Duolog's own to set, and keys.
+
+    Raises:
+        InvalidInput: there is such an option. Its value is not repeated.
+    """
     for name in _FORBIDDEN:
         if name in options:
             hint = "set it in the environment" if name == "api_key" else "leave it to Duolog"
