@@ -16,6 +16,7 @@ import travel_model
 from documents import Snippet, commands, snippets
 from openai_server import Answer, Body, OpenAIServer
 
+DUOLOG = (sys.executable, "-P", "-m", "duolog")
 KEY = "sk-proj-the-key-of-this-page-1234567890"
 
 
@@ -44,6 +45,17 @@ def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
                 assert snippet.file, f"line {snippet.line}: nothing says what file this is"
                 (tmp_path / snippet.file).write_text(snippet.text, encoding="utf-8")
         asked = len(server.requests)
+        unruly = [*DUOLOG, "run", "toast", "--models", "gpt-4o-mini", "--dry-run", "--log", "no.db"]
+        refused = subprocess.run(
+            unruly, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    # A task without rules has nothing that could play the models' parts.
+    assert refused.returncode == 2
+    assert "this task ships no rules for" in refused.stderr
+    assert "nothing can be estimated" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert not (tmp_path / "no.db").exists()
 
     assert asked > 100
     ran = [command for command in shown if command.startswith("duolog run")]

@@ -151,7 +151,7 @@ def completeness(counts: Sequence[Counts]) -> Iterator[str]:
     if running:
         yield f"{running:,} sessions still open"
     if faulty:
-        yield f"simulated users at fault in {faulty:,} sessions ({_faults(counts)})"
+        yield f"simulated users at fault in {faulty:,} session{'s' if faulty > 1 else ''} ({_faults(counts)})"
 
 
 def _faults(counts: Sequence[Counts]) -> str:

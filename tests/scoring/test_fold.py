@@ -3,7 +3,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import ActionTaken, FeedbackGiven, Participant, ScorerFailed, ScorerRef
+from duolog.engine.events import (
+    ActionTaken,
+    FeedbackGiven,
+    Participant,
+    ScorerFailed,
+    ScorerRef,
+    SimulatorFlagged,
+)
 from duolog.engine.records import Record
 from duolog.scoring.choice import preferred
 from duolog.scoring.fold import TrajectoryFold
@@ -55,6 +62,26 @@ def five_rounds(judge: str | None = None) -> tuple[Script, list[Record]]:
         script.human(f"ask {number}")
         drafts.append(script.output(f"draft {number}"))
     return script, drafts
+
+
+# --- faults of simulated users -------------------------------------------------------------------
+
+
+def test_faults_are_counted_by_kind_as_the_newest_of_each_audit_has_them() -> None:
+    script, _ = five_rounds()
+
+    def flagged(stream: str, fault: str) -> Record:
+        flag = SimulatorFlagged(fault=fault, of=2)
+        return script.add(flag, stream.partition("@")[0], "scorer", stream=stream)
+
+    assert score_records(script.records).faults == {}
+    flagged("audit@1.9", "leak")
+    assert score_records(script.records).faults == {"leak": 1}
+    for fault in ("leak", "leak", "invention"):
+        flagged("audit@1.10", fault)
+    late = flagged("other@1", "leak")
+    assert score_records(script.records).faults == {"invention": 1, "leak": 3}
+    assert brought_by(script, late) == []
 
 
 # --- rounds, stages ------------------------------------------------------------------------------

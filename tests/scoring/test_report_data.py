@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput, MissingExtra
 from duolog.scoring.metrics import aggregate
@@ -106,6 +107,27 @@ def test_json_may_be_one_line_and_without_drops() -> None:
     text = report_json(aggregate(SESSIONS, taus=(), bootstrap=0), indent=0)
     assert text.count("\n") == 1
     assert json.loads(text)["groups"][0]["drop"] == {}
+
+
+def test_faults_of_simulated_users_are_counted_per_group() -> None:
+    faulty = [
+        msgspec.structs.replace(SESSIONS[0], faults={"leak": 2, "invention": 1}),
+        msgspec.structs.replace(SESSIONS[1], faults={"leak": 1}),
+        msgspec.structs.replace(made(5, "two", 0.5), faults={"leak": 0}),
+        *SESSIONS[2:],
+    ]
+    report = aggregate(faulty, bootstrap=0)
+    one, two, auto = report_data(report)["groups"]  # type: ignore[misc]
+    assert one["counts"]["faults"] == {"invention": 1, "leak": 3}
+    assert one["counts"]["faulty_sessions"] == 2
+    assert two["counts"]["faulty_sessions"] == 0
+    assert auto["counts"]["faults"] == {}
+    rows = csv.DictReader(io.StringIO(report_csv(report)))
+    assert [(row["faults"], row["faulty_sessions"]) for row in rows] == [
+        ("4", "2"),
+        ("0", "0"),
+        ("0", "0"),
+    ]
 
 
 def test_csv_has_a_row_per_group_and_empty_fields_for_what_is_absent() -> None:

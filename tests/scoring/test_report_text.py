@@ -109,6 +109,16 @@ def test_notes_say_why_numbers_are_absent_and_what_is_missing() -> None:
     assert "1 of 1 rounds stale" in text
 
 
+def test_faults_of_simulated_users_stand_beside_the_numbers_that_they_distort() -> None:
+    assert "Faults" not in "\n".join(drawn(aggregate(SESSIONS, bootstrap=0), 200))
+    faulty = session(9, ONE + M, "0.5/4", TOKENS + ', "faults": {"leak": 2, "invention": 1}')
+    text = "\n".join(drawn(aggregate([*SESSIONS, faulty], bootstrap=0), 200))
+    assert "Simulated user" in text
+    assert "3 in 1 of 3" in text
+    assert "Simulated users at fault in 1 session (leak: 2, invention: 1)." in text
+    assert "simulated users at fault" in report_markdown(aggregate([faulty], bootstrap=0))
+
+
 def test_only_automated_runs_get_rows_of_their_own() -> None:
     lines = drawn(aggregate([SESSIONS[6]], bootstrap=0), 100)
     assert any(line.split()[:4] == ["auto", "1", "0.550", "–"] for line in lines)

@@ -96,6 +96,7 @@ def trajectories(draw: st.DrawFn) -> Trajectory:
         final=draw(st.one_of(st.none(), st.floats(0, 1))),
         baseline=draw(st.booleans()),
         state=draw(st.sampled_from(["finished", "open", "stalled"])),
+        faults=draw(st.dictionaries(st.text(max_size=5), st.integers(0, 9), max_size=2)),
     )
 
 
