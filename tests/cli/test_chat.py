@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def trace(path: Path) -> list[Record]:
     return records
 
 
-def by_person(path: Path) -> list[object]:
+def by_person(path: Path) -> Sequence[object]:
     """What the person did, but for the request, which is part of the task."""
     return [record.event for record in trace(path) if record.actor == "user"][1:]
 

@@ -117,7 +117,8 @@ def test_faults_of_simulated_users_are_counted_per_group() -> None:
         *SESSIONS[2:],
     ]
     report = aggregate(faulty, bootstrap=0)
-    one, two, auto = report_data(report)["groups"]  # type: ignore[misc]
+    data: dict[str, Any] = report_data(report)
+    one, two, auto = data["groups"]
     assert one["counts"]["faults"] == {"invention": 1, "leak": 3}
     assert one["counts"]["faulty_sessions"] == 2
     assert two["counts"]["faulty_sessions"] == 0
