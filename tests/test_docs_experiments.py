@@ -45,7 +45,8 @@ def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
                 assert snippet.file, f"line {snippet.line}: nothing says what file this is"
                 (tmp_path / snippet.file).write_text(snippet.text, encoding="utf-8")
         asked = len(server.requests)
-        unruly = [*DUOLOG, "run", "toast", "--models", "gpt-4o-mini", "--dry-run", "--log", "no.db"]
+        options = "--models gpt-4o-mini --user-model gpt-4o-mini --sessions 2 --log no.db --dry-run"
+        unruly = [*DUOLOG, "run", "toast", *options.split()]
         refused = subprocess.run(
             unruly, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
         )

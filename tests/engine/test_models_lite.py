@@ -271,7 +271,8 @@ async def test_no_answer_in_time(server: OpenAIServer, stream: bool) -> None:
     assert len(server.requests) == 1
 
 
-async def test_nobody_there() -> None:
+async def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     with OpenAIServer().running() as server:
         gone = server.url
     with pytest.raises(ModelUnavailable):
