@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -264,6 +265,8 @@ async def _models(experiment: Experiment, log: EventLog) -> Models | None:
         return None
     from ..engine.models.budget import spending
 
+    # A call that an interrupt cuts off leaves a coroutine of LiteLLM's that nobody awaits.
+    warnings.filterwarnings("ignore", r"coroutine '(\w+\.)*acompletion'", RuntimeWarning)
     return experiment.reach(await spending(log))
 
 
