@@ -28,6 +28,7 @@ _PERSON = "person"
 
 @app.command(
     "chat",
+    short_help="Puts you in the human's seat, with an agent at work.",
     epilog=example(
         "duolog chat travel --agent one-stage --seed 7 --instance 3",
         "duolog chat travel --agent two-stage --model gpt-4o",

@@ -16,6 +16,8 @@ from openai_server import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[1]
 
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it fetches prices
+
 
 @pytest.fixture(scope="session")
 def root() -> Path:
