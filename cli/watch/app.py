@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import sys
 from typing import ClassVar, final
 
 import anyio
@@ -21,6 +23,8 @@ from .state import Watched
 __all__ = ("WatchApp", "watch_log")
 
 _WIDE = 120  # columns from which the panes stand side by side
+
+_LOOK = 1.0  # seconds between looks whether the terminal is still there
 
 _MARK = "bold reverse"  # in no colour: Textual would make one of its own of it here
 
@@ -136,6 +140,17 @@ class WatchApp(App[None]):
         self._watched.changed = self._changed
         self._sessions.focus()
         self._draw()
+        if not self.is_headless:
+            self.set_interval(_LOOK, self._leave_with_terminal)
+
+    def _leave_with_terminal(self) -> None:
+        """Ends where the terminal was closed and no signal came: else Textual would read its end
+        again and again, for ever.
+        """
+        poll = select.poll()
+        poll.register(sys.__stdin__ or 0, 0)
+        if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0)):
+            self.exit()
 
     def on_resize(self, event: Resize) -> None:
         """Puts the panes side by side where there is room."""

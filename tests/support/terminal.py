@@ -70,9 +70,14 @@ class Terminal:
         return code
 
     @property
+    def sent(self) -> str:
+        """All that the program has sent."""
+        return self._shown.decode(errors="replace")
+
+    @property
     def shown(self) -> str:
         """All that was shown, without what moves the cursor or sets colours."""
-        return _ESCAPES.sub("", self._shown.decode(errors="replace"))
+        return _ESCAPES.sub("", self.sent)
 
     @property
     def is_usual(self) -> bool:

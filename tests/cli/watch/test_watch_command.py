@@ -2,95 +2,73 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
-import select
-import struct
 import subprocess
 import sys
-import termios
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Self
 
 import pytest
 from duolog.cli import main
+from terminal import Terminal, at_terminal
 
-LIMIT = 60.0  # seconds for anything to show
+COMMAND = (sys.executable, "-P", "-m", "duolog", "watch")
 
 
-class Terminal:
-    """A command in a terminal of its own, and what it has written there."""
+def watching(where: Path, *arguments: str, **environment: str) -> AbstractContextManager[Terminal]:
+    """The command in a terminal."""
+    command = [*COMMAND, *arguments]
+    return at_terminal(command, where=where, environment=environment, size=(30, 100))
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
-        self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "duolog", *arguments],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env={**os.environ, "TERM": "xterm-256color", **environment},
-            start_new_session=True,
-        )
-        os.close(slave)
-        self._written = b""
 
-    def __enter__(self) -> Self:
-        return self
+def colours(terminal: Terminal) -> set[str]:
+    """The colours that were set, as the terminal is told: 31, say, or 48;5;16."""
+    told = re.findall(r"\x1b\[([\d;]*)m", terminal.sent)
+    return {code for code in told if re.search(r"(^|;)[34][0-8](;|$)", code)}
 
-    def __exit__(self, *error: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait(LIMIT)
-        os.close(self._master)
 
-    def until(self, text: str) -> None:
-        """Waits until it has written this."""
-        while text.encode() not in self._written:
-            assert self._read(), f"{text!r} did not come: {self._written[-2000:]!r}"
-
-    def _read(self) -> bool:
-        ready, _, _ = select.select([self._master], [], [], LIMIT)
-        try:
-            data = os.read(self._master, 65536) if ready else b""
-        except OSError:  # it has ended
-            data = b""
-        self._written += data
-        return bool(data)
-
-    def type(self, keys: str) -> None:
-        os.write(self._master, keys.encode())
-
-    def colours(self) -> set[str]:
-        """The colours that it has set, as the terminal is told: 31, say, or 48;5;16."""
-        told = re.findall(r"\x1b\[([\d;]*)m", self._written.decode(errors="replace"))
-        return {code for code in told if re.search(r"(^|;)[34][0-8](;|$)", code)}
-
-    def end(self) -> tuple[int, str]:
-        """Waits for its end: the exit code, and the last line that it has written."""
-        while self._read():
-            pass
-        code = self.process.wait(LIMIT)
-        return code, self._written.decode().replace("\r\n", "\n").rpartition("\x1b")[2]
+def last_words(terminal: Terminal) -> str:
+    """What was written behind the last picture."""
+    return terminal.sent.replace("\r\n", "\n").rpartition("\x1b")[2]
 
 
 @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
-def test_it_runs_in_a_terminal_until_q(dinner: Path, environment: dict[str, str]) -> None:
-    with Terminal("watch", str(dinner), "--session", "menu-1-two", **environment) as terminal:
+def test_it_runs_in_a_terminal_until_q(
+    dinner: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    arguments = (str(dinner), "--session", "menu-1-two")
+    with watching(tmp_path, *arguments, **environment) as terminal:
         terminal.until("menu-1-two-stage-ab12")
         terminal.until("ends the session: full")
         terminal.until("following")
         terminal.type("\x1b[D")
         terminal.until("looking back")
         terminal.type("q")
-        code, told = terminal.end()
-    assert code == 0
-    assert "duolog:" not in told
+        assert terminal.end() == 0
+    assert "duolog:" not in last_words(terminal)
     # The terminal's own colours, so that it can be read on a dark ground and on a light one.
-    assert not {code for code in terminal.colours() if re.search("[34]8;", code)}
-    assert bool(terminal.colours()) == ("NO_COLOR" not in environment)
+    assert not {code for code in colours(terminal) if re.search("[34]8;", code)}
+    assert bool(colours(terminal)) == ("NO_COLOR" not in environment)
+
+
+def test_it_ends_when_its_terminal_is_closed(dinner: Path) -> None:
+    """Also where no signal tells it, since the terminal does not control it."""
+    master, slave = os.openpty()
+    with subprocess.Popen(
+        [*COMMAND, str(dinner)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm-256color"},
+        start_new_session=True,
+    ) as process:
+        os.close(slave)
+        shown = b""
+        while b"following" not in shown:
+            shown += os.read(master, 65536)
+        os.close(master)
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("what", ["missing", "foreign"])
@@ -98,9 +76,9 @@ def test_what_is_no_log_is_one_clear_line(what: str, tmp_path: Path) -> None:
     path = tmp_path / "it.db"
     if what == "foreign":
         path.write_text("nothing of the kind\n" * 100, encoding="utf-8")
-    with Terminal("watch", str(path)) as terminal:
-        code, told = terminal.end()
-    assert code == 2
+    with watching(tmp_path, str(path)) as terminal:
+        assert terminal.end() == 2
+    told = last_words(terminal)
     assert told.startswith("duolog: ")
     assert str(path) in told
     assert told.count("\n") == 1
@@ -109,14 +87,15 @@ def test_what_is_no_log_is_one_clear_line(what: str, tmp_path: Path) -> None:
 def test_a_log_that_goes_away_is_told_at_the_end_too(tmp_path: Path, dinner: Path) -> None:
     path = tmp_path / "copy.db"
     path.write_bytes(dinner.read_bytes())
-    with Terminal("watch", str(path)) as terminal:
+    with watching(tmp_path, str(path)) as terminal:
         terminal.until("following")
         path.unlink()
         terminal.until("is gone")
         terminal.type("q")
-        code, told = terminal.end()
-    assert code == 2
-    assert told.endswith(f"duolog: {path} is gone: it was moved, deleted or replaced\n")
+        assert terminal.end() == 2
+    assert last_words(terminal).endswith(
+        f"duolog: {path} is gone: it was moved, deleted or replaced\n"
+    )
 
 
 def test_without_a_terminal_it_says_so(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
