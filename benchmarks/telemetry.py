@@ -146,11 +146,11 @@ async def measure_load(url: str, sessions: int, rate: int, seconds: float) -> bo
     async with duolog.open(url) as log:
         load = Load(log, sessions, rate)
         scorers: tuple[duolog.Scorer, ...] = (rule_judge(), RetentionUtility())
-        updates = log.watch(scorers=scorers, on_update=load.arrive).start()
+        log.watch(scorers=scorers, on_update=load.arrive).start()
         begun, cpu = time.perf_counter(), time.process_time()
         await load.run(seconds)
         took, cpu = time.perf_counter() - begun, time.process_time() - cpu
-        await updates.settle()
+        await log.settle()
         intake = log.recorder.statistics()
         print(f"\n{load.sent} events in {took:.1f} s, {load.sent / took:.0f} a second, in")
         print(f"{next(load.names)} conversations, {sessions} at once; {cpu / took:.0%} of a core")

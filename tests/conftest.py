@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,12 @@ from duolog.engine.models import LiteLLMModel, Message, ModelRequest
 from openai_server import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[1]
+
+for _signal in (signal.SIGINT, signal.SIGHUP):
+    # A job in a shell's background ignores them, and so would the programs that tests start.
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        default = signal.default_int_handler if _signal is signal.SIGINT else signal.SIG_DFL
+        signal.signal(_signal, default)
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it fetches prices
 

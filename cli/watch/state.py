@@ -82,6 +82,7 @@ class Watched:
         self._measure = measure
         self._full = full
         self._file = file
+        self._at_first: tuple[int, int] | None = None
         self._visible: tuple[str, ...] = ()
         self._rows: dict[str, Row] = {}  # the one that was read last comes last
         self._folds: dict[str, RowFold] = {}  # likewise
@@ -183,7 +184,7 @@ class Watched:
         """Follows the log until it is cancelled, or until the log can be read no longer."""
         async with anyio.create_task_group() as tasks:
             if self._file is not None:
-                tasks.start_soon(self._guard, self._file, tasks.cancel_scope)
+                tasks.start_soon(self._guard, tasks.cancel_scope)
             try:
                 async with anyio.create_task_group() as readers:
                     self.position = self._log.statistics().position
@@ -191,7 +192,9 @@ class Watched:
                     readers.start_soon(self._follow)
                     readers.start_soon(self._read)
             except* DuologError as errors:
-                self._fail(next(error for error in _leaves(errors)))
+                error = next(error for error in _leaves(errors))
+                # Where the file is gone, reading may fail before the guard sees that, and say less.
+                self._fail(await self._gone() or error)
             tasks.cancel_scope.cancel()
 
     def _fail(self, error: DuologError) -> None:
@@ -199,22 +202,26 @@ class Watched:
         self.listing = self.loading = False
         self.changed()
 
-    async def _guard(self, file: Path, scope: anyio.CancelScope) -> None:
+    async def _guard(self, scope: anyio.CancelScope) -> None:
         """Notices when the file is no longer the one that was opened."""
-        path = anyio.Path(file)
-        before: tuple[int, int] | None = None
-        while True:
-            try:
-                found = await path.stat()
-                now = (found.st_dev, found.st_ino)
-            except OSError:
-                now = None
-            before = before or now
-            if now != before or now is None:
-                self._fail(LogNotFound(f"{file} is gone: it was moved, deleted or replaced"))
-                scope.cancel()
-                return
+        while (gone := await self._gone()) is None:  # noqa: ASYNC110  (nobody tells of that)
             await anyio.sleep(_FILE)
+        self._fail(gone)
+        scope.cancel()
+
+    async def _gone(self) -> LogNotFound | None:
+        """What to say where the file is no longer the one that was there at first."""
+        if self._file is None:
+            return None
+        try:
+            found = await anyio.Path(self._file).stat()
+            now = (found.st_dev, found.st_ino)
+        except OSError:
+            now = None
+        self._at_first = self._at_first or now
+        if now is not None and now == self._at_first:
+            return None
+        return LogNotFound(f"{self._file} is gone: it was moved, deleted or replaced")
 
     async def _list(self) -> None:
         batch: list[str] = []

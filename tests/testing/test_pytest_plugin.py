@@ -39,6 +39,13 @@ def test_it(duolog_session):
 )
 
 
+@pytest.fixture(autouse=True)
+def elsewhere_than_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, pytest says everything twice: its summary cuts nothing short."""
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     """Runs pytest in a process of its own, with the plug-in as it is installed."""
     settings = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cacheprovider")
