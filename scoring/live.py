@@ -101,7 +101,7 @@ def watch(
     session: str | None = None,
     options: Options | None = None,
     after_position: int = 0,
-    keep: int = 1024,
+    keep: int = 256,
     keep_open: int = 16_384,
 ) -> Watch:
     """Updates of one session or of all, from a log as it grows: catches up, then goes live.

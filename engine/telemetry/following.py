@@ -61,8 +61,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         within: seconds over one record; a scorer that takes longer is quarantined.
         at_once: sessions that it works on at a time.
-        keep: sessions whose state is kept at hand; for others it is made anew when something comes,
-            by reading the session from the log.
+        keep: open sessions whose state is kept at hand; for others it is made anew when something
+            comes, by reading the session from the log.
         retry: seconds before the first new attempt where the log, or a model that a scorer asks,
             cannot be reached.
     """
@@ -85,6 +85,7 @@ class _Work:
 
     __slots__ = (
         "behind",
+        "closed",
         "done",
         "excused",
         "measuring",
@@ -103,6 +104,7 @@ class _Work:
         self.done = 0  # position up to which nothing of this session is left to look at
         self.pending: deque[Record] = deque()
         self.behind = False  # there is more in the log than in ``pending``
+        self.closed = False  # as far as the scorer has seen, the session is
         self.running = False
         self.over = False  # it is quarantined here, or there is nothing to measure any more
         self.since: float | None = None  # when it began to look at a record
@@ -299,6 +301,7 @@ class Following:
         finally:
             work.since = None
         work.version = record.version
+        work.closed = work.closed or record.kind == "SessionClosed"
         work.done = max(work.done, record.position)
         work.over = not work.measuring.active
         self._measured += 1
@@ -321,6 +324,8 @@ class Following:
         work.pending.clear()
         work.behind = work.running = False
         self._running.pop(work, None)
+        if work.closed:  # what may still come, feedback, has it read again
+            self._works.pop(work.session, None)
         if len(self._works) > self._pace.keep:
             for oldest in self._works.values():
                 if not oldest.running:
