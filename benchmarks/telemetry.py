@@ -24,8 +24,9 @@ import statistics
 import sys
 import tempfile
 import time
+from array import array
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
 import anyio
@@ -67,7 +68,7 @@ def memory() -> float:
     return 0.0
 
 
-def quantiles(seconds: list[float]) -> str:
+def quantiles(seconds: Sequence[float]) -> str:
     """Median, 99th percentile and maximum in milliseconds."""
     ordered = sorted(seconds) or [0.0]
     p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
@@ -99,9 +100,12 @@ class Load:
         self.rate = rate
         self.names = itertools.count()
         self.sent = 0
-        self.calls: list[float] = []
+        self.calls = array("d")  # compact, so that memory is the log's and not the benchmark's
         self.memory: list[float] = []
-        self.arrived: list[tuple[int, str, float]] = []
+        self.positions = array("q")
+        self.kinds = array("b")
+        self.arrivals = array("d")
+        self.names_of_kinds: list[str] = []
         self.stops = 0
 
     async def run(self, seconds: float) -> None:
@@ -138,7 +142,11 @@ class Load:
         """Notes when an update was delivered."""
         name = type(update).__name__
         self.stops += name == "StopAdvice"
-        self.arrived.append((update.position, name, time.time()))
+        if name not in self.names_of_kinds:
+            self.names_of_kinds.append(name)
+        self.positions.append(update.position)
+        self.kinds.append(self.names_of_kinds.index(name))
+        self.arrivals.append(time.time())
 
 
 async def measure_load(url: str, sessions: int, rate: int, seconds: float) -> bool:
@@ -170,8 +178,8 @@ async def report(log: duolog.Log, load: Load, intake: duolog.IntakeStatistics) -
         seen[f"{record.session} {record.id}"] += 1
         recorded_stops += isinstance(record.event, StopAdvised)
     by_kind: dict[str, list[float]] = {}
-    for position, name, at in load.arrived:
-        by_kind.setdefault(name, []).append(at - times[position])
+    for position, kind, at in zip(load.positions, load.kinds, load.arrivals, strict=True):
+        by_kind.setdefault(load.names_of_kinds[kind], []).append(at - times[position])
     print("a decision (median, 99 %, most)")
     for name, spent in sorted(by_kind.items()):
         print(f"  {name:<28} {quantiles(spent)}")
