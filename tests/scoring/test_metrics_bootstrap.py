@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from duolog.scoring.metrics.bootstrap import Resamples
@@ -18,21 +19,50 @@ ROWS = st.integers(1, 3).flatmap(
 )
 
 
+def drawn(rows: list[tuple[float, ...]], chance: random.Random) -> list[tuple[float, ...]]:
+    """As many rows with replacement, each by a random word; words that favour some are left out."""
+    n = len(rows)
+    chosen: list[tuple[float, ...]] = []
+    while len(chosen) < n:
+        data = chance.randbytes(2 * (n - len(chosen)))
+        words = [data[at] + 256 * data[at + 1] for at in range(0, len(data), 2)]
+        chosen += [rows[word % n] for word in words if word < 65536 // n * n]
+    return chosen
+
+
 @settings(deadline=None)
 @given(ROWS)
 def test_packed_sums_are_those_of_a_plain_bootstrap(rows: list[tuple[float, ...]]) -> None:
-    ordered, n = sorted(rows), len(rows)
-    draw = random.Random("seed")
-    plain = []
-    for _ in range(60):
-        chosen = draw.choices(ordered, k=n)
-        plain.append(sum(row[-1] for row in chosen))
-    plain.sort()
+    ordered = sorted(rows)
+    chance = random.Random("seed")
+    plain = sorted(sum(row[-1] for row in drawn(ordered, chance)) for _ in range(60))
     found = Resamples(rows, 60, "seed").interval(lambda sums: sums[-1])
     span = max(row[-1] for row in rows) - min(row[-1] for row in rows)
     assert found == pytest.approx(
         (quantile(plain, 0.025), quantile(plain, 0.975)), abs=1e-8 * (span + 1), rel=1e-12
     )
+
+
+def test_each_session_is_drawn_equally_often() -> None:
+    n, count = 30_000, 200  # words for two tables, and some over
+    rows = [(1.0, 0.0)] * (n // 2) + [(0.0, 1.0)] * (n // 2)
+    shares: list[float] = []
+
+    def share(sums: Sequence[float]) -> float:
+        shares.append(sums[0] / n)
+        assert sum(sums) == pytest.approx(n)
+        return shares[-1]
+
+    Resamples(rows, count, "seed").interval(share)
+    error = 0.5 / (n * count) ** 0.5
+    assert sum(shares) / count == pytest.approx(0.5, abs=4 * error)
+
+
+def test_more_sessions_than_words_are_drawn_as_well() -> None:
+    rows = [(float(number % 2),) for number in range(70_000)]
+    interval = Resamples(rows, 20, "seed").interval(lambda sums: sums[0] / len(rows))
+    assert interval is not None
+    assert interval == pytest.approx((0.5, 0.5), abs=0.01)
 
 
 def test_interval_of_a_mean_is_about_two_standard_errors_wide() -> None:
