@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import structlog as _  # noqa: F401  (loaded at the first journal; its import asks for the directory)
 from blockbuster import BlockBuster
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
 from openai_server import OpenAIServer
