@@ -268,14 +268,19 @@ class ToleranceStop:
         """Takes the next record, in order of position; advises the stop the moment it is due."""
         for update in self._fold.feed(record):
             if isinstance(update, StopAdvice):
-                return StopAdvised(
-                    round=update.round,
-                    tau=update.tau,
-                    rule=f"{update.tau} rounds in a row rated below {SATISFACTORY}",
-                    enforced=True,
-                    scorer=STOPPER,
-                )
+                return stop_advised(update, enforced=True)
         return None
+
+
+def stop_advised(advice: StopAdvice, *, enforced: bool = False) -> StopAdvised:
+    """An advice to stop as the log holds it."""
+    return StopAdvised(
+        round=advice.round,
+        tau=advice.tau,
+        rule=f"{advice.tau} rounds in a row rated below {SATISFACTORY}",
+        enforced=enforced,
+        scorer=STOPPER,
+    )
 
 
 STOPPER = ScorerRef(name="tolerance", version="1", config="")

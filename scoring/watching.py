@@ -12,16 +12,14 @@ import anyio
 import msgspec
 
 from ..engine.errors import DuologError, InvalidInput, LogClosed, LogError, SessionNotFound
-from ..engine.events import StopAdvised
 from ..engine.journal import journal
 from ..engine.log import EventLog
 from ..engine.records import TRACE, Draft
 from ..engine.scorer import Scorer, measurement_id, stream_of
 from ..engine.telemetry.following import Pace, ScorerStatistics
 from ..engine.telemetry.measurer import Measurer
-from .live import STOPPER, watch
+from .live import STOPPER, stop_advised, watch
 from .options import Options
-from .tolerance import SATISFACTORY
 from .updates import StopAdvice, Update
 
 __all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
@@ -189,12 +187,7 @@ class LiveUpdates:
         """Tells of a stop, and notes in the log that a product was told."""
         await self._call(self._on_stop, update)
         self._stops += 1
-        advised = StopAdvised(
-            round=update.round,
-            tau=update.tau,
-            rule=f"{update.tau} rounds in a row rated below {SATISFACTORY}",
-            scorer=STOPPER,
-        )
+        advised = stop_advised(update)
         ident = measurement_id(STOPPER, f"round/{update.round}/tau/{update.tau}")
         draft = Draft(
             advised, STOPPER.name, "scorer", time.time(), ident, f"{TRACE}/{update.version}"
