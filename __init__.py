@@ -10,26 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .engine.actors import Actor as Actor
-    from .engine.actors import Player as Player
-    from .engine.clock import Clock as Clock
-    from .engine.clock import RealClock as RealClock
-    from .engine.clock import VirtualClock as VirtualClock
-    from .engine.decisions import Act as Act
-    from .engine.decisions import Approve as Approve
-    from .engine.decisions import Ask as Ask
-    from .engine.decisions import Decision as Decision
-    from .engine.decisions import Finish as Finish
-    from .engine.decisions import Note as Note
-    from .engine.decisions import Policy as Policy
-    from .engine.decisions import Rate as Rate
-    from .engine.decisions import Say as Say
-    from .engine.decisions import Submit as Submit
-    from .engine.decisions import Wait as Wait
-    from .engine.desk import Desk as Desk
-    from .engine.environment import Action as Action
-    from .engine.environment import ActionSpec as ActionSpec
-    from .engine.environment import Environment as Environment
     from .engine.errors import CheckpointConflict as CheckpointConflict
     from .engine.errors import CodecError as CodecError
     from .engine.errors import DeskError as DeskError
@@ -75,52 +55,72 @@ if TYPE_CHECKING:
     from .engine.events import TurnYielded as TurnYielded
     from .engine.events import Unknown as Unknown
     from .engine.events import UtilityScored as UtilityScored
-    from .engine.fork import fork as fork
-    from .engine.interop.litellm_logger import litellm_logger as litellm_logger
-    from .engine.limits import Limits as Limits
-    from .engine.log import Advance as Advance
-    from .engine.log import EventLog as EventLog
-    from .engine.log import LogStatistics as LogStatistics
-    from .engine.log import SessionSummary as SessionSummary
-    from .engine.log import Subscription as Subscription
-    from .engine.log import SubscriptionStatistics as SubscriptionStatistics
-    from .engine.log import Tap as Tap
-    from .engine.log import TapStatistics as TapStatistics
+    from .engine.log.contract import Advance as Advance
+    from .engine.log.contract import EventLog as EventLog
+    from .engine.log.contract import LogStatistics as LogStatistics
+    from .engine.log.contract import SessionSummary as SessionSummary
+    from .engine.log.contract import Subscription as Subscription
+    from .engine.log.contract import SubscriptionStatistics as SubscriptionStatistics
+    from .engine.log.contract import Tap as Tap
+    from .engine.log.contract import TapStatistics as TapStatistics
     from .engine.records import TRACE as TRACE
     from .engine.records import Draft as Draft
     from .engine.records import Record as Record
     from .engine.rounds import Round as Round
     from .engine.rounds import RoundProjector as RoundProjector
-    from .engine.scorer import Measurement as Measurement
-    from .engine.scorer import Scorer as Scorer
-    from .engine.scorer import SessionScorer as SessionScorer
-    from .engine.session import Session as Session
-    from .engine.session import SessionResult as SessionResult
-    from .engine.session import run_session as run_session
-    from .engine.simulation import SessionFailure as SessionFailure
-    from .engine.simulation import simulate as simulate
+    from .engine.scorers.protocol import Measurement as Measurement
+    from .engine.scorers.protocol import Scorer as Scorer
+    from .engine.scorers.protocol import SessionScorer as SessionScorer
+    from .engine.scorers.worker import Pace as Pace
+    from .engine.session.actors import Actor as Actor
+    from .engine.session.actors import Player as Player
+    from .engine.session.clock import Clock as Clock
+    from .engine.session.clock import RealClock as RealClock
+    from .engine.session.clock import VirtualClock as VirtualClock
+    from .engine.session.decisions import Act as Act
+    from .engine.session.decisions import Approve as Approve
+    from .engine.session.decisions import Ask as Ask
+    from .engine.session.decisions import Decision as Decision
+    from .engine.session.decisions import Finish as Finish
+    from .engine.session.decisions import Note as Note
+    from .engine.session.decisions import Policy as Policy
+    from .engine.session.decisions import Rate as Rate
+    from .engine.session.decisions import Say as Say
+    from .engine.session.decisions import Submit as Submit
+    from .engine.session.decisions import Wait as Wait
+    from .engine.session.desk import Desk as Desk
+    from .engine.session.environment import Action as Action
+    from .engine.session.environment import ActionSpec as ActionSpec
+    from .engine.session.environment import Environment as Environment
+    from .engine.session.fork import fork as fork
+    from .engine.session.limits import Limits as Limits
+    from .engine.session.runner import Session as Session
+    from .engine.session.runner import SessionResult as SessionResult
+    from .engine.session.runner import run_session as run_session
+    from .engine.session.simulation import SessionFailure as SessionFailure
+    from .engine.session.simulation import simulate as simulate
+    from .engine.session.timing import Timing as Timing
+    from .engine.session.view import View as View
     from .engine.task import Cell as Cell
     from .engine.task import Setting as Setting
     from .engine.task import Task as Task
-    from .engine.telemetry.entries import IntakeStatistics as IntakeStatistics
-    from .engine.telemetry.entries import Unwritten as Unwritten
-    from .engine.telemetry.following import Pace as Pace
-    from .engine.telemetry.receipts import Receipt as Receipt
-    from .engine.telemetry.recording import Recording as Recording
-    from .engine.timing import Timing as Timing
-    from .engine.view import View as View
+    from .interop.litellm.logger import litellm_logger as litellm_logger
+    from .interop.otel.scores import otel_export as otel_export
     from .scoring.live import score_log as score_log
-    from .scoring.options import Options as Options
-    from .scoring.otel import otel_export as otel_export
     from .scoring.replay import Until as Until
     from .scoring.replay import replay as replay
-    from .scoring.telemetry import Log as Log
-    from .scoring.telemetry import open_embedded as open
-    from .scoring.threads import SyncLog as SyncLog
-    from .scoring.threads import open_sync as open_sync
-    from .scoring.trajectory import Point as Point
-    from .scoring.trajectory import Trajectory as Trajectory
-    from .scoring.watching import LiveUpdates as LiveUpdates
+    from .scoring.trajectory.options import Options as Options
+    from .scoring.trajectory.points import Point as Point
+    from .scoring.trajectory.points import Trajectory as Trajectory
+    from .telemetry.live_updates import LiveUpdates as LiveUpdates
+    from .telemetry.log import Log as Log
+    from .telemetry.log import open_embedded as open
+    from .telemetry.queue import IntakeStatistics as IntakeStatistics
+    from .telemetry.queue import Unwritten as Unwritten
+    from .telemetry.receipt import Receipt as Receipt
+    from .telemetry.session import Recording as Recording
+    from .telemetry.sync import SyncLog as SyncLog
+    from .telemetry.sync import open_sync as open_sync
 
 __all__ = (
     "TRACE",
@@ -244,35 +244,35 @@ _HOMES = (
     ".engine.errors",
     ".engine.events",
     ".engine.records",
-    ".engine.log",
+    ".engine.log.contract",
     ".engine.rounds",
-    ".engine.scorer",
-    ".scoring.trajectory",
-    ".engine.stores",
-    ".engine.actors",
-    ".engine.clock",
-    ".engine.decisions",
-    ".engine.desk",
-    ".engine.environment",
-    ".engine.fork",
-    ".engine.limits",
-    ".engine.session",
-    ".engine.simulation",
+    ".engine.scorers.protocol",
+    ".scoring.trajectory.points",
+    ".engine.log.open",
+    ".engine.session.actors",
+    ".engine.session.clock",
+    ".engine.session.decisions",
+    ".engine.session.desk",
+    ".engine.session.environment",
+    ".engine.session.fork",
+    ".engine.session.limits",
+    ".engine.session.runner",
+    ".engine.session.simulation",
     ".engine.task",
-    ".engine.timing",
-    ".engine.view",
-    ".engine.telemetry.entries",
-    ".engine.telemetry.following",
-    ".engine.telemetry.receipts",
-    ".engine.telemetry.recording",
-    ".engine.interop.litellm_logger",
-    ".scoring.options",
+    ".engine.session.timing",
+    ".engine.session.view",
+    ".telemetry.queue",
+    ".engine.scorers.worker",
+    ".telemetry.receipt",
+    ".telemetry.session",
+    ".interop.litellm.logger",
+    ".scoring.trajectory.options",
     ".scoring.live",
     ".scoring.replay",
-    ".scoring.otel",
-    ".scoring.telemetry",
-    ".scoring.threads",
-    ".scoring.watching",
+    ".interop.otel.scores",
+    ".telemetry.log",
+    ".telemetry.sync",
+    ".telemetry.live_updates",
 )
 _ALIASES = {"open": "open_embedded"}
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ..engine.decisions import NOTHING, Decision, Note
-from ..engine.view import View
+from ..engine.session.decisions import NOTHING, Decision, Note
+from ..engine.session.view import View
 from ..scoring.control import Advice, Controller, ControlRules
-from ..scoring.fold import TrajectoryFold
-from ..scoring.options import Options
+from ..scoring.trajectory.fold import TrajectoryFold
+from ..scoring.trajectory.options import Options
 
 if TYPE_CHECKING:
     from .kinds import AgentMind

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeAlias, final
 
-from ..engine.decisions import NOTHING, Decision, Policy
 from ..engine.errors import InvalidInput
-from ..engine.view import View
+from ..engine.session.decisions import NOTHING, Decision, Policy
+from ..engine.session.view import View
 from .adaptive import Adaptive
 
 __all__ = (

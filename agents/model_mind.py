@@ -12,7 +12,6 @@ from functools import partial
 from typing import final
 
 from ..engine import codec
-from ..engine.decisions import NOTHING, Decision, Say, Verb
 from ..engine.errors import InvalidInput
 from ..engine.events import NoteTaken
 from ..engine.models.actions import (
@@ -25,13 +24,14 @@ from ..engine.models.actions import (
     task_deeds,
     waiting,
 )
-from ..engine.models.context import CHARACTERS_PER_TOKEN, Situation, situation
-from ..engine.models.interview import Interview, Unread, read_choice, said
-from ..engine.models.types import Message, ModelReply
+from ..engine.models.ask import Interview, Unread, read_choice, said
+from ..engine.models.prompt_context import CHARACTERS_PER_TOKEN, Situation, situation
+from ..engine.models.prompts import load_prompts
+from ..engine.models.protocol import Message, ModelReply
 from ..engine.rounds import is_act
+from ..engine.session.decisions import NOTHING, Decision, Say, Verb
+from ..engine.session.view import View
 from ..engine.task import Brief
-from ..engine.templates import load_prompts
-from ..engine.view import View
 from .kinds import Intent
 
 __all__ = ("ModelMind", "prompt_digest")

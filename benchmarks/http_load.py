@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 
 PER_SESSION = 100
 HEAD = (

@@ -46,9 +46,9 @@ from duolog.engine.events import (
     NoteTaken,
     Tokens,
 )
+from duolog.engine.log.open import SqliteLog, open_log
+from duolog.engine.log.sqlite.file import connect, parse
 from duolog.engine.records import Draft, Record
-from duolog.engine.stores import SqliteLog, open_log
-from duolog.engine.stores.sqlite_file import connect, parse
 
 __all__ = ("main",)
 

@@ -24,10 +24,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import anyio
-from duolog.engine.actors import Player
-from duolog.engine.decisions import Decision, Finish, Say
 from duolog.engine.events import Participant
-from duolog.engine.limits import Limits
+from duolog.engine.log.open import open_log
 from duolog.engine.models import (
     Caller,
     LiteLLMModel,
@@ -38,11 +36,13 @@ from duolog.engine.models import (
     Terms,
     calling,
 )
-from duolog.engine.session import Session
-from duolog.engine.simulation import simulate
-from duolog.engine.stores import open_log
-from duolog.engine.testing import Script, a_session, human
-from duolog.engine.view import View
+from duolog.engine.session.actors import Player
+from duolog.engine.session.decisions import Decision, Finish, Say
+from duolog.engine.session.limits import Limits
+from duolog.engine.session.runner import Session
+from duolog.engine.session.simulation import simulate
+from duolog.engine.session.view import View
+from duolog.testing.kit import Script, a_session, human
 
 SERVER = Path(__file__).parents[1] / "tests" / "support" / "openai_server.py"
 MODEL = "openai/gpt-4o"

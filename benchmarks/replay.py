@@ -58,11 +58,11 @@ from duolog.engine.events import (
     Tokens,
     UtilityScored,
 )
+from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Draft, Record
-from duolog.engine.stores import open_log
-from duolog.scoring.fold import TrajectoryFold
 from duolog.scoring.live import score_sessions
-from duolog.scoring.testing import Script
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.testing.records import Script
 
 UTILITY = ScorerRef(name="travel", version="1", config="c0ffee")
 JUDGE = ScorerRef(name="rule-judge", version="1", config="c0ffee")

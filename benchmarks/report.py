@@ -15,8 +15,8 @@ from pathlib import Path
 
 from duolog.engine.rounds import Stage
 from duolog.scoring.metrics import Convention, aggregate
-from duolog.scoring.trajectory import Point, Trajectory
-from duolog.scoring.trajectory_file import read_trajectories, write_trajectories
+from duolog.scoring.trajectory.files import read_trajectories, write_trajectories
+from duolog.scoring.trajectory.points import Point, Trajectory
 
 
 def make(count: int, seed: int = 0) -> Iterator[Trajectory]:

@@ -29,15 +29,15 @@ from typing import NamedTuple
 
 import anyio
 import msgspec
-from duolog.engine.actors import Player
-from duolog.engine.desk import Desk
-from duolog.engine.environment import Action, ActionSpec, Outcome
 from duolog.engine.events import ActionResolved, Participant, SessionOpened
-from duolog.engine.limits import Limits
-from duolog.engine.session import Session, SessionResult
-from duolog.engine.simulation import Outcome as SessionOutcome
-from duolog.engine.simulation import simulate
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
+from duolog.engine.session.actors import Player
+from duolog.engine.session.desk import Desk
+from duolog.engine.session.environment import Action, ActionSpec, Outcome
+from duolog.engine.session.limits import Limits
+from duolog.engine.session.runner import Session, SessionResult
+from duolog.engine.session.simulation import Outcome as SessionOutcome
+from duolog.engine.session.simulation import simulate
 
 __all__ = ("main",)
 

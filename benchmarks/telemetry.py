@@ -33,11 +33,11 @@ import anyio
 import anyio.lowlevel
 import duolog
 from duolog.engine.events import StopAdvised
-from duolog.engine.telemetry.actors import Awaited
-from duolog.engine.telemetry.recording import Recording
-from duolog.scoring.progress import rule_judge
-from duolog.scoring.retention import RetentionUtility
-from duolog.scoring.updates import Update
+from duolog.scoring.scorers.progress import rule_judge
+from duolog.scoring.scorers.retention import RetentionUtility
+from duolog.scoring.trajectory.updates import Update
+from duolog.telemetry.actor import Awaited
+from duolog.telemetry.session import Recording
 
 PER_SESSION = 100
 TICK = 0.01

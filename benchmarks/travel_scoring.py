@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from duolog.examples.travel.dataset import Dataset, DatasetInstance, load_dataset
+from duolog.examples.travel.data.dataset import Dataset, DatasetInstance, load_dataset
+from duolog.examples.travel.data.tables import Sandbox
 from duolog.examples.travel.evaluation import VARIANTS, Variant, evaluate
-from duolog.examples.travel.plan import DayPlan, Plan, plan_to_json
-from duolog.examples.travel.tables import Sandbox
+from duolog.examples.travel.plan.plan import DayPlan, Plan, plan_to_json
 
 Job = tuple[DatasetInstance, object]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from ..engine.errors import InvalidInput
 
 if TYPE_CHECKING:  # a command's --help loads this module, and neither msgspec nor a store
-    from ..engine.log import EventLog, SessionSummary, Store
+    from ..engine.log.contract import EventLog, SessionSummary, Store
 
 __all__ = (
     "choices",
@@ -50,7 +50,7 @@ def log_at(where: str, *, create: bool) -> Store:
     Raises:
         InvalidInput: a URL that names no store, or a directory.
     """
-    from ..engine.stores import open_log
+    from ..engine.log.open import open_log
 
     if not where:
         raise InvalidInput("the name of the log is empty")

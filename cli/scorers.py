@@ -7,12 +7,12 @@ from typing import Protocol, final, runtime_checkable
 
 from ..engine.errors import InvalidInput
 from ..engine.events import SessionOpened
-from ..engine.log import EventLog
-from ..engine.scorer import Scorer
+from ..engine.log.contract import EventLog
+from ..engine.scorers.protocol import Scorer
 from ..engine.task import find_task
-from ..scoring.feedback import FeedbackUtility
-from ..scoring.progress import rule_judge
-from ..scoring.retention import RetentionUtility
+from ..scoring.scorers.feedback import FeedbackUtility
+from ..scoring.scorers.progress import rule_judge
+from ..scoring.scorers.retention import RetentionUtility
 
 __all__ = ("Rescoring", "Scorers")
 

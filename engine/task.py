@@ -15,19 +15,19 @@ import msgspec
 
 from .. import __version__
 from . import codec
-from .clock import Clock, RealClock, VirtualClock
 from .errors import InvalidInput
 from .events import JSON, Participant, SessionOpened
-from .limits import Limits
-from .measuring import StopRule
-from .session import Session
-from .timing import Timing
+from .scorers.runner import StopRule
+from .session.clock import Clock, RealClock, VirtualClock
+from .session.limits import Limits
+from .session.runner import Session
+from .session.timing import Timing
 
 if TYPE_CHECKING:  # an offline run needs none of it
-    from .actors import Actor
-    from .models.interview import ModelUse
-    from .models.models import Models
+    from .models.ask import ModelUse
+    from .models.gateway import Models
     from .models.rehearsal import Rehearsal
+    from .session.actors import Actor
 
 __all__ = (
     "NOBODY",
@@ -118,7 +118,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     def use(self, model: str) -> ModelUse:
         """How a model is asked."""
-        from .models.interview import ModelUse
+        from .models.ask import ModelUse
 
         return self.uses.get(model) or ModelUse(model=model)
 

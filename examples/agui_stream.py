@@ -16,10 +16,10 @@ from typing import Any
 
 import anyio
 import duolog
-from duolog.engine.interop.agui import AguiRecorder, stream_agui
+from duolog.interop.agui import AguiRecorder, stream_agui
 from duolog.scoring.live import follow_updates
-from duolog.scoring.progress import rule_judge
-from duolog.scoring.retention import RetentionUtility
+from duolog.scoring.scorers.progress import rule_judge
+from duolog.scoring.scorers.retention import RetentionUtility
 
 __all__ = ("main",)
 

@@ -23,9 +23,9 @@ import duolog
 import msgspec
 import uvicorn
 from duolog.scoring.control import Controller
-from duolog.scoring.progress import rule_judge
-from duolog.scoring.retention import RetentionUtility
-from duolog.scoring.updates import EffortUpdated, StopAdvice, UtilityUpdated
+from duolog.scoring.scorers.progress import rule_judge
+from duolog.scoring.scorers.retention import RetentionUtility
+from duolog.scoring.trajectory.updates import EffortUpdated, StopAdvice, UtilityUpdated
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel

@@ -12,9 +12,9 @@ import sys
 import uuid
 
 import duolog
-from duolog.scoring.progress import rule_judge
-from duolog.scoring.retention import RetentionUtility
-from duolog.scoring.updates import StopAdvice, Update, UtilityUpdated
+from duolog.scoring.scorers.progress import rule_judge
+from duolog.scoring.scorers.retention import RetentionUtility
+from duolog.scoring.trajectory.updates import StopAdvice, Update, UtilityUpdated
 
 __all__ = ("main",)
 

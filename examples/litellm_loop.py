@@ -21,9 +21,9 @@ import anyio.to_thread
 import duolog
 import litellm
 import openai
-from duolog.scoring.feedback import FeedbackUtility
-from duolog.scoring.progress import rule_judge
-from duolog.scoring.updates import StopAdvice
+from duolog.scoring.scorers.feedback import FeedbackUtility
+from duolog.scoring.scorers.progress import rule_judge
+from duolog.scoring.trajectory.updates import StopAdvice
 
 __all__ = ("main",)
 

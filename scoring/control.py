@@ -33,9 +33,9 @@ from typing import Literal, TypeAlias, final
 import msgspec
 
 from ..engine.errors import InvalidInput
-from .effort import MEASURES
-from .tolerance import is_unsatisfactory
-from .updates import (
+from .trajectory.effort import MEASURES
+from .trajectory.tolerance import is_unsatisfactory
+from .trajectory.updates import (
     EffortUpdated,
     RatingUpdated,
     RoundClosed,

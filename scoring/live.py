@@ -14,14 +14,14 @@ import msgspec
 
 from ..engine.errors import InvalidInput, SessionNotFound
 from ..engine.events import ScorerRef, StopAdvised
-from ..engine.log import EventLog, Subscription
+from ..engine.log.contract import EventLog, Subscription
 from ..engine.records import Record
-from .fold import TrajectoryFold
-from .options import Options
 from .replay import Step
-from .tolerance import SATISFACTORY
-from .trajectory import Trajectory
-from .updates import StopAdvice, Update
+from .trajectory.fold import TrajectoryFold
+from .trajectory.options import Options
+from .trajectory.points import Trajectory
+from .trajectory.tolerance import SATISFACTORY
+from .trajectory.updates import StopAdvice, Update
 
 __all__ = (
     "ToleranceStop",

@@ -12,15 +12,9 @@ from typing import final
 
 import msgspec
 
-from ..engine.events import (
-    ActionResolved,
-    ApprovalAsked,
-    ApprovalGiven,
-    MessageSent,
-    SessionOpened,
-)
+from ..engine.events import ActionResolved, ApprovalAsked, ApprovalGiven, MessageSent, SessionOpened
 from ..engine.records import TRACE, Record
-from .cues import asks_to_confirm, is_answer, is_halt, takes_initiative
+from .trajectory.phrases import asks_to_confirm, is_answer, is_halt, takes_initiative
 
 __all__ = ("Annotator", "Process", "ProcessFold", "initiative_entropy")
 

@@ -13,13 +13,13 @@ import anyio
 import msgspec
 
 from ..engine.errors import InvalidInput, SessionNotFound
-from ..engine.log import EventLog
+from ..engine.log.contract import EventLog
 from ..engine.records import TRACE, Record
 from ..engine.rounds import RoundProjector
-from .fold import TrajectoryFold
-from .options import Options
-from .trajectory import Trajectory
-from .updates import Update
+from .trajectory.fold import TrajectoryFold
+from .trajectory.options import Options
+from .trajectory.points import Trajectory
+from .trajectory.updates import Update
 
 __all__ = ("Replay", "Step", "Until", "replay")
 

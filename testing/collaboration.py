@@ -10,22 +10,22 @@ from typing import NoReturn, TypedDict, Unpack, final
 
 from rich.console import Console
 
-from ..cli.transcript import Transcript, make_transcript
-from ..cli.transcript_text import print_transcript
+from ..cli.text.transcript import Transcript, make_transcript
+from ..cli.text.transcript_view import print_transcript
 from ..engine.errors import InvalidInput, SessionNotFound
 from ..engine.events import CloseReason, ScorerFailed, UtilityScored
-from ..engine.log import SessionSummary
+from ..engine.log.contract import SessionSummary
 from ..engine.records import Record
-from ..engine.scorer import Scorer
-from ..engine.telemetry.actors import Awaited
-from ..engine.telemetry.receipts import Receipt
-from ..engine.telemetry.recording import About, Recording
-from ..scoring.effort import MEASURES
-from ..scoring.options import Options
-from ..scoring.telemetry import open_embedded
-from ..scoring.threads import open_sync
-from ..scoring.tolerance import PENDING, stop_rounds
-from ..scoring.trajectory import Trajectory
+from ..engine.scorers.protocol import Scorer
+from ..scoring.trajectory.effort import MEASURES
+from ..scoring.trajectory.options import Options
+from ..scoring.trajectory.points import Trajectory
+from ..scoring.trajectory.tolerance import PENDING, stop_rounds
+from ..telemetry.actor import Awaited
+from ..telemetry.log import open_embedded
+from ..telemetry.receipt import Receipt
+from ..telemetry.session import About, Recording
+from ..telemetry.sync import open_sync
 
 __all__ = ("Collaboration", "CollaborationError", "Taping")
 

@@ -23,9 +23,9 @@ from ..engine.events import (
     SnapshotTaken,
 )
 from ..engine.records import TRACE, Record
-from ..engine.scorer import Measurement, SessionScorer
-from ..engine.timing import text_of
-from ..scoring.utility import reference
+from ..engine.scorers.protocol import Measurement, SessionScorer
+from ..engine.session.timing import text_of
+from ..scoring.scorers.utility import reference
 from .model_mind import profile_text
 
 __all__ = (

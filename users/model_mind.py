@@ -12,18 +12,18 @@ from functools import partial
 from typing import final
 
 from ..engine import codec
-from ..engine.decisions import NOTHING, Decision, Finish, Rate, Say, Verb
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
 from ..engine.models.actions import ActionSpace, approving, submitting, task_deeds
-from ..engine.models.context import CHARACTERS_PER_TOKEN, situation
-from ..engine.models.interview import Interview, Unread, read_choice, said
-from ..engine.models.likert import explanation_of, read_rating
-from ..engine.models.types import Message, ModelReply
+from ..engine.models.ask import Interview, Unread, read_choice, said
+from ..engine.models.parse_rating import explanation_of, read_rating
+from ..engine.models.prompt_context import CHARACTERS_PER_TOKEN, situation
+from ..engine.models.prompts import load_prompts
+from ..engine.models.protocol import Message, ModelReply
+from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Verb
+from ..engine.session.timing import text_of
+from ..engine.session.view import View
 from ..engine.task import Brief
-from ..engine.templates import load_prompts
-from ..engine.timing import text_of
-from ..engine.view import View
 from .personas import Persona
 from .simulated import UserIntent
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import final
 
-from ..engine.actors import Player
-from ..engine.decisions import Decision, Policy, Rate, Say
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
-from ..engine.models.caller import calling
-from ..engine.models.interview import Considered, Interview, ModelUse
+from ..engine.models.actor_caller import calling
+from ..engine.models.ask import Considered, Interview, ModelUse
+from ..engine.models.protocol import Caller, ModelReply, ModelRequest
 from ..engine.models.rehearsal import Rehearsal, put
-from ..engine.models.types import Caller, ModelReply, ModelRequest
+from ..engine.session.actors import Player
+from ..engine.session.decisions import Decision, Policy, Rate, Say
+from ..engine.session.view import View
 from ..engine.task import Brief, Setting
-from ..engine.view import View
 from .model_mind import ModelUserMind, prompt_digest, titles
 from .personas import Persona
 from .simulated import SimulatedUser, UserIntent, UserMind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..engine.actors import Player, playing
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
+from ..engine.session.actors import Player, playing
 from ..engine.task import Brief, Cell, Setting
 from .personas import find_persona
 from .simulated import SimulatedUser, UserMind

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, TypeAlias, final
 
-from ..engine.decisions import NOTHING, Act, Decision, Finish, Rate, Say, Submit
 from ..engine.events import ProgressRated
 from ..engine.rounds import is_act
-from ..engine.view import View
+from ..engine.session.decisions import NOTHING, Act, Decision, Finish, Rate, Say, Submit
+from ..engine.session.view import View
 from .personas import Persona
 
 __all__ = ("SimulatedUser", "UserIntent", "UserMind")

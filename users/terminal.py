@@ -14,12 +14,12 @@ from typing import Protocol, final
 
 import anyio
 
-from ..engine.desk import Desk
-from ..engine.environment import ActionSpec
 from ..engine.errors import InvalidInput, StaleBase
 from ..engine.events import JSON
 from ..engine.records import Record
-from ..engine.view import View
+from ..engine.session.desk import Desk
+from ..engine.session.environment import ActionSpec
+from ..engine.session.view import View
 
 __all__ = ("HELP", "Person", "Seat")
 

@@ -15,8 +15,8 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from ..terminal import duration, is_virtual, moment
-from ..wording import count, plain
+from ..text.terminal import duration, is_virtual, moment
+from ..text.wording import count, plain
 from .panes import SessionsPane, TranscriptPane
 from .state import Watched
 

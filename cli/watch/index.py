@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
-from ...engine.log import EventLog
+from ...engine.log.contract import EventLog
 
 __all__ = ("SessionIndex",)
 

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from ...engine.records import TRACE
-from ...scoring.trajectory import Point
-from ...scoring.updates import StopAdvice, StopWithdrawn, Update
-from ..page import Page
-from ..streaming import said
-from ..terminal import clean, duration, is_virtual, moment, number, shorten
-from ..transcript_text import NAME, ROLES, effort_text, opening_lines, worth
-from ..wording import plain
+from ...scoring.trajectory.points import Point
+from ...scoring.trajectory.updates import StopAdvice, StopWithdrawn, Update
+from ..text.columns import Page
+from ..text.replay import said
+from ..text.terminal import clean, duration, is_virtual, moment, number, shorten
+from ..text.transcript_view import NAME, ROLES, effort_text, opening_lines, worth
+from ..text.wording import plain
 from .rows import Row
 from .sparkline import sparkline
 from .timeline import Entry, Moment, Timeline

@@ -8,10 +8,10 @@ from typing import final
 import msgspec
 
 from ...engine.errors import CodecError
-from ...engine.log import EventLog
-from ...scoring.fold import TrajectoryFold
-from ...scoring.options import Options
-from ...scoring.trajectory import Point
+from ...engine.log.contract import EventLog
+from ...scoring.trajectory.fold import TrajectoryFold
+from ...scoring.trajectory.options import Options
+from ...scoring.trajectory.points import Point
 
 __all__ = ("Row", "RowFold", "row_at")
 

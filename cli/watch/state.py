@@ -15,8 +15,8 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from ...engine.errors import DuologError, LogNotFound
-from ...engine.log import EventLog
-from ...scoring.options import Options
+from ...engine.log.contract import EventLog
+from ...scoring.trajectory.options import Options
 from .index import SessionIndex
 from .rows import Row, RowFold, row_at
 from .timeline import Moment, Timeline

@@ -12,11 +12,11 @@ from ...engine.errors import CodecError
 from ...engine.events import SessionOpened
 from ...engine.records import Record
 from ...engine.rounds import RoundProjector
-from ...scoring.fold import TrajectoryFold
-from ...scoring.options import Options
-from ...scoring.trajectory import Point
-from ...scoring.updates import ScorerDown, StopAdvice, StopWithdrawn, Update
-from ..telling import Telling, Told
+from ...scoring.trajectory.fold import TrajectoryFold
+from ...scoring.trajectory.options import Options
+from ...scoring.trajectory.points import Point
+from ...scoring.trajectory.updates import ScorerDown, StopAdvice, StopWithdrawn, Update
+from ..text.records import Telling, Told
 
 __all__ = ("Entry", "Moment", "Timeline")
 

@@ -7,18 +7,10 @@ policy with it, ``ScorerCaller`` a scorer; what they give is a ``Caller``.
 
 from __future__ import annotations
 
-from .budget import Budget, Spending, spending
-from .cache import ResponseCache
-from .caller import DeskCaller, calling
-from .circuit import Breaker
-from .judging import ScorerCaller
-from .lite import LiteLLMModel
-from .models import Models, ModelStatistics, Terms
-from .rates import Rates
-from .recorded import RecordedModel
-from .retry import Retry
-from .scripted import ScriptedModel
-from .types import (
+from .actor_caller import DeskCaller, calling
+from .gateway import Models, ModelStatistics, Terms
+from .litellm.client import LiteLLMModel
+from .protocol import (
     Asker,
     Caller,
     Message,
@@ -29,6 +21,14 @@ from .types import (
     ToolCall,
     request_digest,
 )
+from .recorded import RecordedModel
+from .scorer_caller import ScorerCaller
+from .scripted import ScriptedModel
+from .traffic.budget import Budget, Spending, spending
+from .traffic.cache import ResponseCache
+from .traffic.circuit_breaker import Breaker
+from .traffic.rate_limit import Rates
+from .traffic.retry import Retry
 
 __all__ = (
     "Asker",

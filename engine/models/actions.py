@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
-from ..decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
-from ..environment import ActionSpec
 from ..errors import InvalidInput
 from ..events import JSON
-from .schema import describe_schema, problems
-from .types import Tool, ToolCall
+from ..session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
+from ..session.environment import ActionSpec
+from .json_schema import describe_schema, problems
+from .protocol import Tool, ToolCall
 
 __all__ = (
     "ActionSpace",

@@ -9,10 +9,10 @@ import anyio
 
 from ..errors import Divergence, InvalidInput
 from ..events import ModelCalled
-from ..log import EventLog
+from ..log.contract import EventLog
 from ..records import TRACE, Record
-from .recording import recorded_failure, recorded_reply
-from .types import ModelReply, ModelRequest, request_digest
+from .call_records import recorded_failure, recorded_reply
+from .protocol import ModelReply, ModelRequest, request_digest
 
 __all__ = ("RecordedModel",)
 

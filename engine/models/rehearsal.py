@@ -12,11 +12,11 @@ from typing import TypeAlias, final
 
 import msgspec
 
-from ..decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
 from ..errors import InvalidInput
 from ..events import JSON, Tokens
-from .context import CHARACTERS_PER_TOKEN
-from .types import Asker, ModelReply, ModelRequest, ToolCall
+from ..session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
+from .prompt_context import CHARACTERS_PER_TOKEN
+from .protocol import Asker, ModelReply, ModelRequest, ToolCall
 
 __all__ = ("Answer", "Price", "Rehearsal", "put")
 

@@ -19,7 +19,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
-from .tables import Accommodation, Attraction, Flight, Mode, Restaurant, Route, Sandbox
+from .data.tables import Accommodation, Attraction, Flight, Mode, Restaurant, Route, Sandbox
 
 __all__ = (
     "ACTIONS",

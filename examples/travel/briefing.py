@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...engine.models.prompts import load_prompts
 from ...engine.task import Brief
-from ...engine.templates import load_prompts
 
 __all__ = ("PROMPTS", "TRAVEL_BRIEF")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from ...engine.environment import Action, ActionSpec, Outcome
 from ...engine.events import ActionResolved
+from ...engine.session.environment import Action, ActionSpec, Outcome
 from .actions import ACTIONS, perform
-from .tables import Sandbox
+from .data.tables import Sandbox
 
 __all__ = ("TravelEnvironment",)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import final
 
 from ...engine.errors import InvalidInput, ModelRefused
-from ...engine.models.interview import Interview, Unread, said
-from ...engine.models.types import Message, ModelReply
+from ...engine.models.ask import Interview, Unread, said
+from ...engine.models.protocol import Message, ModelReply
 from .briefing import PROMPTS, TRAVEL_BRIEF
-from .plan import Plan
-from .plan_text import parse_plan
+from .plan.plan import Plan
+from .plan.text import parse_plan
 
 __all__ = ("ModelConverter",)
 

@@ -10,14 +10,14 @@ from random import Random
 from typing import final
 
 from ...agents.kinds import Intent
-from ...engine.decisions import NOTHING, Act, Decision, Finish, Say, Submit
-from ...engine.view import View
-from .language_facts import ANY, Fact, Slot
-from .language_messages import ask, is_deferral, understand_message, understand_question
-from .plan_text import render_plan
-from .planner import needed_searches, plan_trip
-from .planner_finds import Finds
-from .planner_knowledge import Knowledge, knowledge_from_request, learn
+from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
+from ...engine.session.view import View
+from .language.facts import ANY, Fact, Slot
+from .language.messages import ask, is_deferral, understand_message, understand_question
+from .plan.text import render_plan
+from .planner.finds import Finds
+from .planner.knowledge import Knowledge, knowledge_from_request, learn
+from .planner.planner import needed_searches, plan_trip
 
 __all__ = ("TravelAgent",)
 

@@ -10,24 +10,24 @@ from collections.abc import Mapping
 from random import Random
 from typing import final
 
-from ...engine.decisions import NOTHING, Act, Decision, Finish, Rate, Say, Submit
 from ...engine.events import SnapshotTaken
 from ...engine.rounds import is_act
-from ...engine.view import View
+from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Rate, Say, Submit
+from ...engine.session.view import View
 from ...users.personas import Persona
 from ...users.simulated import UserIntent
-from .language_facts import ANY, Fact, Slot
-from .language_messages import (
+from .language.facts import ANY, Fact, Slot
+from .language.messages import (
     is_deferral,
     say_deferral,
     say_fact,
     understand_message,
     understand_question,
 )
-from .language_plans import Problem, check_plan, edit_plan, room_cities, say_edit, say_problem
-from .language_profiles import understand_preferences
-from .plan_text import parse_plan, render_plan
-from .planner_finds import Finds, SearchRequest
+from .language.plans import Problem, check_plan, edit_plan, room_cities, say_edit, say_problem
+from .language.profiles import understand_preferences
+from .plan.text import parse_plan, render_plan
+from .planner.finds import Finds, SearchRequest
 
 __all__ = ("TravelUser",)
 

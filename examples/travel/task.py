@@ -11,20 +11,20 @@ import msgspec
 from ...agents.kinds import KINDS
 from ...agents.players import agent_player
 from ...engine import codec
-from ...engine.actors import Player
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, SessionOpened
-from ...engine.scorer import Scorer, stream_of
-from ...engine.session import Session
+from ...engine.scorers.protocol import Scorer, stream_of
+from ...engine.session.actors import Player
+from ...engine.session.runner import Session
 from ...engine.task import Cell, Setting, opening, session_clock, session_id
 from ...users.personas import PERSONAS
 from ...users.players import user_player
 from .briefing import TRAVEL_BRIEF
+from .data.sources import Files, Generated, Source
+from .data.tables import Sandbox
 from .environment import TravelEnvironment
 from .rule_agent import TravelAgent
 from .rule_user import TravelUser
-from .sources import Files, Generated, Source
-from .tables import Sandbox
 from .utility import TRAVEL, asking_travel_utility, travel_utility
 
 __all__ = ("TravelTask",)
@@ -142,7 +142,7 @@ def _scorers(cell: Cell, setting: Setting, sandbox: Sandbox, *, alone: bool) -> 
     utility = asking_travel_utility(sandbox, models, use)
     if alone:
         return _Scorers((utility,), stream_of(utility.ref), "none")
-    from ...scoring.model_judge import model_judge
+    from ...scoring.scorers.model_judge import model_judge
 
     judge = model_judge(models, use)
     scored_by, judged_by = stream_of(utility.ref), stream_of(judge.ref)

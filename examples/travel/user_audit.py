@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...users.audit import CHECKS, Check, Fault, Utterance
-from .language_facts import ANY, Fact
-from .language_messages import understand_message
-from .language_profiles import understand_preferences
+from .language.facts import ANY, Fact
+from .language.messages import understand_message
+from .language.profiles import understand_preferences
 
 __all__ = ("TRAVEL_CHECKS", "find_strange_wishes", "find_too_much")
 

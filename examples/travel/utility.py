@@ -9,16 +9,16 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, SessionOpened, SnapshotTaken
-from ...engine.scorer import Scorer
-from ...scoring.utility import Missing, Score, SnapshotUtility
+from ...engine.scorers.protocol import Scorer
+from ...scoring.scorers.utility import Missing, Score, SnapshotUtility
+from .data.tables import Sandbox, Trip
 from .evaluation import Variant, evaluate
-from .plan_text import PlanConverter, read_plan
-from .tables import Sandbox, Trip
+from .plan.text import PlanConverter, read_plan
 
 if TYPE_CHECKING:  # only where a model is named
-    from ...engine.models.interview import ModelUse
-    from ...engine.models.models import Models
-    from ...engine.models.types import Caller
+    from ...engine.models.ask import ModelUse
+    from ...engine.models.gateway import Models
+    from ...engine.models.protocol import Caller
 
 __all__ = ("TRAVEL", "asking_travel_utility", "travel_utility")
 
@@ -87,8 +87,8 @@ def asking_travel_utility(
         use: which one, and how it is asked.
         variant: whose verdicts, see ``evaluation.Variant``.
     """
-    from ...engine.models.interview import Interview
-    from ...scoring.asking import AskingScorer, version_of
+    from ...engine.models.ask import Interview
+    from ...scoring.scorers.model_scorer import AskingScorer, version_of
     from .briefing import PROMPTS
     from .model_converter import ModelConverter
 

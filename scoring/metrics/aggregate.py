@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...engine.errors import InvalidInput
-from ..tolerance import check_taus
-from ..trajectory import Trajectory
+from ..trajectory.points import Trajectory
+from ..trajectory.tolerance import check_taus
 from .bootstrap import LEVEL
 from .buckets import make_buckets
 from .curves import carried, round_curve
@@ -21,16 +21,7 @@ from .effort import effort_columns, effort_of
 from .formal import formal_values
 from .numbers import quotient
 from .paper import TOO_FEW, cut_length, paper_values
-from .results import (
-    Buckets,
-    Convention,
-    Counts,
-    Drop,
-    Estimate,
-    Group,
-    Report,
-    SessionScore,
-)
+from .results import Buckets, Convention, Counts, Drop, Estimate, Group, Report, SessionScore
 from .sample import Column, Sample
 from .values import SessionValues, performance
 

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from ..trajectory import Trajectory
+from ..trajectory.points import Trajectory
 from .numbers import quantile, sem
 from .results import Bucket, Buckets, Convention
 from .sample import Sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from ..trajectory import Trajectory
+from ..trajectory.points import Trajectory
 from .numbers import mean, quantile, sem
 from .results import CurvePoint
 from .sample import Column, Sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..trajectory import Trajectory
+from ..trajectory.points import Trajectory
 from .numbers import quotient
 from .results import Convention, Effort
 from .sample import Column, Sample

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from ...engine.errors import InvalidInput
-from ..tolerance import check_taus, is_unsatisfactory, stop_rounds
-from ..trajectory import Trajectory
+from ..trajectory.points import Trajectory
+from ..trajectory.tolerance import check_taus, is_unsatisfactory, stop_rounds
 from .formal import formal_ratings, formal_values
 from .paper import NEVER, TOO_FEW, paper_values
 from .results import Convention

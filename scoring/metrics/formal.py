@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..tolerance import PENDING, Rating, stop_rounds
-from ..trajectory import Point, Trajectory
+from ..trajectory.points import Point, Trajectory
+from ..trajectory.tolerance import PENDING, Rating, stop_rounds
 from .values import SessionValues, utilities
 
 __all__ = ("formal_ratings", "formal_values")

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..tolerance import stop_rounds
-from ..trajectory import Trajectory
+from ..trajectory.points import Trajectory
+from ..trajectory.tolerance import stop_rounds
 from .values import SessionValues, utilities
 
 __all__ = ("NEVER", "TOO_FEW", "cut_length", "paper_values")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..trajectory import Trajectory
+from ..trajectory.points import Trajectory
 
 __all__ = ("SessionValues", "performance", "utilities")
 

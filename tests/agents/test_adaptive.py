@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 from duolog.agents.adaptive import Adaptive, Outlook
 from duolog.agents.kinds import Intent
-from duolog.engine.decisions import NOTHING, Act, Decision, Note, Say
 from duolog.engine.records import Record
-from duolog.engine.view import View, Visibility
+from duolog.engine.session.decisions import NOTHING, Act, Decision, Note, Say
+from duolog.engine.session.view import View, Visibility
 from duolog.scoring.control import ControlRules
-from duolog.scoring.testing import Script
+from duolog.testing.records import Script
 
 ASKED = Decision((Say("What is your budget?"),))
 REPORTED = Decision((Say("Please have a look."),))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from duolog.agents.kinds import KINDS, Intent, make_agent
-from duolog.engine.decisions import NOTHING, Act, Decision, Say
 from duolog.engine.errors import InvalidInput
-from duolog.engine.view import View
+from duolog.engine.session.decisions import NOTHING, Act, Decision, Say
+from duolog.engine.session.view import View
 
 
 class Mind:

@@ -7,8 +7,6 @@ import json
 import pytest
 from asked import Answers, calls, interview
 from duolog.agents.model_mind import ModelMind, prompt_digest
-from duolog.engine.decisions import NOTHING, Act, Decision, Finish, Note, Say, Submit, Wait
-from duolog.engine.environment import ActionSpec
 from duolog.engine.events import (
     Event,
     MessageSent,
@@ -18,11 +16,13 @@ from duolog.engine.events import (
     TurnYielded,
 )
 from duolog.engine.models import ModelReply
-from duolog.engine.models.interview import ModelUse
+from duolog.engine.models.ask import ModelUse
 from duolog.engine.records import Draft
+from duolog.engine.session.decisions import NOTHING, Act, Decision, Finish, Note, Say, Submit, Wait
+from duolog.engine.session.environment import ActionSpec
+from duolog.engine.session.view import View, Visibility
 from duolog.engine.task import Brief
-from duolog.engine.testing import by, records_of
-from duolog.engine.view import View, Visibility
+from duolog.testing.kit import by, records_of
 
 BRIEF = Brief(description="Cook dinner.", output="A menu, one dish a line.")
 TASTE = ActionSpec(

@@ -35,9 +35,9 @@ from duolog.engine.events import (
     Unknown,
     UtilityScored,
 )
-from duolog.engine.log import EventLog
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Draft
-from duolog.engine.stores import open_log
 
 NOON = 1_772_366_400.0  # 2026-03-01 12:00 UTC
 

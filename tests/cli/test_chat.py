@@ -16,10 +16,10 @@ from pathlib import Path
 import anyio
 import pytest
 from duolog.cli import main
-from duolog.cli.chat_seats import Keys, ScreenSeat
+from duolog.cli.chat_terminal import Keys, ScreenSeat
 from duolog.engine.events import MessageSent, ProgressRated, SessionClosed, SnapshotTaken
+from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
-from duolog.engine.stores import open_log
 from openai_server import OpenAIServer
 from rich.console import Console
 from terminal import Terminal, at_terminal

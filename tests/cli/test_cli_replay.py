@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 import pytest
 from duolog.cli import main
-from duolog.cli.until import parse_until
+from duolog.cli.points import parse_until
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import FeedbackGiven, Participant, ScorerRef, SessionOpened, UtilityScored
+from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
-from duolog.engine.stores import open_log
-from duolog.scoring.feedback import FeedbackUtility
 from duolog.scoring.replay import Until
+from duolog.scoring.scorers.feedback import FeedbackUtility
 
 pytestmark = pytest.mark.usefixtures("plain")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from duolog.cli import main
-from duolog.cli.report import print_report
+from duolog.cli.commands.report import print_report
 
 pytestmark = pytest.mark.usefixtures("plain")
 

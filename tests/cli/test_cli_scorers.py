@@ -9,10 +9,10 @@ from duolog.cli import scorers as module
 from duolog.cli.scorers import Scorers
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, SessionOpened
+from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
-from duolog.engine.scorer import Scorer
-from duolog.engine.stores import open_log
-from duolog.scoring.utility import Missing, SnapshotUtility
+from duolog.engine.scorers.protocol import Scorer
+from duolog.scoring.scorers.utility import Missing, SnapshotUtility
 
 OWN = ["feedback", "retention", "rule-judge", "rule-judge"]
 

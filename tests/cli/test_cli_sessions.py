@@ -9,10 +9,10 @@ from typing import get_args
 import anyio
 import pytest
 from duolog.cli import main
-from duolog.cli.sessions import STATES
+from duolog.cli.commands.sessions import STATES
 from duolog.engine.events import CloseReason
-from duolog.engine.stores import open_log
-from duolog.engine.stores.fold import FORGOTTEN
+from duolog.engine.log.open import open_log
+from duolog.engine.log.summary import FORGOTTEN
 
 pytestmark = pytest.mark.usefixtures("plain")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 from duolog.cli import main
-from duolog.cli.experiment_file import read_experiment
+from duolog.cli.experiment.file import read_experiment
 from duolog.engine.events import JSON, SessionOpened
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 from hypothesis import given
 from hypothesis import strategies as st
 

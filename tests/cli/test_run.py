@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 import pytest
 from duolog.cli import main
+from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
-from duolog.engine.stores import open_log
 
 SMALL = ["travel", "--agents", "auto,one-stage", "--users", "proactive", "--sessions", "3"]
 

@@ -15,7 +15,7 @@ import anyio
 import pytest
 from duolog.cli import main
 from duolog.engine.events import ModelCalled, SessionClosed, SessionOpened
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 from openai_server import Answer, Body, OpenAIServer
 from travel_model import play
 

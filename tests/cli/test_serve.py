@@ -19,7 +19,7 @@ import anyio
 import pytest
 from duolog.cli import main
 from duolog.engine.events import MessageSent
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 from http_server import Client, message, until
 
 TOKEN = "a-token-of-these-tests-0123456789"
@@ -160,7 +160,7 @@ def test_what_cannot_be_served(
 def test_it_says_which_extra_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "duolog.engine.interop.http.serving", raising=False)
+    monkeypatch.delitem(sys.modules, "duolog.interop.http.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert "duolog[web]" in refusal(capsys, "--log", str(tmp_path / "log.db"))
 

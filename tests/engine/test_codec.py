@@ -19,8 +19,8 @@ from duolog.engine.events import (
     SnapshotTaken,
     Unknown,
 )
-from duolog.engine.stores import open_log
-from duolog.engine.testing import by, put_records, streams
+from duolog.engine.log.open import open_log
+from duolog.testing.kit import by, put_records, streams
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect

@@ -9,10 +9,10 @@ from duolog.engine.errors import InvalidInput
 from duolog.engine.events import ActionTaken
 from duolog.engine.records import Record
 from duolog.scoring.control import Advice, Controller, ControlRules, advise
-from duolog.scoring.fold import TrajectoryFold
-from duolog.scoring.options import Options
-from duolog.scoring.testing import Script
-from duolog.scoring.updates import Update
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.options import Options
+from duolog.scoring.trajectory.updates import Update
+from duolog.testing.records import Script
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 from duolog.engine.errors import InvalidInput, SessionNotFound
-from duolog.engine.log import EventLog
-from duolog.engine.stores import open_log
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import open_log
 from duolog.scoring.live import score_log, watch
-from duolog.scoring.options import Options
 from duolog.scoring.replay import Replay, Until, replay
-from duolog.scoring.testing import Script
-from duolog.scoring.updates import Update
+from duolog.scoring.trajectory.options import Options
+from duolog.scoring.trajectory.updates import Update
+from duolog.testing.records import Script
 
 FAST = Options(taus=(1,))
 

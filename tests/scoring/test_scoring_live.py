@@ -18,18 +18,18 @@ from duolog.engine.events import (
     StopAdvised,
     UtilityScored,
 )
-from duolog.engine.measuring import Measuring
+from duolog.engine.log.memory import MemoryLog
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.rounds import RoundProjector, Rounds, is_act
-from duolog.engine.stores.memory import MemoryLog
-from duolog.scoring.fold import TrajectoryFold
+from duolog.engine.scorers.runner import Measuring
 from duolog.scoring.live import ToleranceStop, score_log, score_records, score_sessions, watch
-from duolog.scoring.options import Options
-from duolog.scoring.progress import rule_judge
-from duolog.scoring.testing import Script
-from duolog.scoring.tolerance import PENDING, stop_rounds
-from duolog.scoring.trajectory import Trajectory
-from duolog.scoring.updates import (
+from duolog.scoring.scorers.progress import rule_judge
+from duolog.scoring.scorers.utility import Missing, Score, SnapshotUtility
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.options import Options
+from duolog.scoring.trajectory.points import Trajectory
+from duolog.scoring.trajectory.tolerance import PENDING, stop_rounds
+from duolog.scoring.trajectory.updates import (
     RatingUpdated,
     RoundClosed,
     RoundOpened,
@@ -38,7 +38,7 @@ from duolog.scoring.updates import (
     Update,
     UtilityUpdated,
 )
-from duolog.scoring.utility import Missing, Score, SnapshotUtility
+from duolog.testing.records import Script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from ag_ui.core import Event
-from duolog.engine.interop.agui.patch import apply_patch
+from duolog.interop.agui.json_patch import apply_patch
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 

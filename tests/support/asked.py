@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from duolog.engine.errors import ModelError
 from duolog.engine.models import ModelReply, ModelRequest, ToolCall
-from duolog.engine.models.interview import Interview, ModelUse
+from duolog.engine.models.ask import Interview, ModelUse
 
 
 class Answers:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from duolog.engine.events import Event, Forgotten, SessionOpened, Unknown
-from duolog.engine.interop.importer import Foreign, Importer, Reading, Remark
 from duolog.engine.records import TRACE, Record
-from duolog.engine.testing import records_of
+from duolog.interop.importers.protocol import Foreign, Importer, Reading, Remark
+from duolog.testing.kit import records_of
 
 __all__ = (
     "START",

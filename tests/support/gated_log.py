@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Self, cast
 
 import anyio
-from duolog.engine.log import Advance, Store
+from duolog.engine.log.contract import Advance, Store
 from duolog.engine.records import TRACE, Draft, Record
 
 

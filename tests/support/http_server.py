@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import SocketStream
-from duolog.engine.interop.following import Follow
-from duolog.engine.interop.http.app import make_app
-from duolog.engine.interop.http.limits import HttpLimits
-from duolog.engine.interop.http.serving import Server
-from duolog.engine.log import EventLog
+from duolog.engine.log.contract import EventLog
+from duolog.interop.follow import Follow
+from duolog.interop.http.app import make_app
+from duolog.interop.http.limits import HttpLimits
+from duolog.interop.http.server import Server
 
 __all__ = ("Answer", "Client", "Told", "message", "serving", "until")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duolog.engine.log import EventLog
+from duolog.engine.log.contract import EventLog
 from duolog.engine.records import Record
-from duolog.engine.testing_sessions import put_records
-from duolog.scoring.testing import Script
+from duolog.testing.records import Script
+from duolog.testing.sessions import put_records
 from hypothesis import strategies as st
 
 MOVES = ("human", "agent", "draft", "edit", "score", "miss", "good", "bad", "rate", "close")

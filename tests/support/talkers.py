@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 
-from duolog.engine.actors import Player
-from duolog.engine.decisions import Act, Decision, Finish, Say, Submit, Verb, Wait
 from duolog.engine.errors import ModelRefused
 from duolog.engine.events import Participant, Tokens
-from duolog.engine.limits import Limits
 from duolog.engine.models import Caller, Message, ModelReply, ModelRequest, Models, Tool, calling
-from duolog.engine.scorer import Scorer
-from duolog.engine.session import Session
-from duolog.engine.testing import Workshop, a_session
-from duolog.engine.view import View
+from duolog.engine.scorers.protocol import Scorer
+from duolog.engine.session.actors import Player
+from duolog.engine.session.decisions import Act, Decision, Finish, Say, Submit, Verb, Wait
+from duolog.engine.session.limits import Limits
+from duolog.engine.session.runner import Session
+from duolog.engine.session.view import View
+from duolog.testing.kit import Workshop, a_session
 from openai_server import Answer, Body, usage
 
 MODEL = "openai/gpt-4o"

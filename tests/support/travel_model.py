@@ -13,8 +13,6 @@ from collections.abc import Collection, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
 from duolog.engine import codec
-from duolog.engine.decisions import Decision, Say
-from duolog.engine.environment import ActionSpec
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
@@ -29,9 +27,11 @@ from duolog.engine.events import (
 )
 from duolog.engine.models.rehearsal import put
 from duolog.engine.records import TRACE, Record
-from duolog.engine.view import View
+from duolog.engine.session.decisions import Decision, Say
+from duolog.engine.session.environment import ActionSpec
+from duolog.engine.session.view import View
 from duolog.examples.travel.actions import ACTIONS
-from duolog.examples.travel.plan_text import parse_plan, render_plan
+from duolog.examples.travel.plan.text import parse_plan, render_plan
 from duolog.examples.travel.rule_agent import TravelAgent
 from duolog.examples.travel.rule_user import TravelUser
 from duolog.users.personas import PERSONAS, Persona

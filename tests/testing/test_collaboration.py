@@ -7,11 +7,11 @@ from anyio.lowlevel import checkpoint
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import SessionOpened, SnapshotTaken
 from duolog.engine.records import Record
-from duolog.engine.telemetry.receipts import Receipt
-from duolog.engine.telemetry.recording import Recording
-from duolog.scoring.options import Options
-from duolog.scoring.progress import rule_judge
-from duolog.scoring.utility import Score, SnapshotUtility
+from duolog.scoring.scorers.progress import rule_judge
+from duolog.scoring.scorers.utility import Score, SnapshotUtility
+from duolog.scoring.trajectory.options import Options
+from duolog.telemetry.receipt import Receipt
+from duolog.telemetry.session import Recording
 from duolog.testing.collaboration import Collaboration, CollaborationError
 
 

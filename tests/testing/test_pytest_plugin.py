@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 
 pytest_plugins = ["pytester"]
 

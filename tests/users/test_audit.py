@@ -15,8 +15,8 @@ from duolog.engine.events import (
     SnapshotTaken,
 )
 from duolog.engine.records import Draft
-from duolog.engine.testing import by, check_scorer, records_of
-from duolog.scoring.testing import run_scorer
+from duolog.testing.kit import by, check_scorer, records_of
+from duolog.testing.records import run_scorer
 from duolog.users.audit import Fault, SimulatorAudit, Utterance, find_inventions, find_leaks
 
 PROFILE = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from duolog.engine import codec
-from duolog.engine.decisions import NOTHING, Decision, Finish, Note, Rate, Say
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import Event, MessageSent, ProgressRated, Role
 from duolog.engine.records import TRACE, Record
-from duolog.engine.view import View
+from duolog.engine.session.decisions import NOTHING, Decision, Finish, Note, Rate, Say
+from duolog.engine.session.view import View
 from duolog.users.personas import PERSONAS, Persona, find_persona
 from duolog.users.simulated import SimulatedUser, UserIntent
 

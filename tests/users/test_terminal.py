@@ -7,9 +7,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from duolog.engine.actors import playing
-from duolog.engine.clock import RealClock
-from duolog.engine.decisions import NOTHING, Ask, Decision, Say, Submit
 from duolog.engine.errors import SessionInterrupted
 from duolog.engine.events import (
     ActionResolved,
@@ -20,13 +17,16 @@ from duolog.engine.events import (
     SessionClosed,
     SnapshotTaken,
 )
-from duolog.engine.log import EventLog
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
-from duolog.engine.session import Session, run_session
-from duolog.engine.stores import open_log
-from duolog.engine.testing import Workshop, a_session, agent, human, streams
-from duolog.engine.timing import Timing
-from duolog.engine.view import View
+from duolog.engine.session.actors import playing
+from duolog.engine.session.clock import RealClock
+from duolog.engine.session.decisions import NOTHING, Ask, Decision, Say, Submit
+from duolog.engine.session.runner import Session, run_session
+from duolog.engine.session.timing import Timing
+from duolog.engine.session.view import View
+from duolog.testing.kit import Workshop, a_session, agent, human, streams
 from duolog.users.terminal import HELP, Person
 
 AT_ONCE = Timing(

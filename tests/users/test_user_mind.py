@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from asked import Answers, calls, interview
 from duolog.engine.codec import digest
-from duolog.engine.decisions import NOTHING, Act, Approve, Decision, Finish, Rate, Say, Submit
-from duolog.engine.environment import ActionSpec
 from duolog.engine.events import (
     ApprovalAsked,
     Event,
@@ -15,11 +13,22 @@ from duolog.engine.events import (
     SessionOpened,
     SnapshotTaken,
 )
-from duolog.engine.models.interview import ModelUse
+from duolog.engine.models.ask import ModelUse
 from duolog.engine.records import Draft
+from duolog.engine.session.decisions import (
+    NOTHING,
+    Act,
+    Approve,
+    Decision,
+    Finish,
+    Rate,
+    Say,
+    Submit,
+)
+from duolog.engine.session.environment import ActionSpec
+from duolog.engine.session.view import View, Visibility
 from duolog.engine.task import Brief
-from duolog.engine.testing import by, records_of
-from duolog.engine.view import View, Visibility
+from duolog.testing.kit import by, records_of
 from duolog.users.model_mind import ModelUserMind, profile_text, prompt_digest
 from duolog.users.personas import PERSONAS, Persona
 from duolog.users.simulated import SimulatedUser, UserIntent

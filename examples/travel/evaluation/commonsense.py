@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import groupby
 
-from ..tables import Sandbox, Trip
+from ..data.tables import Sandbox, Trip
 from .reading import (
     MEALS,
     Loose,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ....engine.errors import InvalidInput
-from ..plan import DayPlan, plan_to_json
-from ..tables import Sandbox, Trip
+from ..data.tables import Sandbox, Trip
+from ..plan.plan import DayPlan, plan_to_json
 from .commonsense import commonsense_checks
 from .hard import HARD_CHECKS, total_cost
 from .reading import Loose

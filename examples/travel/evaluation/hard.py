@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 
-from ..tables import Accommodation, Mode, Sandbox, Trip
+from ..data.tables import Accommodation, Mode, Sandbox, Trip
 from .reading import (
     MEALS,
     Loose,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from ..tables import Mode
+from ..data.tables import Mode
 
 __all__ = (
     "MEALS",

@@ -33,8 +33,8 @@ from itertools import groupby
 from math import ceil
 from typing import TypeVar
 
-from ..plan import BLANK
-from ..tables import Accommodation, Flight, Restaurant, Route, Sandbox, Trip
+from ..data.tables import Accommodation, Flight, Restaurant, Route, Sandbox, Trip
+from ..plan.plan import BLANK
 from .commonsense import valid_sequence
 from .hard import SEATS, forbids, room_fits
 from .reading import MEALS, before_parenthesis, car_of, route_in, vehicle_of

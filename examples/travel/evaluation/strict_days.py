@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ....engine.errors import InvalidInput
-from ..plan import BLANK, DayPlan, Plan, attractions_of, plan_from_json
+from ..plan.plan import BLANK, DayPlan, Plan, attractions_of, plan_from_json
 from .commonsense import NOTHING_TO_FILL_IN
 from .reading import MEALS, before_parenthesis, route_in
 

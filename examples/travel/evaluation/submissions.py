@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from ....engine.errors import InvalidInput
-from ..dataset import Dataset
+from ..data.dataset import Dataset
 from .evaluator import evaluate
 from .hard import asked_of
 from .results import Variant

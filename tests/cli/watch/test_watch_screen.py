@@ -13,10 +13,10 @@ import pytest
 from duolog.cli.watch.app import WatchApp
 from duolog.cli.watch.panes import SessionsPane, TranscriptPane
 from duolog.cli.watch.state import Watched
-from duolog.engine.log import EventLog
-from duolog.engine.stores import MemoryLog, open_log
-from duolog.engine.testing_sessions import put_records
-from duolog.scoring.options import Options
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import MemoryLog, open_log
+from duolog.scoring.trajectory.options import Options
+from duolog.testing.sessions import put_records
 from scripted_logs import script_of
 from textual.pilot import Pilot
 from textual.widgets import Static

@@ -12,11 +12,11 @@ import pytest
 from duolog.cli.watch.rows import RowFold
 from duolog.cli.watch.state import Watched
 from duolog.engine.errors import LogNotFound
-from duolog.engine.log import EventLog
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Record
-from duolog.engine.stores import MemoryLog, open_log
-from duolog.engine.testing_sessions import put_records
-from duolog.scoring.options import Options
+from duolog.scoring.trajectory.options import Options
+from duolog.testing.sessions import put_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_logs import MOVES, interleave, script_of

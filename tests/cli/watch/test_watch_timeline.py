@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 from duolog.cli.watch.timeline import Moment, Timeline
-from duolog.scoring.fold import TrajectoryFold
-from duolog.scoring.options import Options
-from duolog.scoring.testing import Script
-from duolog.scoring.updates import StopAdvice, StopWithdrawn
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.options import Options
+from duolog.scoring.trajectory.updates import StopAdvice, StopWithdrawn
+from duolog.testing.records import Script
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_logs import script_of, scripts

@@ -9,7 +9,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON
 from duolog.examples.travel.actions import ACTIONS, COLUMNS, perform
-from duolog.examples.travel.tables import (
+from duolog.examples.travel.data.tables import (
     Accommodation,
     Attraction,
     Flight,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.examples.travel.dataset import load_dataset, preferences_of, short_request
-from duolog.examples.travel.tables import Constraints, Route, Trip
+from duolog.examples.travel.data.dataset import load_dataset, preferences_of, short_request
+from duolog.examples.travel.data.tables import Constraints, Route, Trip
 
 DATA = Path(os.environ.get("DUOLOG_TEST_DATA") or Path(__file__).parents[4] / "shared" / "data")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from duolog.examples.travel.evaluation import VARIANTS, Evaluation, Variant, Verdict, evaluate
-from duolog.examples.travel.tables import (
+from duolog.examples.travel.data.tables import (
     Accommodation,
     Attraction,
     Constraints,
@@ -16,6 +15,7 @@ from duolog.examples.travel.tables import (
     Sandbox,
     Trip,
 )
+from duolog.examples.travel.evaluation import VARIANTS, Evaluation, Variant, Verdict, evaluate
 from msgspec.structs import replace
 
 Day = dict[str, object]

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from duolog.examples.travel.dataset import Dataset, load_dataset
+from duolog.examples.travel.data.dataset import Dataset, load_dataset
 from duolog.examples.travel.evaluation import Variant, evaluate
-from duolog.examples.travel.plan import plan_from_json
-from duolog.examples.travel.plan_text import parse_plan, render_plan
+from duolog.examples.travel.plan.plan import plan_from_json
+from duolog.examples.travel.plan.text import parse_plan, render_plan
 
 DATA = Path(os.environ.get("DUOLOG_TEST_DATA") or Path(__file__).parents[4] / "shared" / "data")
 REFERENCE = DATA / "travelplanner" / "expected.jsonl"

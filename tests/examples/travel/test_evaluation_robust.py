@@ -7,8 +7,7 @@ import json
 import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.examples.travel.evaluation import COMMONSENSE, HARD, VARIANTS, Variant, evaluate
-from duolog.examples.travel.tables import (
+from duolog.examples.travel.data.tables import (
     Accommodation,
     Attraction,
     Constraints,
@@ -18,6 +17,7 @@ from duolog.examples.travel.tables import (
     Sandbox,
     Trip,
 )
+from duolog.examples.travel.evaluation import COMMONSENSE, HARD, VARIANTS, Variant, evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.examples.travel.dataset import Dataset, DatasetInstance
+from duolog.examples.travel.data.dataset import Dataset, DatasetInstance
+from duolog.examples.travel.data.tables import Constraints, Sandbox, Trip
 from duolog.examples.travel.evaluation import (
     Evaluation,
     Scored,
@@ -16,7 +17,6 @@ from duolog.examples.travel.evaluation import (
     summarize,
 )
 from duolog.examples.travel.evaluation.results import COMMONSENSE, HARD
-from duolog.examples.travel.tables import Constraints, Sandbox, Trip
 
 
 def instance(row: int, query: str) -> DatasetInstance:

@@ -13,10 +13,12 @@ from random import Random
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.examples.travel.actions import perform
-from duolog.examples.travel.dataset import preferences_of, short_request
+from duolog.examples.travel.data.dataset import preferences_of, short_request
+from duolog.examples.travel.data.instances import make_instance
+from duolog.examples.travel.data.world.cities import CITIES, STATES
+from duolog.examples.travel.data.world.generator import World
 from duolog.examples.travel.evaluation import evaluate
-from duolog.examples.travel.instances import make_instance
-from duolog.examples.travel.language_facts import (
+from duolog.examples.travel.language.facts import (
     ANY,
     CUISINES,
     HOUSE_RULES,
@@ -27,7 +29,7 @@ from duolog.examples.travel.language_facts import (
     Slot,
     facts_of,
 )
-from duolog.examples.travel.language_messages import (
+from duolog.examples.travel.language.messages import (
     ask,
     is_deferral,
     say_deferral,
@@ -36,7 +38,7 @@ from duolog.examples.travel.language_messages import (
     understand_question,
     wordings,
 )
-from duolog.examples.travel.language_plans import (
+from duolog.examples.travel.language.plans import (
     check_plan,
     find_gaps,
     room_cities,
@@ -44,19 +46,17 @@ from duolog.examples.travel.language_plans import (
     say_problem,
     searches_to_check,
 )
-from duolog.examples.travel.language_profiles import (
+from duolog.examples.travel.language.profiles import (
     understand_preference,
     understand_preferences,
     write_preference,
 )
-from duolog.examples.travel.language_requests import say_request, understand_request
-from duolog.examples.travel.plan import DayPlan
-from duolog.examples.travel.plan_text import render_plan
-from duolog.examples.travel.planner import needed_searches, plan_trip
-from duolog.examples.travel.planner_finds import Finds
-from duolog.examples.travel.planner_knowledge import knowledge_from_request
-from duolog.examples.travel.world import World
-from duolog.examples.travel.world_cities import CITIES, STATES
+from duolog.examples.travel.language.requests import say_request, understand_request
+from duolog.examples.travel.plan.plan import DayPlan
+from duolog.examples.travel.plan.text import render_plan
+from duolog.examples.travel.planner.finds import Finds
+from duolog.examples.travel.planner.knowledge import knowledge_from_request
+from duolog.examples.travel.planner.planner import needed_searches, plan_trip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import string
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.examples.travel.plan import (
+from duolog.examples.travel.plan.plan import (
     FIELDS,
     DayPlan,
     Plan,
@@ -14,7 +14,7 @@ from duolog.examples.travel.plan import (
     plan_from_json,
     plan_to_json,
 )
-from duolog.examples.travel.plan_text import parse_plan, read_plan, render_plan
+from duolog.examples.travel.plan.text import parse_plan, read_plan, render_plan
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,32 +10,26 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON
 from duolog.examples.travel.actions import perform
-from duolog.examples.travel.dataset import load_dataset
+from duolog.examples.travel.data.dataset import load_dataset
+from duolog.examples.travel.data.instances import Instance, make_instance
+from duolog.examples.travel.data.tables import Accommodation, Attraction, Restaurant, Route, Sandbox
+from duolog.examples.travel.data.world.generator import World
 from duolog.examples.travel.evaluation import evaluate
-from duolog.examples.travel.instances import Instance, make_instance
-from duolog.examples.travel.language_facts import ANY, Fact, facts_of
-from duolog.examples.travel.language_profiles import understand_preferences
-from duolog.examples.travel.plan import BLANK, Plan
-from duolog.examples.travel.plan_text import parse_plan, render_plan
-from duolog.examples.travel.planner import needed_searches, plan_trip
-from duolog.examples.travel.planner_edit import edit_plan
-from duolog.examples.travel.planner_finds import Finds, SearchRequest
-from duolog.examples.travel.planner_knowledge import (
+from duolog.examples.travel.language.facts import ANY, Fact, facts_of
+from duolog.examples.travel.language.profiles import understand_preferences
+from duolog.examples.travel.plan.plan import BLANK, Plan
+from duolog.examples.travel.plan.text import parse_plan, render_plan
+from duolog.examples.travel.planner.edit import edit_plan
+from duolog.examples.travel.planner.finds import Finds, SearchRequest
+from duolog.examples.travel.planner.knowledge import (
     Knowledge,
     knowledge_from_request,
     knowledge_of,
     learn,
 )
-from duolog.examples.travel.planner_reading import plan_cost, route_of, stays, visited
-from duolog.examples.travel.planner_routes import even_nights, journeys, transfers
-from duolog.examples.travel.tables import (
-    Accommodation,
-    Attraction,
-    Restaurant,
-    Route,
-    Sandbox,
-)
-from duolog.examples.travel.world import World
+from duolog.examples.travel.planner.planner import needed_searches, plan_trip
+from duolog.examples.travel.planner.reading import plan_cost, route_of, stays, visited
+from duolog.examples.travel.planner.routes import even_nights, journeys, transfers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from duolog.engine.actors import Player
-from duolog.engine.desk import Desk
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     ActionResolved,
@@ -21,12 +19,14 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
-from duolog.engine.log import EventLog
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
-from duolog.engine.session import Session, run_session
-from duolog.engine.stores import open_log
+from duolog.engine.session.actors import Player
+from duolog.engine.session.desk import Desk
+from duolog.engine.session.runner import Session, run_session
+from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting, find_task
-from duolog.engine.view import View
 from duolog.examples.travel.task import TravelTask
 from duolog.users.personas import PERSONAS
 

@@ -17,7 +17,8 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
-from duolog.engine.log import EventLog
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import open_log
 from duolog.engine.models import (
     LiteLLMModel,
     ModelClient,
@@ -27,21 +28,20 @@ from duolog.engine.models import (
     ScriptedModel,
     Terms,
 )
-from duolog.engine.models.interview import ModelUse
+from duolog.engine.models.ask import ModelUse
 from duolog.engine.models.rehearsal import Rehearsal
 from duolog.engine.records import TRACE, Record
-from duolog.engine.session import Session, run_session
-from duolog.engine.stores import open_log
+from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting
-from duolog.engine.testing import by, records_of, streams
 from duolog.examples.travel.briefing import TRAVEL_BRIEF
 from duolog.examples.travel.model_converter import ModelConverter
-from duolog.examples.travel.plan_text import parse_plan
+from duolog.examples.travel.plan.text import parse_plan
 from duolog.examples.travel.task import TravelTask
 from duolog.examples.travel.user_audit import TRAVEL_CHECKS, find_strange_wishes, find_too_much
 from duolog.examples.travel.utility import asking_travel_utility
-from duolog.scoring.model_judge import JUDGE
-from duolog.scoring.testing import run_scorer
+from duolog.scoring.scorers.model_judge import JUDGE
+from duolog.testing.kit import by, records_of, streams
+from duolog.testing.records import run_scorer
 from duolog.users.audit import SimulatorAudit, Utterance
 from duolog.users.model_mind import prompt_digest as user_digest
 from openai_server import OpenAIServer

@@ -6,15 +6,15 @@ from datetime import date, timedelta
 
 import pytest
 from duolog.engine.errors import InvalidInput
+from duolog.examples.travel.data.instances import make_instance, solution_of
+from duolog.examples.travel.data.tables import Constraints, Trip
+from duolog.examples.travel.data.world.cities import CITIES, STATES, kilometres
+from duolog.examples.travel.data.world.generator import World, generate_world
 from duolog.examples.travel.evaluation import evaluate
-from duolog.examples.travel.instances import make_instance, solution_of
-from duolog.examples.travel.language_facts import HOUSE_RULES, facts_of
-from duolog.examples.travel.language_messages import understand_message
-from duolog.examples.travel.language_profiles import understand_preferences
-from duolog.examples.travel.language_requests import understand_request
-from duolog.examples.travel.tables import Constraints, Trip
-from duolog.examples.travel.world import World, generate_world
-from duolog.examples.travel.world_cities import CITIES, STATES, kilometres
+from duolog.examples.travel.language.facts import HOUSE_RULES, facts_of
+from duolog.examples.travel.language.messages import understand_message
+from duolog.examples.travel.language.profiles import understand_preferences
+from duolog.examples.travel.language.requests import understand_request
 
 DATES = ("2022-03-19", "2022-03-20", "2022-03-21", "2022-03-22", "2022-03-23")
 

@@ -1,0 +1,274 @@
+"""``duolog import``: records from JSON Lines, and sessions from the logs of others, into a log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from ...engine.errors import InvalidInput
+from ..app import app
+from ..common import example, log_at, print_json, run, say
+
+if TYPE_CHECKING:
+    from ...engine.log.jsonl_import import Imported
+    from ...interop.importers.protocol import Importer, Reading, Remark
+    from ...interop.importers.run import Taken
+
+__all__ = ("import_command",)
+
+_PIPE = "-"
+_OWN = "jsonl"
+_AUTO = "auto"
+_MOST = 20  # problems that are told one by one
+_SQLITE = b"SQLite format 3\0"
+
+
+@app.command(
+    "import",
+    short_help="Takes JSON Lines, or the logs of others, into a log.",
+    epilog=example(
+        "duolog import demo.jsonl --log copy.db",
+        "duolog export demo.db | duolog import - --log copy.db",
+        "duolog import results/ --log runs.db --format cogym --zone Europe/Berlin",
+        "duolog import gpt-4o-airline.json --log tau.db",
+        note="What the log has already is passed over: importing again adds nothing, and an import "
+        "that was interrupted is finished by running it again.",
+    ),
+)
+def import_command(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="A file or directory; - for JSON Lines from a pipe."),
+    ],
+    log: Annotated[
+        str, typer.Option(metavar="LOG", help="Path or URL; it is made where there is none.")
+    ],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="jsonl (as export writes it), cogym (Collaborative Gym), tau (τ-bench, "
+            "τ²-bench), chat (OpenAI-style messages), one that is installed, or auto.",
+        ),
+    ] = _AUTO,
+    zone: Annotated[
+        str,
+        typer.Option(
+            metavar="ZONE",
+            help="Of local times that name none: UTC, a name like Europe/Berlin, or local.",
+        ),
+    ] = "UTC",
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Take what can be taken, and say what could not."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="What was done as JSON, for programs.")
+    ] = False,
+) -> None:
+    """Takes records, or the sessions of other programs' logs, into a log.
+
+    Records that Duolog exported come in as they were: ids, versions, times and bodies stay. Unless
+    it keeps going, a source with a broken line is refused before anything is taken.
+    """
+    if log.startswith("memory:"):
+        raise InvalidInput(f"{log} would be gone as soon as this is done; name a log in a file")
+    importer = _importer(source, form)
+    if importer is None:
+        _tell_imported(run(lambda: _import(source, log, keep_going=keep_going)), as_json=as_json)
+        return
+    from ...interop.importers.protocol import Reading
+    from ...interop.importers.timestamps import zone_named
+
+    reading = Reading(zone=zone_named(zone))
+    taken = run(lambda: _take(importer, source, log, reading, keep_going=keep_going))
+    _tell_taken(taken, importer.name, as_json=as_json)
+
+
+def _importer(source: str, form: str) -> Importer | None:
+    """What reads the source; None for Duolog's own JSON Lines."""
+    if form == _OWN or (source == _PIPE and form == _AUTO):
+        return None
+    from ...interop.importers.registry import find_importer, importer_names
+
+    if form == _AUTO:
+        return _recognised(Path(source))
+    if form not in importer_names():
+        known = ", ".join([_AUTO, _OWN, *importer_names()])
+        raise InvalidInput(f"--format knows no {form!r}; choose from {known}")
+    if source == _PIPE:
+        raise InvalidInput(f"a pipe is read as {_OWN} only; name a file for {form}")
+    return find_importer(form)
+
+
+def _recognised(path: Path) -> Importer | None:
+    from ...interop.importers.json_sniff import shape_of
+    from ...interop.importers.registry import importer_names, recognise
+
+    importer = recognise(path)
+    if importer is not None:
+        return importer
+    if not path.is_dir():
+        shape = shape_of(path)
+        if shape is not None and "session" in shape.keys or _is_blank(path):
+            return None
+        with path.open("rb") as file:
+            if file.read(len(_SQLITE)) == _SQLITE:
+                raise InvalidInput(
+                    f"{path} is a log itself, it seems: duolog export writes what can be imported"
+                )
+    known = ", ".join([_OWN, *importer_names()])
+    raise InvalidInput(
+        f"{path} looks like none of the formats that can be imported ({known}); if it is one of "
+        "them, say which with --format"
+    )
+
+
+def _is_blank(path: Path) -> bool:
+    with path.open("rb") as file:
+        return not file.read(1 << 16).strip()
+
+
+# --- Duolog's own ---------------------------------------------------------------------------------
+
+
+async def _import(source: str, where: str, *, keep_going: bool) -> Imported:
+    from ...engine.log.jsonl_export import open_lines
+    from ...engine.log.jsonl_import import import_jsonl
+    from ..text.progress import Counting
+
+    piped = source == _PIPE
+    file = sys.stdin.buffer if piped else await open_lines(Path(source))
+    try:
+        if not (piped or keep_going):
+            await _look_through(source, file)
+        async with log_at(where, create=True) as log:
+            with Counting("importing", None) as progress:
+                return await import_jsonl(log, file, keep_going=keep_going, progress=progress)
+    finally:
+        if not piped:
+            file.close()
+
+
+async def _look_through(source: str, file: BinaryIO) -> None:
+    """Looks for a broken line before there is a log, so that none is left behind empty."""
+    from ...engine.log.jsonl_export import Lines
+
+    lines = Lines(file)
+    while batch := await lines.batch():
+        for number, found in batch:
+            if isinstance(found, InvalidInput):
+                raise InvalidInput(f"{source}, line {number}: {found}; nothing was imported")
+    file.seek(0)
+
+
+def _tell_imported(done: Imported, *, as_json: bool) -> None:
+    if as_json:
+        print_json(done)
+        return
+    for line, what in done.problems[:_MOST]:
+        say(f"line {line}: {what}")
+    if len(done.problems) > _MOST:
+        say(f"... and {len(done.problems) - _MOST} more lines that could not be taken")
+    say(_summary(done))
+
+
+def _summary(done: Imported) -> str:
+    from ..text.wording import count
+
+    parts = [f"imported {count(done.records, 'record')}"]
+    if done.known:
+        parts.append(f"{count(done.known, 'record')} there already")
+    if done.lost:
+        parts.append(f"{count(done.lost, 'placeholder')} for what is missing")
+    if done.problems:
+        parts.append(f"{count(len(done.problems), 'line')} not taken")
+    return ", ".join(parts)
+
+
+# --- the logs of others ---------------------------------------------------------------------------
+
+
+async def _take(
+    importer: Importer, source: str, where: str, reading: Reading, *, keep_going: bool
+) -> Taken:
+    from ...interop.importers.run import import_foreign, survey_foreign
+    from ..text.progress import Counting
+
+    path = Path(source)
+    if not keep_going:  # before there is a log, so that none is left behind empty
+        _refuse(await survey_foreign(path, importer, reading))
+    async with log_at(where, create=True) as log:
+        with Counting("importing", None) as progress:
+            return await import_foreign(
+                log,
+                path,
+                importer,
+                reading=reading,
+                keep_going=keep_going,
+                look_first=False,
+                progress=progress,
+            )
+
+
+def _refuse(problems: Sequence[Remark]) -> None:
+    if not problems:
+        return
+    for problem in problems[1:_MOST]:
+        say(f"{problem.where}: {problem.what}")
+    first = problems[0]
+    raise InvalidInput(
+        f"{first.where}: {first.what}; nothing was imported (--keep-going takes the rest)"
+    )
+
+
+def _tell_taken(taken: Taken, form: str, *, as_json: bool) -> None:
+    from ..text.wording import count
+
+    problems = [remark for remark in taken.remarks if remark.kind == "problem"]
+    differences = _grouped(remark for remark in taken.remarks if remark.kind == "difference")
+    if as_json:
+        print_json(
+            {
+                "format": form,
+                "sessions": taken.sessions,
+                "records": taken.records,
+                "known": taken.known,
+                "problems": problems,
+                "differences": [
+                    {"what": what, "where": [_place(remark) for remark in remarks]}
+                    for what, remarks in differences.items()
+                ],
+            }
+        )
+        return
+    for problem in problems[:_MOST]:
+        say(f"{problem.where}: {problem.what}")
+    if len(problems) > _MOST:
+        say(f"... and {len(problems) - _MOST} more problems")
+    for what, remarks in differences.items():
+        places = ", ".join(_place(remark) for remark in remarks[:3])
+        more = f", and {len(remarks) - 3} more" if len(remarks) > 3 else ""
+        say(f"note: {what} ({places}{more})")
+    parts = [f"imported {count(taken.records, 'record')}"]
+    if taken.known:
+        parts.append(f"{count(taken.known, 'record')} there already")
+    if problems:
+        parts.append(count(len(problems), "problem"))
+    say(f"{', '.join(parts)}; {count(taken.sessions, 'session')} read as {form}")
+
+
+def _grouped(remarks: Iterable[Remark]) -> dict[str, list[Remark]]:
+    found: dict[str, list[Remark]] = {}
+    for remark in remarks:
+        found.setdefault(remark.what, []).append(remark)
+    return found
+
+
+def _place(remark: Remark) -> str:
+    return remark.where if remark.session is None else f"{remark.session} {remark.where}"

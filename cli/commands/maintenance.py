@@ -1,0 +1,127 @@
+"""``duolog forget``, ``verify`` and ``vacuum``: people's data erased, a log looked after."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..app import app
+from ..common import example, existing_log, find_session, print_json, run, say
+
+if TYPE_CHECKING:
+    from ...engine.log.contract import Compaction, Erasure, Verification
+
+__all__ = ("forget_command", "vacuum_command", "verify_command")
+
+_WRONG = 1
+
+_Log = Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")]
+_Json = Annotated[bool, typer.Option("--json", help="What was done as JSON, for programs.")]
+
+
+@app.command(
+    "forget",
+    short_help="Erases what a session was about, for good.",
+    epilog=example(
+        "duolog forget demo.db travel-3-two-stage-proactive-1ecd1fe46b",
+        note="The id is given in full here. Who did something when stays; what it was is gone.",
+    ),
+)
+def forget_command(
+    log: _Log,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session, in full.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Erases the contents of a session and of its forks for good, from the file's bytes too."""
+
+    async def look() -> None:
+        async with existing_log(log) as opened:
+            await find_session(opened, session, exact=True)
+
+    async def main() -> Erasure:
+        async with existing_log(log) as opened:
+            return await opened.forget(session)
+
+    run(look)
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Erase {session} in {log} for good?", abort=True, err=True)
+    erased = run(main)
+    if as_json:
+        print_json(erased)
+        return
+    typer.echo(f"erased: {', '.join(erased.sessions)}")
+    if not erased.compacted:
+        say(
+            "not yet compacted, since another process holds the log: traces may linger in its "
+            f"files until duolog vacuum {log}"
+        )
+
+
+@app.command(
+    "verify",
+    short_help="Looks for anything wrong in a log.",
+    epilog=example("duolog verify demo.db", "duolog verify demo.db --json"),
+)
+def verify_command(log: _Log, as_json: _Json = False) -> None:
+    """Looks at every record: order, versions, bodies, digests, summaries, and the hash chain.
+
+    The exit code is 1 if anything is wrong.
+    """
+
+    async def main() -> Verification:
+        async with existing_log(log) as opened:
+            return await opened.verify()
+
+    found = run(main)
+    if as_json:
+        print_json(found)
+    else:
+        _print_verification(found)
+    if found.problems:
+        raise typer.Exit(_WRONG)
+
+
+def _print_verification(found: Verification) -> None:
+    from ..text.terminal import clean
+    from ..text.wording import count
+
+    for problem in found.problems:
+        where = f"position {problem.position}" if problem.position else "the log"
+        session = f", session {problem.session}" if problem.session else ""
+        typer.echo(clean(f"{where}{session}: {problem.what}"))
+    wrong = count(len(found.problems), "problem") if found.problems else "nothing is wrong"
+    chain = ", hash chain included" if found.chained else ""
+    looked = f"{count(found.events, 'record')} of {count(found.sessions, 'session')}{chain}"
+    typer.echo(f"{looked}: {wrong}")
+    if found.forgotten:
+        say(f"{count(found.forgotten, 'session')} erased")
+    if found.uncompacted:
+        say(f"traces of {found.uncompacted} of them may linger in the file until duolog vacuum")
+
+
+@app.command(
+    "vacuum",
+    short_help="Gives a log's unused room back.",
+    epilog=example("duolog vacuum demo.db"),
+)
+def vacuum_command(log: _Log, as_json: _Json = False) -> None:
+    """Gives unused room back, and finishes erasures that another process held up.
+
+    The exit code is 1 where another process reads the log and holds it up again.
+    """
+
+    async def main() -> Compaction:
+        async with existing_log(log) as opened:
+            return await opened.vacuum()
+
+    done = run(main)
+    if as_json:
+        print_json(done)
+    else:
+        typer.echo(f"{done.before:,} bytes before, {done.after:,} after")
+    if not done.finished:
+        say(f"not finished, since another process holds {log}: try again later")
+        raise typer.Exit(_WRONG)

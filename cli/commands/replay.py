@@ -1,0 +1,186 @@
+"""``duolog replay``: what a log holds, and what scoring made of it, as it came live."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ...engine.errors import InvalidInput
+from ..app import app
+from ..common import choices, example, existing_log, find_session, print_json, run, say
+
+if TYPE_CHECKING:
+    from ...engine.log.contract import EventLog
+    from ...scoring.check import Check
+
+__all__ = ("replay_command",)
+
+_DIFFERS = 1
+
+
+@app.command(
+    "replay",
+    short_help="Streams a log as it came live, or checks it.",
+    epilog=example(
+        "duolog replay demo.db --session travel-3-two-stage --speed 10",
+        "duolog replay demo.db --session travel-3-two-stage --until r2",
+        "duolog replay demo.db --json",
+        "duolog replay demo.db --scorers retention",
+        "duolog replay demo.db --check",
+    ),
+)
+def replay_command(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    session: Annotated[str | None, typer.Option(metavar="SESSION", help="Only this one.")] = None,
+    speed: Annotated[
+        str,
+        typer.Option(metavar="NUMBER|max", help="Session seconds per second, or max: no waiting."),
+    ] = "max",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POINT",
+            help="Stop there: a round (r3), a version (v57), session time (90s, 1:30), or a "
+            "date and time.",
+        ),
+    ] = None,
+    rounds: Annotated[
+        Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")
+    ] = "handoff",
+    scorers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Have these scorers measure first, beside what is recorded: e.g. retention.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Compare what was recorded with what is computed afresh."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON Lines, for programs.")] = False,
+) -> None:
+    """Streams the records of a log with the updates that follow from them, as they came live.
+
+    With --check it compares instead: measurements with what their scorers measure now, and what
+    was derived with what is derived afresh; exit code 1 if anything differs.
+    """
+    pace = _speed(speed)
+    if check and (until is not None or pace is not None or scorers is not None):
+        raise InvalidInput(
+            "--check looks at what is recorded, at once: no --until, --speed or --scorers"
+        )
+    if check:
+        if run(lambda: _check(log, session, as_json=as_json)):
+            raise typer.Exit(_DIFFERS)
+        return
+
+    from ...scoring.replay import Replay
+    from ...scoring.trajectory.options import Options
+    from ..points import parse_until
+
+    point = None if until is None else parse_until(until)
+
+    async def main() -> None:
+        from ..text.replay import printer
+
+        async with existing_log(log) as opened:
+            name = None if session is None else (await find_session(opened, session)).session
+            if scorers is not None:
+                await _rescore(opened, name, choices(scorers, "--scorers"))
+            show = printer(name, as_json=as_json, flush=pace is not None)
+            steps = Replay(
+                opened, session=name, options=Options(rounds=rounds), speed=pace, until=point
+            )
+            async for step in steps:
+                show(step)
+
+    run(main)
+
+
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not (speed > 0 and math.isfinite(speed)):
+        raise InvalidInput(f"--speed is a number above 0, or max, not {text!r}")
+    return speed
+
+
+async def _rescore(log: EventLog, name: str | None, wanted: list[str]) -> None:
+    """Has the scorers of these names measure one session or all."""
+    from ...scoring.rescore import rescore
+    from ..scorers import Scorers
+    from ..text.wording import count
+
+    added = 0
+    finder = Scorers()
+    for one in await _names(log, name):
+        known = {scorer.ref.name: scorer for scorer in await finder.of(log, one)}
+        for missing in wanted:
+            if missing not in known:
+                raise InvalidInput(
+                    f"--scorers knows no {missing!r} for {one}; choose from {', '.join(known)}"
+                )
+        added += await rescore(log, one, [known[chosen] for chosen in wanted])
+    say(f"{count(added, 'measurement')} added")
+
+
+async def _check(where: str, name: str | None, *, as_json: bool) -> int:
+    """Checks one session or all; gives the number of differences."""
+    from ...scoring.check import check_session
+    from ..scorers import Scorers
+
+    async with existing_log(where) as log:
+        names = await _names(log, name)
+        checks = []
+        scorers = Scorers()
+        for one in names:
+            checked = await check_session(log, one, await scorers.of(log, one))
+            checks.append(checked)
+            if as_json:
+                print_json(checked)
+            else:
+                _print_differences(checked)
+    differences = sum(len(checked.differences) for checked in checks)
+    if not as_json:
+        _summarise(checks, differences)
+    return differences
+
+
+async def _names(log: EventLog, name: str | None) -> list[str]:
+    if name is not None:
+        return [(await find_session(log, name)).session]
+    return [summary.session async for summary in log.sessions()]
+
+
+def _print_differences(checked: Check) -> None:
+    from ..text.terminal import clean
+
+    for found in checked.differences:
+        recorded = "nothing" if found.recorded is None else found.recorded
+        fresh = "nothing" if found.fresh is None else found.fresh
+        text = f"{found.session}: {found.what}: recorded {recorded}, afresh {fresh}"
+        typer.echo(clean(text).replace("\n", " "))
+
+
+def _summarise(checks: list[Check], differences: int) -> None:
+    from ..text.wording import count
+
+    records = sum(checked.records for checked in checks)
+    measured = sum(checked.measurements for checked in checks)
+    again = sum(checked.remeasured for checked in checks)
+    differ = "nothing differs" if not differences else f"{count(differences, 'difference')}"
+    typer.echo(
+        f"{count(len(checks), 'session')} with {count(records, 'record')}: {differ}; {again} of "
+        f"{count(measured, 'measurement')} measured again"
+    )
+    if skipped := sorted({stream for checked in checks for stream in checked.skipped}):
+        say(f"not measured again, since no such scorer is at hand: {', '.join(skipped)}")
+    if forgotten := sum(checked.forgotten for checked in checks):
+        say(f"{count(forgotten, 'session')} erased: nothing to compare there")

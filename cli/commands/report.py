@@ -1,0 +1,242 @@
+"""``duolog report``: the paper's table of a log, or of a file of trajectories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ...engine.errors import InvalidInput
+from ..app import app
+from ..common import choices, example, numbers, one_of, print_json, print_text, say, written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...scoring.metrics import Report
+    from ...scoring.trajectory.points import Trajectory
+
+__all__ = ("print_report", "report_command")
+
+_FORMATS = ("png", "svg", "pdf")
+
+
+@app.command(
+    "report",
+    short_help="Prints the paper's table; draws the figures.",
+    epilog=example(
+        "duolog report demo.db",
+        "duolog report demo.db --figures figures --html report.html",
+        "duolog report trajectories.jsonl --convention paper --json",
+        "duolog report demo.db --explain travel-3-two-stage",
+    ),
+)
+def report_command(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG|FILE...", help="Logs (path or URL), or JSON Lines files of trajectories."
+        ),
+    ],
+    convention: Annotated[
+        Literal["formal", "paper"],
+        typer.Option(
+            help="The paper's formulas to the letter, or as its published analysis computes."
+        ),
+    ] = "formal",
+    rounds: Annotated[
+        Literal["handoff", "human-turn"] | None,
+        typer.Option(
+            help="How rounds are counted: handoff, or human-turn, which the convention paper implies."
+        ),
+    ] = None,
+    tau: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Tolerances to give the drop for.")
+    ] = "1,2,3",
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELS", help="Labels to group by; agent,model,user,task if not given."
+        ),
+    ] = None,
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
+    judge: Annotated[
+        str,
+        typer.Option(
+            metavar="SCORER", help="Whose ratings count: NAME, NAME@VERSION, human, none or auto."
+        ),
+    ] = "auto",
+    bootstrap: Annotated[
+        int, typer.Option(min=0, help="Resamples for the intervals; 0 for none.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="SESSION", help="Say how the numbers of one session came about."),
+    ] = None,
+    forks: Annotated[
+        bool, typer.Option("--forks", help="Compare each fork with what really happened instead.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="A row per group.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="The table in Markdown.")] = False,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Draw the figures into a directory.")
+    ] = None,
+    formats: Annotated[
+        str, typer.Option(metavar="FORMATS", help=f"Of the figures: {', '.join(_FORMATS)}.")
+    ] = "png,svg",
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write table, curves and scatter as one page."),
+    ] = None,
+) -> None:
+    """Prints utility, gain, drop and effort of each group of sessions, and draws the figures."""
+    if as_json + as_csv + as_markdown > 1:
+        raise InvalidInput("choose one of --json, --csv and --markdown")
+    if explain is not None and (as_csv or as_markdown):
+        raise InvalidInput("--explain prints text, or JSON with --json")
+    if forks and (as_csv or as_markdown or explain is not None or figures or html):
+        raise InvalidInput("--forks prints a table of its own, or JSON with --json")
+    if convention == "paper" and rounds == "handoff":
+        raise InvalidInput("--convention paper counts rounds by human-turn; leave --rounds out")
+    taus = numbers(tau, "--tau")
+    labels = None if group_by is None else choices(group_by, "--group-by")
+    kinds = one_of(formats, "--formats", _FORMATS)
+    counted = rounds or ("human-turn" if convention == "paper" else "handoff")
+
+    from ...scoring.report import aggregate
+    from ...scoring.trajectory.options import Options
+    from ..trajectories import load
+
+    trajectories = load(sources, Options(rounds=counted, taus=taus, utility=utility, judge=judge))
+    if forks:
+        _compare(trajectories, bootstrap, seed, as_json=as_json)
+        return
+    report = aggregate(
+        _whole(trajectories),
+        convention=convention,
+        taus=taus,
+        group_by=labels,
+        bootstrap=0 if explain is not None else bootstrap,
+        seed=seed,
+    )
+    if figures is not None:
+        _draw(report, figures, kinds)
+    if html is not None:
+        _write_page(report, html)
+    if explain is not None:
+        _explain(trajectories, report, explain, as_json=as_json)
+    elif as_json:
+        from ...scoring.report import report_json
+
+        print_text(report_json(report))
+    elif as_csv:
+        from ...scoring.report import report_csv
+
+        print_text(report_csv(report))
+    elif as_markdown:
+        from ...scoring.report import report_markdown
+
+        print_text(report_markdown(report))
+    else:
+        _print_table(report)
+
+
+def print_report(log: str) -> None:
+    """Prints the table of a log as ``duolog report LOG`` does.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    from ...scoring.report import aggregate
+    from ...scoring.trajectory.options import Options
+    from ..trajectories import load
+
+    _print_table(aggregate(_whole(load([log], Options()))))
+
+
+def _whole(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """The sessions to report on; a fork would count its origin's beginning twice."""
+    from ...scoring.metrics.forks import without_forks
+
+    found = without_forks(trajectories)
+    if left := len(trajectories) - len(found):
+        from ..text.wording import count
+
+        say(f"{count(left, 'fork')} left out, since their origins are here: --forks compares them")
+    return found
+
+
+def _compare(
+    trajectories: Sequence[Trajectory], bootstrap: int, seed: int, *, as_json: bool
+) -> None:
+    from ...scoring.metrics.forks import compare_forks
+
+    found = compare_forks(trajectories, bootstrap=bootstrap, seed=seed)
+    if as_json:
+        print_json(found)
+        return
+    from ..text.forks import print_forks
+    from ..text.terminal import screen
+
+    print_forks(screen(), found)
+
+
+def _print_table(report: Report) -> None:
+    from ...scoring.report import ReportTable
+    from ..text.terminal import screen
+
+    screen().print(ReportTable(report))
+
+
+def _draw(report: Report, directory: Path, formats: Sequence[str]) -> None:
+    from ...scoring.report.figures import save_figures
+
+    written = save_figures(report, directory, formats)
+    if written:
+        say(f"wrote {', '.join(path.name for path in written)} in {directory}")
+    else:
+        say("there is nothing to draw a figure of")
+
+
+def _write_page(report: Report, file: Path) -> None:
+    from ...scoring.report.html import report_html
+
+    page = report_html(report).encode()
+    with written(file) as target:
+        target.write(page)
+    say(f"wrote {file}")
+
+
+def _explain(
+    trajectories: Sequence[Trajectory], report: Report, name: str, *, as_json: bool
+) -> None:
+    """How a session's numbers came about; under ``paper`` they depend on its group's cut."""
+    from ...scoring.report import explain, explanation_text
+    from ..text.terminal import clean
+    from ..trajectories import one_session
+
+    trajectory = one_session(trajectories, name)
+    mine = {
+        label: trajectory.group[label] for label in report.group_by if label in trajectory.group
+    }
+    cuts = [
+        group.max_step
+        for group in report.groups
+        if group.group == mine and group.baseline == trajectory.baseline
+    ]
+    explained = explain(
+        trajectory,
+        convention=report.convention,
+        taus=report.taus,
+        max_step=cuts[0] if cuts else None,
+    )
+    if as_json:
+        print_json(explained)
+    else:
+        print_text(clean(explanation_text(explained)))

@@ -1,0 +1,197 @@
+"""``duolog serve``: a log over HTTP, for products in other languages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...engine.errors import InvalidInput, MissingExtra
+from ..app import app
+from ..common import example, log_at, name_of, one_of, run, say
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from ...engine.scorers.protocol import Scorer
+    from ...interop.http.server import Server
+
+__all__ = ("serve_command",)
+
+_SCORERS = ("rule-judge", "retention", "feedback")
+_SHORTEST = 16  # characters of a token
+_SPARE = 128  # files that are left for everything but connections
+
+
+@app.command(
+    "serve",
+    short_help="Serves a log over HTTP, for other languages.",
+    epilog=example(
+        "duolog serve --log telemetry.db --port 8720",
+        "duolog serve --log telemetry.db --scorers rule-judge,retention",
+        "duolog serve --log telemetry.db --host 0.0.0.0 --token-file token.txt",
+        note="GET /openapi.json describes what it answers to. Needs the extra duolog[web].",
+    ),
+)
+def serve_command(
+    log: Annotated[
+        str, typer.Option(metavar="LOG", help="Path or URL; it is made where there is none.")
+    ],
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Where to listen; beyond loopback with a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for one that is free.")] = 8720,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Holds the token that clients have to bring; or set DUOLOG_TOKEN.",
+        ),
+    ] = None,
+    scorers: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help=f"Measure what is recorded, by: {', '.join(_SCORERS)}."),
+    ] = None,
+    connections: Annotated[
+        int, typer.Option(min=1, help="At most so many at once, as far as open files allow.")
+    ] = 4096,
+) -> None:
+    """Serves a log over HTTP until it is interrupted; then answers what it has begun, and ends."""
+    chosen = [] if scorers is None else one_of(scorers, "--scorers", _SCORERS)
+    token = _token(token_file)
+    bound = _bind(host, port, guarded=token is not None)
+    try:
+        most = _open_files(connections + _SPARE) - _SPARE
+        if most < 1:
+            raise InvalidInput("too few files may be open at once (ulimit -n) to serve anybody")
+        run(lambda: _serve(log, bound, token, chosen, min(connections, most)))
+    finally:
+        bound.close()
+
+
+async def _serve(
+    where: str, bound: socket, token: str | None, scorers: Sequence[str], connections: int
+) -> None:
+    import anyio
+
+    from ...engine.scorers.pool import Measurer
+    from ...interop.http.app import make_app
+    from ...interop.http.limits import HttpLimits
+    from ...interop.http.server import Server
+    from ...scoring.live import follow_updates
+
+    limits = HttpLimits(connections=connections)
+    stopping = anyio.Event()
+    async with log_at(where, create=True) as log, anyio.create_task_group() as tasks:
+        measurer = Measurer(log, [_scorer(name) for name in scorers])
+        tasks.start_soon(measurer.run)
+        web = make_app(log, token=token, limits=limits, updates=follow_updates, stopping=stopping)
+        server = Server(web, stopping, limits)
+        tasks.start_soon(_stop_on_signal, server, _address(bound), name_of(log))
+        await server.run([bound])
+        tasks.cancel_scope.cancel()
+
+
+async def _stop_on_signal(server: Server, address: str, log: str) -> None:
+    import signal
+
+    import anyio
+
+    await server.started()
+    say(f"serving {log} at {address} (end it with Ctrl+C)")
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            server.stop()
+
+
+def _scorer(name: str) -> Scorer:
+    from ...scoring.scorers.feedback import FeedbackUtility
+    from ...scoring.scorers.progress import rule_judge
+    from ...scoring.scorers.retention import RetentionUtility
+
+    found: dict[str, Scorer] = {
+        "rule-judge": rule_judge(),
+        "retention": RetentionUtility(),
+        "feedback": FeedbackUtility(),
+    }
+    return found[name]
+
+
+def _token(file: Path | None) -> str | None:
+    """The token that clients have to bring; it is never shown."""
+    import os
+
+    source, token = "DUOLOG_TOKEN", os.environ.get("DUOLOG_TOKEN")
+    if file is not None:
+        source = str(file)
+        try:
+            token = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise InvalidInput(f"cannot read the token in {file}: {why}") from error
+    if token is None:
+        return None
+    if len(token) < _SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidInput(
+            f"the token in {source} must have at least {_SHORTEST} letters, digits or signs, and "
+            "no spaces"
+        )
+    return token
+
+
+def _bind(host: str, port: int, *, guarded: bool) -> socket:
+    """A socket that listens.
+
+    Raises:
+        InvalidInput: there is no such address, or it is taken, or open to others without a token.
+        MissingExtra: there is no server to listen on it.
+    """
+    import socket
+
+    try:
+        from ...interop.http.auth import is_loopback
+        from ...interop.http.server import Server as _  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn", "h11"):
+            raise
+        raise MissingExtra("web", "serving a log over HTTP") from error
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"there is no host {host!r}") from error
+    family, kind, protocol, _name, address = found[0]
+    if not guarded and not is_loopback(str(address[0])):
+        raise InvalidInput(
+            f"{host} can be reached by others: set DUOLOG_TOKEN or give --token-file, so that only "
+            "those who have the token are let in; or listen on 127.0.0.1"
+        )
+    bound = socket.socket(family, kind, protocol)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(2048)
+    except OSError as error:
+        bound.close()
+        raise InvalidInput(f"cannot listen on {host}, port {port}: {error.strerror}") from error
+    return bound
+
+
+def _address(bound: socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _open_files(wanted: int) -> int:
+    """How many files may be open at once; asks the system for as many as are wanted."""
+    try:
+        import resource
+    except ImportError:  # not on Windows, where nothing is to be asked for
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return most

@@ -1,0 +1,52 @@
+"""``duolog show``: one session as a conversation, round by round."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from ..app import app
+from ..common import example, existing_log, find_session, print_json, run
+
+__all__ = ("show_command",)
+
+
+@app.command(
+    "show",
+    short_help="Shows one session as a conversation, round by round.",
+    epilog=example(
+        "duolog show demo.db travel-3-two-stage",
+        "duolog show demo.db travel-3-two-stage --rounds human-turn --json",
+        note="The beginning of a session's id is enough where no other begins so.",
+    ),
+)
+def show_command(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session.")],
+    rounds: Annotated[
+        Literal["handoff", "human-turn"],
+        typer.Option(help="A round begins where the human acts again, or with each human turn."),
+    ] = "handoff",
+    full: Annotated[bool, typer.Option("--full", help="Leave nothing out.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="All rounds with their records, for programs.")
+    ] = False,
+) -> None:
+    """Shows a session: who did what when, what each round came to, and what it cost."""
+    from ...scoring.trajectory.options import Options
+    from ..text.transcript import load_transcript, transcript_data
+
+    async def main() -> None:
+        async with existing_log(log) as opened:
+            summary = await find_session(opened, session)
+            transcript = await load_transcript(opened, summary, Options(rounds=rounds))
+        if as_json:
+            print_json(transcript_data(transcript))
+            return
+        from ..text.terminal import screen
+        from ..text.transcript_view import print_transcript
+
+        print_transcript(screen(), transcript, full=full)
+
+    run(main)

@@ -1,0 +1,83 @@
+"""``duolog watch``: follows a log on the whole screen."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+from ...engine.errors import InvalidInput, MissingExtra
+from ..app import app
+from ..common import example, existing_log, find_session, name_of, one_of, run
+
+__all__ = ("watch_command",)
+
+
+@app.command(
+    "watch",
+    short_help="Follows a log on the screen, and goes back in it.",
+    epilog=example(
+        "duolog watch telemetry.db",
+        "duolog watch telemetry.db --session conversation-42 --effort tokens_read",
+        note="Another process may be writing the log. Needs the extra duolog[tui].",
+    ),
+)
+def watch_command(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    session: Annotated[
+        str | None, typer.Option(metavar="SESSION", help="Begin with this one, not the newest.")
+    ] = None,
+    effort: Annotated[
+        str, typer.Option(metavar="MEASURE", help="What the list shows of the effort.")
+    ] = "seconds",
+    rounds: Annotated[
+        Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")
+    ] = "handoff",
+    full: Annotated[bool, typer.Option("--full", help="Show all of each output.")] = False,
+) -> None:
+    """Shows the sessions of a log, and one as it grows; goes back to how they were at any event."""
+    from ...scoring.trajectory.effort import MEASURES
+    from ...scoring.trajectory.options import Options
+
+    [measure] = one_of(effort, "--effort", MEASURES)[:1]
+
+    async def main() -> None:
+        async with existing_log(log) as opened:
+            begin = None if session is None else (await find_session(opened, session)).session
+            _check_screen()
+            from ...engine.log.sqlite.file import parse
+            from ..watch.app import watch_log
+            from ..watch.state import Watched
+
+            watched = Watched(
+                opened,
+                Options(rounds=rounds),
+                measure=measure,
+                session=begin,
+                full=full,
+                file=parse(opened.url).path,
+            )
+            await watch_log(watched, name_of(opened), measure)
+
+    run(main)
+
+
+def _check_screen() -> None:
+    """Looks whether there is a screen, and what draws on it.
+
+    Raises:
+        InvalidInput: there is no terminal.
+        MissingExtra: Textual is not installed.
+    """
+    try:
+        import textual as _  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "textual":
+            raise
+        raise MissingExtra("tui", "watching a log") from error
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):  # Textual draws on the standard error
+        raise InvalidInput(
+            "duolog watch draws on a terminal, and there is none here; duolog sessions, show and "
+            "replay print what a log holds"
+        )

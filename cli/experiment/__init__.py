@@ -1,0 +1,5 @@
+"""Experiments from options or a file."""
+
+from __future__ import annotations
+
+__all__ = ()

@@ -1,0 +1,222 @@
+"""``duolog run --dry-run``: what an experiment would ask of models, estimated from a sample.
+
+In the sample the task's own rules play the parts of the models, so that nobody is asked: calls and
+prompts are as they would be if models decided as the rules do, and only completions are guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from rich.table import Table
+
+from ...engine.errors import InvalidInput, LogNotFound
+from ...engine.events import ModelCalled
+from ...engine.log.open import open_log
+from ...engine.models.call_records import recorded_reply
+from ...engine.models.gateway import Models
+from ...engine.models.litellm.prices import token_prices
+from ...engine.models.rehearsal import Rehearsal
+from ...engine.models.traffic.budget import Spending
+from ...engine.session.simulation import SessionFailure, simulate
+from ...engine.task import Cell
+from ..common import log_at, run, say
+from ..text.terminal import screen
+from .spending import amount
+
+if TYPE_CHECKING:
+    from ...engine.records import Record
+    from ...engine.session.runner import Session
+    from ...engine.session.simulation import Outcome
+    from ...engine.task import Setting, Task
+    from .spec import Experiment
+
+__all__ = ("print_estimate",)
+
+_SAMPLE = 3
+"""Sessions that are rehearsed of each kind of cell."""
+
+
+class _Share(NamedTuple):
+    """Who asks which model."""
+
+    role: str
+    model: str
+
+
+def print_estimate(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> None:
+    """Prints what the cells that the log does not hold yet would ask of models.
+
+    Raises:
+        InvalidInput: no model is named, or a session cannot be rehearsed.
+    """
+    if not experiment.named_models:
+        raise InvalidInput("there is nothing to estimate: no model is named (see --models)")
+    prices = _Prices(experiment)
+    found = run(partial(_estimate, experiment, task, cells, prices))
+    if not found.sessions:
+        say("the log holds all of these sessions: nothing is left to be asked")
+        return
+    screen().print(_table(found.total, found.sessions))
+    say(
+        f"Estimated from {found.sampled} sessions that the rules of the task played in the models' place; "
+        "models may take more steps than rules, or fewer."
+    )
+    if prices.unknown:
+        say(f"No price is known of {', '.join(sorted(prices.unknown))}.")
+
+
+class _Estimate(NamedTuple):
+    """What the sessions that are left would ask, by who asks which model.
+
+    Attributes:
+        total: for all of them.
+        sessions: how many they are.
+        sampled: how many of them were rehearsed.
+    """
+
+    total: dict[_Share, Spending]
+    sessions: int
+    sampled: int
+
+
+async def _estimate(
+    experiment: Experiment, task: Task, cells: Sequence[Cell], prices: _Prices
+) -> _Estimate:
+    rehearsal = Rehearsal(price=prices)
+    setting = experiment.setting(Models(rehearsal))
+    left = await _left(experiment.log, task, cells, setting)
+    rehearsed = msgspec.structs.replace(setting, rehearsal=rehearsal)
+    total: dict[_Share, Spending] = {}
+    sampled = 0
+    for alike in _kinds(left):
+        sample = alike[:_SAMPLE]
+        sampled += len(sample)
+        for share, spent in (await _rehearse(task, sample, rehearsed)).items():
+            more = _times(spent, len(alike) / len(sample))
+            total[share] = _plus(total.get(share, Spending()), more)
+    return _Estimate(total, len(left), sampled)
+
+
+class _Prices:
+    """What a call costs: as the experiment's tables say, else as LiteLLM knows.
+
+    Attributes:
+        unknown: models whose price nobody knows.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._known: dict[str, tuple[float, float] | None] = {}
+        self.unknown: set[str] = set()
+
+    def __call__(self, model: str, prompt: int, completion: int) -> float | None:
+        if model not in self._known:
+            self._known[model] = self._find(model)
+        price = self._known[model]
+        if price is None:
+            self.unknown.add(model)
+            return None
+        return price[0] * prompt + price[1] * completion
+
+    def _find(self, model: str) -> tuple[float, float] | None:
+        own = self._experiment.price(model)
+        if own[0] is not None and own[1] is not None:
+            return own[0], own[1]
+        return token_prices(model)
+
+
+def _kinds(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells, those together that differ in their instance only."""
+    found: dict[Cell, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(msgspec.structs.replace(cell, instance=""), []).append(cell)
+    return list(found.values())
+
+
+async def _left(where: str, task: Task, cells: Sequence[Cell], setting: Setting) -> list[Cell]:
+    """The cells whose sessions the log does not hold to their end."""
+    done: set[str] = set()
+    try:
+        async with log_at(where, create=False) as log:
+            done = {summary.session async for summary in log.sessions() if summary.state != "open"}
+    except LogNotFound:
+        pass  # nothing was run yet
+    return [cell for cell in cells if task.session(cell, setting).id not in done]
+
+
+async def _rehearse(task: Task, cells: Sequence[Cell], setting: Setting) -> dict[_Share, Spending]:
+    """What the sessions of these cells ask, by who asks which model."""
+    failures: list[SessionFailure] = []
+
+    def note(outcome: Outcome) -> None:
+        if isinstance(outcome, SessionFailure):
+            failures.append(outcome)
+
+    makers: list[Callable[[], Session]] = [partial(task.session, cell, setting) for cell in cells]
+    spent: dict[_Share, Spending] = {}
+    async with open_log("memory://") as log:
+        await simulate(log, makers, on_outcome=note)
+        if failures:
+            raise InvalidInput(
+                f"session {failures[0].session} cannot be rehearsed: {failures[0].error}"
+            )
+        async for record in log.read_all():
+            share, spending = _asked(record)
+            if share is not None:
+                spent[share] = _plus(spent.get(share, Spending()), spending)
+    return spent
+
+
+def _asked(record: Record) -> tuple[_Share | None, Spending]:
+    event = record.event if record.kind == "ModelCalled" else None
+    if not isinstance(event, ModelCalled):
+        return None, Spending()
+    reply = recorded_reply(event.reply, event.tokens, event.cost, event.latency)
+    roles = {"human": "user", "scorer": "judge"}
+    return _Share(roles.get(record.role, record.role), event.model), Spending().after(reply)
+
+
+def _times(spent: Spending, factor: float) -> Spending:
+    return Spending(
+        calls=round(spent.calls * factor),
+        prompt=round(spent.prompt * factor),
+        completion=round(spent.completion * factor),
+        cost=spent.cost * factor,
+        unpriced=round(spent.unpriced * factor),
+    )
+
+
+def _plus(one: Spending, other: Spending) -> Spending:
+    return Spending(
+        calls=one.calls + other.calls,
+        prompt=one.prompt + other.prompt,
+        completion=one.completion + other.completion,
+        cost=one.cost + other.cost,
+        unpriced=one.unpriced + other.unpriced,
+    )
+
+
+def _table(total: dict[_Share, Spending], sessions: int) -> Table:
+    table = Table(title=f"about, for {sessions} sessions", title_justify="left", box=None)
+    table.add_column("")
+    table.add_column("model")
+    for heading in ("calls", "prompt tokens", "completion tokens", "US$"):
+        table.add_column(heading, justify="right")
+    whole = Spending()
+    for share, spent in sorted(total.items()):
+        table.add_row(share.role, share.model, *_cells(spent))
+        whole = _plus(whole, spent)
+    table.add_section()
+    table.add_row("all", "", *_cells(whole))
+    return table
+
+
+def _cells(spent: Spending) -> tuple[str, ...]:
+    cost = "< 0.01" if 0 < spent.cost < 0.01 else f"{spent.cost:.2f}"
+    if spent.unpriced:
+        cost = f"{cost} + ?" if spent.cost else "unknown"
+    return amount(spent.calls), amount(spent.prompt), amount(spent.completion), cost

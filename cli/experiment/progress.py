@@ -1,0 +1,96 @@
+"""A progress bar over the sessions of a run, with the utility so far, on the standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from types import TracebackType
+from typing import Self, final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ...engine.session.runner import SessionResult
+from ...engine.session.simulation import Outcome, SessionFailure
+
+__all__ = ("SessionProgress",)
+
+
+@final
+class SessionProgress:
+    """Shows how a run goes; one closing line where nobody watches a terminal.
+
+    Args:
+        total: how many sessions there are.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("[dim]{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("sessions", total=total, note="")
+        self._held = self._ran = self._resumed = self._failed = self._interrupted = 0
+        self._utility = 0.0
+        self._measured = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def advance(self, outcome: Outcome) -> None:
+        """One session more."""
+        if isinstance(outcome, SessionResult):
+            self._ran += 1
+            self._resumed += outcome.resumed > 0
+            self._failed += outcome.reason == "failed"
+            if outcome.utility is not None:
+                self._utility += outcome.utility
+                self._measured += 1
+        elif isinstance(outcome, SessionFailure):
+            self._failed += not outcome.resumable
+            self._interrupted += outcome.resumable
+        else:
+            self._held += 1
+        self._bar.update(self._task, advance=1, note=self._note())
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+        done = self._held + self._ran + self._failed + self._interrupted
+        if kind is None:
+            sys.stderr.write(f"{done} sessions: {self._summary()}\n")
+        elif issubclass(kind, asyncio.CancelledError):  # what an interrupt is to the event loop
+            sys.stderr.write(
+                f"stopped at {done} of {self._total} sessions: {self._summary()}; "
+                "the same command goes on from here\n"
+            )
+
+    def _note(self) -> str:
+        if not self._measured:
+            return ""
+        return f"mean final utility {self._utility / self._measured:.3f}"
+
+    def _summary(self) -> str:
+        parts = [f"{self._ran} run"]
+        if self._resumed:
+            parts.append(f"{self._resumed} of them resumed")
+        if self._held:
+            parts.append(f"{self._held} in the log already")
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        if self._interrupted:
+            parts.append(f"{self._interrupted} interrupted")
+        return ", ".join(parts)

@@ -1,0 +1,360 @@
+"""What ``duolog run`` runs: a grid of cells, from its options or from a file in TOML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.events import JSON
+from ..common import one_of
+
+if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs sessions
+    from ...engine.models.ask import ModelUse
+    from ...engine.models.gateway import Models, Terms
+    from ...engine.models.protocol import ModelClient
+    from ...engine.models.traffic.budget import Spending
+    from ...engine.task import Cell, Setting, Task
+
+__all__ = ("ALL", "RULES", "Experiment", "ModelTable", "key_of")
+
+RULES = "rules"
+"""Names no model: the task's own rules play."""
+
+ALL = "*"
+"""The table of a file that holds for every model without one of its own."""
+
+_SESSIONS = 30
+_AT_ONCE = 64
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_RATES = ("concurrency", "requests_per_minute", "tokens_per_minute")
+_USES = ("temperature", "max_tokens", "context", "text_actions", "tries", "options")
+_ABOVE = ("max_tokens", "context", "tries", "timeout", "attempts", *_RATES)
+_PRICES = ("input_cost_per_token", "output_cost_per_token")
+
+
+class LimitTable(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """When a session ends; see ``Limits``."""
+
+    rounds: int = 30
+    actions: int = 200
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+class BudgetTable(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What the whole experiment may use up; see ``Budget``."""
+
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class ModelTable(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """How one model is asked, reached and paid; see ``ModelUse``, ``Rates`` and ``Terms``.
+
+    The prices are US dollars per token, for models whose price LiteLLM does not know.
+    """
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    context: int | None = None
+    text_actions: bool | None = None
+    tries: int | None = None
+    options: Mapping[str, JSON] | None = None
+    api_base: str | None = None
+    stream: bool | None = None
+    timeout: float | None = None
+    concurrency: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    attempts: int | None = None
+    input_cost_per_token: float | None = None
+    output_cost_per_token: float | None = None
+
+
+@final
+class Experiment(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """An experiment: who works with whom on what, on which models, within which limits.
+
+    Attributes:
+        task: name of the task.
+        dataset: file or directory with data of the task's own kind.
+        agents: kinds of agents.
+        users: kinds of users.
+        models: behind the agents; `RULES` for the task's own rules.
+        user_model: behind the simulated users; None for rules.
+        judge_model: behind the judges; None for none.
+        sessions: instances per cell: the first so many.
+        instances: which instances instead, e.g. ``0-9`` or ``17``.
+        seed: decides the world and all randomness.
+        concurrency: how many sessions run at the same time.
+        log: path or URL of the log.
+        stop_at: rounds without progress after which users leave; None for never.
+        api_base: where models are reached, for servers of one's own.
+        cache: directory of the response cache; None for none.
+        limits: of a session.
+        budget: of all sessions together.
+        model: tables of single models, by name; `ALL` for all others.
+    """
+
+    task: str
+    dataset: str | None = None
+    agents: tuple[str, ...] = ("auto", "one-stage", "two-stage")
+    users: tuple[str, ...] = ("proactive",)
+    models: tuple[str, ...] = (RULES,)
+    user_model: str | None = None
+    judge_model: str | None = None
+    sessions: int | None = None
+    instances: tuple[str, ...] | None = None
+    seed: int = 0
+    concurrency: int = 32
+    log: str = "duolog.db"
+    stop_at: int | None = None
+    api_base: str | None = None
+    cache: str | None = None
+    limits: LimitTable = LimitTable()
+    budget: BudgetTable = BudgetTable()
+    model: Mapping[str, ModelTable] = {}
+
+    @property
+    def named_models(self) -> tuple[str, ...]:
+        """All models that are asked, each once."""
+        named = [*self.models, self.user_model or RULES, self.judge_model or RULES]
+        return tuple(dict.fromkeys(name for name in named if name != RULES))
+
+    def with_options(
+        self,
+        *,
+        text_actions: Sequence[str] | None = None,
+        limits: Mapping[str, float | None],
+        budget: Mapping[str, float | None],
+        **options: object,
+    ) -> Experiment:
+        """This with what was given besides; None is what was not.
+
+        Args:
+            text_actions: models that write their actions as text.
+            limits: by name.
+            budget: by name.
+            options: other fields.
+
+        Raises:
+            InvalidInput: an option that no experiment has, or a value of another kind.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        if given.get("instances") is not None:
+            given.setdefault("sessions", None)
+        elif given.get("sessions") is not None:
+            given.setdefault("instances", None)
+        tables = dict(self.model)
+        for model in text_actions or ():
+            own = tables.get(model, ModelTable())
+            tables[model] = msgspec.structs.replace(own, text_actions=True)
+        changed = {
+            **msgspec.to_builtins(self),
+            **given,
+            "limits": {**msgspec.to_builtins(self.limits), **_said(limits)},
+            "budget": {**msgspec.to_builtins(self.budget), **_said(budget)},
+            "model": msgspec.to_builtins(tables),
+        }
+        try:
+            return msgspec.convert(changed, Experiment)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(str(error)) from None
+
+    def check(self, task: Task) -> None:
+        """Refuses what the task does not have, and numbers that make no sense.
+
+        Raises:
+            InvalidInput: says what is wrong.
+        """
+        one_of(",".join(self.agents), "agents", task.agents)
+        one_of(",".join(self.users), "users", task.users)
+        if not self.models or not all(self.models):
+            raise InvalidInput(f"models is empty: name at least one, or {RULES!r} for none")
+        if self.sessions is not None and self.instances is not None:
+            raise InvalidInput("sessions and instances both say which instances: give one of them")
+        for name, value in (
+            ("sessions", self.sessions),
+            ("concurrency", self.concurrency),
+            ("stop_at", self.stop_at),
+            *((f"limits.{n}", getattr(self.limits, n)) for n in self.limits.__struct_fields__),
+        ):
+            _check_above(name, value)
+        for name in self.budget.__struct_fields__:
+            _check_least(f"budget.{name}", getattr(self.budget, name))
+        for name, table in self.model.items():
+            if name != ALL and name not in self.named_models:
+                raise InvalidInput(f"there is a table for model {name!r}, which nobody is on")
+            _check_table(key_of("model", name), table)
+
+    def cells(self, task: Task) -> Iterator[Cell]:
+        """All cells, instance by instance, so that a part of a run has a part of each.
+
+        An agent that works without a human has one cell for each model, whoever the users are.
+        """
+        from ...engine.task import NOBODY, Cell
+
+        judge = _on(self.judge_model)
+        for instance in self._instances(task):
+            for agent in self.agents:
+                alone = task.automated(agent)
+                for model in self.models:
+                    for user in [NOBODY] if alone else self.users:
+                        yield Cell(
+                            agent=agent,
+                            user=user,
+                            instance=instance,
+                            seed=self.seed,
+                            model=_on(model),
+                            user_model=None if alone else _on(self.user_model),
+                            judge_model=judge,
+                        )
+
+    def setting(self, models: Models | None = None) -> Setting:
+        """What all cells share, given what reaches their models."""
+        from ...engine.session.limits import Limits
+        from ...engine.task import Setting
+        from ...scoring.live import ToleranceStop
+
+        stop_at = self.stop_at
+        return Setting(
+            limits=Limits(**msgspec.structs.asdict(self.limits)),
+            stop=None if stop_at is None else lambda session: ToleranceStop(session, stop_at),
+            config={} if stop_at is None else {"stop_at": stop_at},
+            models=models,
+            uses={name: self._use(name) for name in self.named_models},
+        )
+
+    def reach(self, spent: Spending | None) -> Models | None:
+        """What reaches the models; None where none is named.
+
+        Args:
+            spent: what earlier runs used up of the budget; None for nothing.
+
+        Raises:
+            MissingExtra: models are named, and LiteLLM is not installed.
+            InvalidInput: a table of a model that makes no sense.
+        """
+        if not self.named_models:
+            return None
+        from ...engine.models.gateway import Models
+        from ...engine.models.routing import ClientPerModel
+        from ...engine.models.traffic.budget import Budget
+        from ...engine.models.traffic.cache import ResponseCache
+
+        clients = {name: self._client(name) for name in self.named_models}
+        return Models(
+            ClientPerModel(clients, clients[self.named_models[0]]),
+            terms_of={name: self._terms(name) for name in self.named_models},
+            budget=Budget(tokens=self.budget.tokens, cost=self.budget.cost, spent=spent),
+            cache=None if self.cache is None else ResponseCache(Path(self.cache)),
+        )
+
+    def price(self, model: str) -> tuple[float | None, float | None]:
+        """US dollars per prompt token and per completion token, as far as the tables say."""
+        table = self._table(model)
+        return table.input_cost_per_token, table.output_cost_per_token
+
+    def _table(self, model: str) -> ModelTable:
+        """The table of a model; what it leaves open is as the table for all has it."""
+        common, own = self.model.get(ALL, ModelTable()), self.model.get(model, ModelTable())
+        given = {k: v for k, v in msgspec.structs.asdict(own).items() if v is not None}
+        return msgspec.structs.replace(common, **given)
+
+    def _use(self, model: str) -> ModelUse:
+        from ...engine.models.ask import ModelUse
+
+        return msgspec.convert({"model": model, **_given(self._table(model), _USES)}, ModelUse)
+
+    def _terms(self, model: str) -> Terms:
+        from ...engine.models.gateway import Terms
+
+        table = self._table(model)
+        settings = {
+            "rates": {"concurrency": _AT_ONCE, **_given(table, _RATES)},
+            "retry": _given(table, ("attempts",)),
+            **_given(table, ("timeout",)),
+        }
+        return msgspec.convert(settings, Terms)
+
+    def _client(self, model: str) -> ModelClient:
+        from ...engine.models.litellm.client import LiteLLMModel
+
+        table = self._table(model)
+        return LiteLLMModel(
+            api_base=table.api_base or self.api_base,
+            stream=bool(table.stream),
+            options=_given(table, _PRICES),
+        )
+
+    def _instances(self, task: Task) -> list[str]:
+        """The instances to run: the first so many, or those named."""
+        if self.instances is None:
+            count = _SESSIONS if self.sessions is None else self.sessions
+            return task.instances(count, self.seed)
+        names: list[str] = []
+        for part in self.instances:
+            first, dash, last = part.partition("-")
+            if dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last):
+                names += [str(number) for number in range(int(first), int(last) + 1)]
+            elif dash:
+                raise InvalidInput(f"{part!r} in instances is no range such as 0-9")
+            else:
+                names.append(part)
+        return list(dict.fromkeys(names))
+
+
+def key_of(*names: str) -> str:
+    """A key as TOML writes it, e.g. ``model."gpt-4.1".tries``."""
+    return ".".join(name if _BARE.match(name) else f'"{name}"' for name in names)
+
+
+def _check_above(name: str, value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise InvalidInput(f"{name} has to be more than 0, not {value}")
+
+
+def _check_least(name: str, value: float | None) -> None:
+    if value is not None and not value >= 0:
+        raise InvalidInput(f"{name} has to be 0 or more, not {value}")
+
+
+def _check_table(where: str, table: ModelTable) -> None:
+    """Refuses numbers that make no sense, and options that are Duolog's own to set."""
+    from ...engine.models.litellm.client import check_options
+
+    for name in _ABOVE:
+        _check_above(f"{where}.{name}", getattr(table, name))
+    for name in ("temperature", *_PRICES):
+        _check_least(f"{where}.{name}", getattr(table, name))
+    try:
+        check_options(table.options or {})
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}.options: {error}") from None
+
+
+def _on(model: str | None) -> str | None:
+    return None if model == RULES else model
+
+
+def _said(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _given(table: ModelTable, names: tuple[str, ...]) -> dict[str, JSON]:
+    """What a table says of these."""
+    return {name: value for name in names if (value := getattr(table, name)) is not None}

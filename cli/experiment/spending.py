@@ -1,0 +1,39 @@
+"""Tells the person at the terminal what models were asked, and what it cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a command's --help loads this module
+    from ...engine.models.gateway import Models
+    from ...engine.models.traffic.budget import Spending
+
+__all__ = ("amount", "spent_text", "told_of_models")
+
+
+def told_of_models(models: Models) -> str:
+    """What this run asked of models; empty where it asked nothing."""
+    spent = models.statistics().spent
+    return f"models: {spent_text(spent)}" if spent.calls else ""
+
+
+def spent_text(spent: Spending) -> str:
+    """What calls came to, in a line."""
+    parts = [f"{spent.calls:,} calls"]
+    if spent.failures:
+        parts.append(f"{spent.failures:,} of them failed")
+    if spent.cached:
+        parts.append(f"{spent.cached:,} answered from the cache")
+    parts.append(f"{amount(spent.prompt)} + {amount(spent.completion)} tokens")
+    if spent.unpriced:
+        parts.append(f"${spent.cost:.2f} and {spent.unpriced:,} replies of unknown price")
+    else:
+        parts.append(f"${spent.cost:.2f}")
+    return ", ".join(parts)
+
+
+def amount(number: float) -> str:
+    """A large number in few characters: ``950``, ``12.3 k``, ``4.56 M``."""
+    if number < 1000:
+        return f"{number:.0f}"
+    return f"{number / 1000:.1f} k" if number < 1_000_000 else f"{number / 1_000_000:.2f} M"

@@ -1,0 +1,53 @@
+"""What changed between two versions of the shared output, as lines for a person to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from ...engine.events import JSON
+
+__all__ = ("Changed", "Mark", "changes", "counts", "lines_of")
+
+Mark = Literal["+", "-", " ", "…"]
+
+_CONTEXT = 1
+
+
+class Changed(NamedTuple):
+    """A line that was added or taken out, a line of context, or ``…`` for lines left out."""
+
+    mark: Mark
+    text: str
+
+
+def lines_of(content: JSON) -> list[str]:
+    """The lines of an output: a text's own, or those of a structure written out as JSON."""
+    if isinstance(content, str):
+        return content.rstrip("\n").split("\n") if content.strip() else []
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode().split("\n")
+
+
+def changes(before: Sequence[str], after: Sequence[str]) -> list[Changed]:
+    """The lines that differ, each stretch of them with a line of context on either side."""
+    found: list[Changed] = []
+    matcher = SequenceMatcher(None, before, after)
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
+        if found or group[0][1] > 0:
+            found.append(Changed("…", ""))
+        for tag, low, high, new_low, new_high in group:
+            if tag == "equal":
+                found += [Changed(" ", line) for line in before[low:high]]
+            else:
+                found += [Changed("-", line) for line in before[low:high]]
+                found += [Changed("+", line) for line in after[new_low:new_high]]
+    return found
+
+
+def counts(changed: Sequence[Changed]) -> tuple[int, int]:
+    """How many lines were added, and how many were taken out."""
+    added = sum(line.mark == "+" for line in changed)
+    return added, sum(line.mark == "-" for line in changed)

@@ -1,0 +1,91 @@
+"""The comparison of forks with what really happened, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from ...scoring.metrics.forks import Fork, ForkGroup, ForkReport
+from ...scoring.report.text.columns import Cell, Column, Heading, Line, draw
+from ...scoring.report.text.wording import number, span
+from .terminal import clean
+from .wording import count
+
+__all__ = ("print_forks",)
+
+_GAP = 2
+_NOBODY = "?"
+
+
+def print_forks(console: Console, report: ForkReport) -> None:
+    """Prints who took over from whom with what came of it, and then each fork."""
+    if not report.forks:
+        console.print(Text("There are no forks."))
+        return
+    console.print(Text("Forks, and what really happened\n", style="bold"))
+    if report.groups:
+        _print(console, _groups(report.groups), len(report.groups))
+    _print(console, _each(report.forks), len(report.forks))
+    if lost := [fork for fork in report.forks if fork.reason is not None]:
+        reasons = sorted({fork.reason for fork in lost if fork.reason})
+        told = f"{count(len(lost), 'fork')} without a difference: {'; '.join(reasons)}."
+        console.print(Text(told, style="dim"))
+
+
+def _print(console: Console, headings: Sequence[Heading], rows: int) -> None:
+    lines = [Line(row=index) for index in range(rows)]
+    console.print(draw(headings, lines, _GAP, "─"), soft_wrap=True)
+
+
+def _groups(groups: Sequence[ForkGroup]) -> list[Heading]:
+    who = [Cell(_change(group.played_then, group.played_now)) for group in groups]
+    return [
+        Heading("", [Column("Who took over", who, left=True)]),
+        Heading("", [Column("Forks", [Cell(str(group.forks)) for group in groups])]),
+        Heading(
+            "Final utility",
+            [
+                Column("Then", [Cell(number(g.then.value), span(g.then)) for g in groups]),
+                Column("Now", [Cell(number(g.now.value), span(g.now)) for g in groups]),
+                Column(
+                    "Change",
+                    [Cell(_signed(g.difference.value), span(g.difference)) for g in groups],
+                ),
+            ],
+        ),
+        Heading("", [Column("Rounds", [Cell(_signed(g.rounds.value, 1)) for g in groups])]),
+    ]
+
+
+def _each(forks: Sequence[Fork]) -> list[Heading]:
+    at = ["–" if fork.round is None else str(fork.round) for fork in forks]
+    return [
+        Heading("", [Column("Fork", [Cell(clean(fork.session)) for fork in forks], left=True)]),
+        Heading("", [Column("At round", [Cell(text) for text in at])]),
+        Heading(
+            "Final utility",
+            [
+                Column("Before", [Cell(number(fork.before)) for fork in forks]),
+                Column("Then", [Cell(number(fork.then)) for fork in forks]),
+                Column("Now", [Cell(number(fork.now)) for fork in forks]),
+                Column("Change", [Cell(_signed(fork.difference)) for fork in forks]),
+            ],
+        ),
+    ]
+
+
+def _change(then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Who took over from whom: the labels that changed, or those of who went on."""
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    if not names:
+        return clean(f"the same ({', '.join(now.values())})")
+    return clean(
+        ", ".join(f"{then.get(name, _NOBODY)} → {now.get(name, _NOBODY)}" for name in names)
+    )
+
+
+def _signed(value: float | None, places: int = 3) -> str:
+    text = number(value, places)
+    return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text

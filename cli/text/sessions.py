@@ -1,0 +1,86 @@
+"""The table of sessions in the terminal: a line each, as wide as the screen, fast for thousands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from rich.text import Text
+
+from ...engine.log.contract import SessionSummary
+from .terminal import duration, is_virtual, moment, number, screen, shorten
+from .wording import count, plain
+
+__all__ = ("print_sessions",)
+
+_GAP = "  "
+_STYLES = {"open": "cyan", "failed": "red", "stalled": "yellow", "forgotten": "dim"}
+_LEAST = 8  # columns of the group that are always shown
+
+_Column = tuple[str, Callable[[SessionSummary], str], bool]
+
+
+def print_sessions(listed: Sequence[SessionSummary]) -> None:
+    """Prints the table; what all sessions have in common, or none has, gets no column."""
+    console = screen()
+    console.print(Text(_heading(listed), style="bold"), soft_wrap=True)
+    columns = _columns(listed)
+    cells = [[text(summary) for _, text, _ in columns] for summary in listed]
+    widths = [
+        max(len(title), *(len(row[index]) for row in cells))
+        for index, (title, _, _) in enumerate(columns)
+    ]
+    group = next((i for i, (title, _, _) in enumerate(columns) if title == "group"), None)
+    if group is not None and console.is_terminal:
+        spare = console.width - sum(widths) - len(_GAP) * (len(widths) - 1)
+        widths[group] = max(min(widths[group], _LEAST), widths[group] + min(spare, 0))
+
+    def line(row: Sequence[str]) -> str:
+        parts = []
+        for cell, width, (_, _, right) in zip(row, widths, columns, strict=True):
+            text = cell if len(cell) <= width else shorten(cell, width)
+            parts.append(text.rjust(width) if right else text.ljust(width))
+        return _GAP.join(parts).rstrip()
+
+    console.print(Text(line([title for title, _, _ in columns]), style="dim"), soft_wrap=True)
+    plain = not console.color_system
+    write = console.file.write
+    for summary, row in zip(listed, cells, strict=True):
+        if plain or summary.state not in _STYLES:
+            write(line(row) + "\n")
+        else:
+            console.print(Text(line(row), style=_STYLES[summary.state]), soft_wrap=True)
+
+
+def _heading(listed: Sequence[SessionSummary]) -> str:
+    """How many there are, of which task if it is one, and in which states."""
+    tasks = {s.task for s in listed}
+    of = f" of {plain(tasks.pop())}" if len(tasks) == 1 and listed[0].task else ""
+    states = Counter(s.state for s in listed)
+    told = ", ".join(f"{number} {state}" for state, number in states.most_common())
+    return f"{count(len(listed), 'session')}{of}: {told}"
+
+
+def _columns(listed: Sequence[SessionSummary]) -> list[_Column]:
+    columns: list[_Column] = [("session", lambda s: plain(s.session), False)]
+    if len({s.task for s in listed}) > 1:
+        columns.append(("task", lambda s: plain(s.task), False))
+    if any(s.group for s in listed):
+        columns.append(("group", _group, False))
+    columns += [
+        ("state", lambda s: s.state, False),
+        ("rounds", lambda s: str(s.rounds), True),
+        ("utility", lambda s: number(s.utility), True),
+    ]
+    if not all(is_virtual(s.opened) for s in listed):
+        columns.append(("opened", _opened, False))
+    columns.append(("lasted", lambda s: duration(s.last - s.opened), True))
+    return columns
+
+
+def _group(summary: SessionSummary) -> str:
+    return plain(", ".join(summary.group.values()))
+
+
+def _opened(summary: SessionSummary) -> str:
+    return "–" if is_virtual(summary.opened) else moment(summary.opened)

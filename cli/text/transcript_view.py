@@ -1,0 +1,203 @@
+"""A transcript in the terminal: who did what when, round by round, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import final
+
+from rich.console import Console
+from rich.text import Text
+
+from ...engine.events import Participant, SessionOpened
+from ...engine.records import TRACE, Record
+from ...scoring.trajectory.points import Point
+from .columns import Page
+from .records import Telling, Told
+from .terminal import clean, duration, is_virtual, moment, number, shorten
+from .transcript import Part, Transcript
+
+__all__ = ("NAME", "ROLES", "effort_text", "opening_lines", "print_transcript", "worth")
+
+ROLES = {"human": "bold cyan", "agent": "bold green", "environment": "dim", "scorer": "dim"}
+NAME = 14
+"""Columns of an actor's name, at most."""
+
+
+def print_transcript(console: Console, transcript: Transcript, *, full: bool) -> None:
+    """Prints a whole transcript."""
+    _Printing(console, transcript, full=full).print()
+
+
+@final
+class _Printing:
+    def __init__(self, console: Console, transcript: Transcript, *, full: bool) -> None:
+        self._transcript = transcript
+        self._utc = not is_virtual(transcript.summary.opened)
+        records = [record for part in transcript.parts for record in part.records]
+        actors = [record.actor for record in records if record.role in ("human", "agent")]
+        self._page = Page(
+            console,
+            numbers=len(str(max(record.version for record in records))),
+            times=8 if self._utc else max(len(duration(record.time)) for record in records),
+            names=min(max((len(clean(name)) for name in actors), default=0), NAME),
+        )
+        self._telling = Telling(full=full, ahead=records)
+        self._day = ""
+        self._scored = transcript.summary.utility is not None
+
+    def print(self) -> None:
+        self._head()
+        before = 0.0
+        for part in self._transcript.parts:
+            self._page.blank()
+            self._heading(part, before)
+            before = part.point.utility
+            for record in part.records:
+                told = self._telling.tell(record)
+                if told is not None:
+                    self._tell(record, told)
+        self._page.blank()
+
+    # --- one record ------------------------------------------------------------------------------
+
+    def _tell(self, record: Record, told: Told) -> None:
+        if self._utc:
+            self._new_day(record.time)
+        self._page.line(
+            told.text,
+            number=str(record.version) if record.stream == TRACE else "",
+            time=self._time(record.time) if not told.quiet else "",
+            name="" if told.quiet else shorten(record.actor, NAME),
+            style=ROLES[record.role],
+        )
+        self._page.block(told.block)
+
+    def _time(self, time: float) -> str:
+        return moment(time)[-8:] if self._utc else duration(time)
+
+    def _new_day(self, time: float) -> None:
+        day = moment(time)[:10]
+        if day != self._day:
+            if self._day:
+                self._page.plain(Text(day, style="dim"))
+            self._day = day
+
+    # --- headings --------------------------------------------------------------------------------
+
+    def _head(self) -> None:
+        summary, opened = self._transcript.summary, self._transcript.opened
+        page = self._page
+        page.plain(Text(clean(summary.session), style="bold"))
+        if opened is None:
+            page.plain(
+                Text(f"its opening is {'erased' if summary.state == 'forgotten' else 'not there'}")
+            )
+            return
+        for line in opening_lines(opened, summary.opened):
+            page.plain(line)
+        page.plain(self._outcome())
+
+    def _outcome(self) -> Text:
+        summary, trajectory = self._transcript.summary, self._transcript.trajectory
+        rounds = len(self._transcript.parts)
+        text = Text.assemble((trajectory.state, "bold"))
+        text.append(f" after {rounds} {'round' if rounds == 1 else 'rounds'} and ")
+        text.append(duration(summary.last - summary.opened))
+        points = trajectory.points
+        if points and self._scored:
+            best = max(point.utility for point in points)
+            text.append(f", utility {points[-1].utility:.3f}")
+            if best > points[-1].utility:
+                text.append(f" (at best {best:.3f})")
+        stops = [f"τ = {tau} after round {n}" for tau, n in self._transcript.stops.items()]
+        if stops:
+            text.append(f"; tolerance used up: {', '.join(stops)}")
+        return text
+
+    def _heading(self, part: Part, before: float) -> None:
+        point = part.point
+        title = Text.assemble((f"Round {part.number}", "bold"), (f" · {point.stage}", "dim"))
+        self._page.rule(title, right=worth(point, before if self._scored else None))
+        effort = effort_text(point.effort)
+        if effort:
+            self._page.plain(Text(f"   effort by its end: {effort}", style="dim"))
+
+
+def opening_lines(opened: SessionOpened, time: float) -> Iterator[Text]:
+    """What a session is about, and who takes part in it.
+
+    Args:
+        opened: how it was opened.
+        time: when, on its own clock.
+    """
+    facts = [f"task {clean(opened.task)}"]
+    if opened.instance:
+        facts.append(f"instance {clean(opened.instance)}")
+    if opened.seed is not None:
+        facts.append(f"seed {opened.seed}")
+    facts.append(f"{opened.clock} clock")
+    if not is_virtual(time):
+        facts.append(f"opened {moment(time)}")
+    yield Text(", ".join(facts), style="dim")
+    for participant in opened.participants:
+        yield _participant(participant)
+    origin = opened.forked_from
+    if origin is not None:
+        yield Text(f"forked from {clean(origin.session)} after version {origin.version}")
+    if opened.request:
+        yield Text.assemble(("request: ", "bold"), clean(opened.request))
+
+
+def worth(point: Point, before: float | None) -> Text:
+    """Utility and rating of a round, for its heading; no utility where nobody measures it."""
+    text = Text()
+    if before is not None:
+        text.append("utility ", style="dim")
+        text.append(number(point.utility), style="bold")
+        change = point.utility - before
+        if abs(change) >= 0.0005:
+            text.append(f" {change:+.3f}", style="green" if change > 0 else "red")
+        if point.stale:
+            text.append(" (stale)", style="yellow")
+        text.append("  ")
+    text.append("progress ", style="dim")
+    if point.rating is None:
+        return text.append("pending" if point.pending else "–", style="dim")
+    style = "green" if point.rating > 3 else "red" if point.rating < 3 else ""
+    return text.append(f"{point.rating}/5", style=style)
+
+
+def effort_text(effort: Mapping[str, float | None]) -> str:
+    """The human's effort up to a round, in words."""
+    parts = []
+    for name, one, more in _EFFORT:
+        value = effort.get(name)
+        if value:
+            parts.append(f"{value:g} {one if value == 1 else more}")
+    seconds = effort.get("seconds")
+    if seconds is not None and seconds >= 1:
+        parts.append(f"{duration(seconds)} of the human's time")
+    return ", ".join(parts)
+
+
+_EFFORT = (
+    ("rounds", "round led", "rounds led"),
+    ("acts", "act", "acts"),
+    ("tokens_written", "token written", "tokens written"),
+    ("tokens_read", "token read", "tokens read"),
+    ("deferrals", "deferral", "deferrals"),
+)
+
+
+def _participant(participant: Participant) -> Text:
+    facts: list[str] = [participant.role]
+    for what, value in (
+        ("", participant.policy),
+        ("persona ", participant.persona),
+        ("model ", participant.model),
+    ):
+        if value:
+            facts.append(f"{what}{clean(value)}")
+    return Text.assemble(
+        (clean(participant.name), ROLES[participant.role]), (f" ({', '.join(facts)})", "dim")
+    )

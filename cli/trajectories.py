@@ -1,0 +1,101 @@
+"""Where a report's trajectories come from: logs, which are scored in one pass, or files of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from ..engine.errors import InvalidInput, LogNotFound
+from ..engine.log.contract import EventLog
+from ..scoring.live import score_sessions
+from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
+from ..scoring.trajectory.options import Options
+from ..scoring.trajectory.points import Trajectory
+from ..scoring.trajectory.scorer_choice import preferred
+from .common import collect_rarely, existing_log, name_of, one_named, run
+
+__all__ = ("SOURCE", "load", "one_session")
+
+SOURCE = "log"
+"""The label that tells several sources apart: the name of the file without its ending."""
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def load(sources: Sequence[str], options: Options) -> list[Trajectory]:
+    """The trajectories of all sessions of all sources, in order.
+
+    Raises:
+        InvalidInput: a source is neither a log nor a file of trajectories, or a scorer was asked
+            for that measured nothing.
+        LogError: a log cannot be read.
+    """
+    collect_rarely()
+    found: list[Trajectory] = []
+    for source in sources:
+        here = list(read_trajectories(source)) if _is_file(source) else _from_log(source, options)
+        if len(sources) > 1:
+            here = [_labelled(item, Path(source).stem) for item in here]
+        found += here
+    return found
+
+
+def one_session(trajectories: Sequence[Trajectory], name: str) -> Trajectory:
+    """The trajectory of the session of this id, or of the only one whose id begins so.
+
+    Raises:
+        InvalidInput: there is none, or there are several.
+    """
+    ids = [item.session for item in trajectories]
+    return trajectories[ids.index(one_named(name, ids, "the report"))]
+
+
+def _is_file(source: str) -> bool:
+    """Whether a source is a file of trajectories, and not a log."""
+    if "://" in source or Path(source).is_dir():
+        return False
+    try:
+        if Path(source).stat().st_size == 0:
+            raise InvalidInput(f"{source} is empty: neither a log nor a file of trajectories")
+        with open(source, "rb") as file:
+            if file.read(len(_SQLITE)) == _SQLITE:
+                return False
+        if is_trajectory_file(source):
+            return True
+    except FileNotFoundError as error:
+        raise LogNotFound(f"there is no file {source}") from error
+    except OSError as error:
+        raise InvalidInput(f"cannot read {source}: {error.strerror or error}") from error
+    raise InvalidInput(
+        f"{source} is neither a log nor a file of trajectories, whose first line would begin like "
+        '{"session": "s1", "rounds": [...'
+    )
+
+
+def _from_log(source: str, options: Options) -> list[Trajectory]:
+    async def main() -> list[Trajectory]:
+        async with existing_log(source) as log:
+            await _check_scorers(log, options)
+            return [trajectory async for trajectory in score_sessions(log, options)]
+
+    return run(main)
+
+
+async def _check_scorers(log: EventLog, options: Options) -> None:
+    """Looks whether the scorers that were asked for have measured anything here."""
+    wanted = [options.utility] if options.utility is not None else []
+    if options.judge not in ("auto", "human", "none"):
+        wanted.append(options.judge)
+    if not wanted:
+        return
+    streams = {record.stream async for record in log.read_all() if record.role == "scorer"}
+    for name in wanted:
+        if preferred(streams, name) is None:
+            known = ", ".join(sorted(streams)) or "none"
+            raise InvalidInput(f"{name_of(log)} has no measurements by {name!r}; by: {known}")
+
+
+def _labelled(item: Trajectory, source: str) -> Trajectory:
+    return msgspec.structs.replace(item, group={**item.group, SOURCE: source})

@@ -1,0 +1,267 @@
+"""What an append is before the store takes it: checked, redacted and encoded by its caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NoReturn, TypeAlias, final
+
+import msgspec
+
+from ..codec import digest, encode_body, kind_of
+from ..errors import CodecError, DuplicateConflict, InvalidInput, SessionClosedError
+from ..events import (
+    ACTS,
+    EVENTS,
+    Event,
+    Forgotten,
+    Role,
+    SessionClosed,
+    SessionOpened,
+    SnapshotTaken,
+    Unknown,
+    UtilityScored,
+)
+from ..records import TRACE, Draft, Record
+from .contract import Advance
+
+__all__ = (
+    "AGENT_ACT",
+    "ERASED",
+    "HUMAN_ACT",
+    "Append",
+    "Envelope",
+    "Fold",
+    "Redact",
+    "erased",
+    "fold_of",
+    "originals",
+    "prepare",
+    "restored",
+)
+
+Redact: TypeAlias = Callable[[Draft], Draft]
+"""Takes out of a draft what must not be written; called once for each draft, before encoding."""
+
+Envelope: TypeAlias = tuple[
+    str, int, float, str, Role, str | None, int | None, str | None, bytes | None
+]
+"""What the writer decides of a record, in the order of ``Record``'s fields: kind, schema, time,
+actor, role, cause, seen, caller's id, body."""
+
+HUMAN_ACT: Final = 1
+AGENT_ACT: Final = 2
+ERASED: Final = 3
+
+Fold: TypeAlias = int | SessionOpened | SessionClosed | UtilityScored
+"""What the fold of a session needs to know of a record: an act, an erased body, or one of a few
+events."""
+
+_KINDS = {cls: (kind, cls.schema) for kind, cls in EVENTS.items()}
+_FOLDED = frozenset({"SessionOpened", "SessionClosed", "UtilityScored"})
+_ACTS_OF: Mapping[Role, tuple[int]] = {"human": (HUMAN_ACT,), "agent": (AGENT_ACT,)}
+_INFINITE = float("inf")
+
+
+@final
+class Append(msgspec.Struct, eq=False, gc=False):  # cycles end when it is settled
+    """One append, checked and encoded, on its way to the log, and then its outcome.
+
+    Attributes:
+        session: the session appended to.
+        stream: the stream appended to.
+        envelopes: one for each draft.
+        folded: what the fold needs to know of them; most have one or nothing.
+        ids: the callers' ids among them.
+        feedback: whether all are ``FeedbackGiven``, which may follow a closed session.
+        expected: version that the stream must have.
+        checkpoint: to be moved along.
+        future: where the caller waits for the outcome.
+        outcome: the records, or the error; to be relied on once it is settled.
+        settled: whether the outcome is final.
+    """
+
+    session: str
+    stream: str
+    envelopes: list[Envelope]
+    folded: tuple[Fold, ...]
+    ids: tuple[str, ...]
+    feedback: bool
+    expected: int | None
+    checkpoint: Advance | None
+    future: asyncio.Future[None] | None = None
+    outcome: list[Record] | Exception | None = None
+    settled: bool = False
+
+
+def prepare(
+    session: str,
+    drafts: Sequence[Draft],
+    stream: str,
+    expected: int | None,
+    checkpoint: Advance | None,
+    redact: Redact | None,
+) -> Append:
+    """Checks and encodes an append in its caller, so that the writer has little left to do.
+
+    Raises:
+        InvalidInput: an empty session or stream name, nothing to append, a time that is no number.
+        DuplicateConflict: two drafts with one id.
+        SessionClosedError: a trace event behind ``SessionClosed`` in the same append.
+        CodecError: an event that JSON cannot say.
+    """
+    if not (session and stream and (drafts or checkpoint)):
+        _complain(session, stream)
+    envelopes: list[Envelope] = []
+    folded: tuple[Fold, ...] = ()
+    ids: tuple[str, ...] = ()
+    feedback = trace = stream == TRACE
+    for draft in drafts:
+        if redact is not None:
+            draft = _redacted(draft, redact)
+        event, role, time, caller_id = draft.event, draft.role, draft.time, draft.id
+        kind, schema = _KINDS.get(type(event)) or kind_of(event)  # type: ignore[arg-type]
+        if kind != "FeedbackGiven":
+            feedback = False
+            if folded and trace and isinstance(folded[-1], SessionClosed):
+                raise SessionClosedError(session)
+        if trace and kind in ACTS:
+            folded += _ACTS_OF.get(role, ())
+        elif kind in _FOLDED:
+            folded += fold_of(event, kind, role, trace=trace)
+        if type(event) is Unknown:
+            _check_unknown(event)
+        if caller_id is not None:
+            ids = _claim(caller_id, ids, session)
+        if not -_INFINITE < time < _INFINITE:
+            raise InvalidInput(f"the time of a {kind} must be a finite number, not {time!r}")
+        envelopes.append(
+            (
+                kind,
+                schema,
+                float(time),
+                draft.actor,
+                role,
+                draft.cause,
+                draft.seen,
+                caller_id,
+                encode_body(event),
+            )
+        )
+    return Append(session, stream, envelopes, folded, ids, feedback, expected, checkpoint)
+
+
+def erased(record: Record) -> Record:
+    """The record without its body."""
+    return msgspec.structs.replace(record, body=None, _event=None)
+
+
+def fold_of(
+    event: Event | Unknown | Forgotten, kind: str, role: Role, *, trace: bool
+) -> tuple[Fold, ...]:
+    """What the fold of a session needs to know of an event."""
+    if kind in ACTS:
+        return _ACTS_OF.get(role, ()) if trace else ()
+    if isinstance(event, UtilityScored) or (
+        trace and isinstance(event, (SessionOpened, SessionClosed))
+    ):
+        return (event,)
+    return ()
+
+
+def restored(record: Record, redact: Redact | None) -> Append:
+    """An append that takes a record as another log held it, behind the version before its own.
+
+    Raises:
+        InvalidInput, DuplicateConflict, CodecError: as ``prepare``.
+    """
+    event = record.event
+    if isinstance(event, Forgotten):
+        event, redact = Unknown(record.kind, record.schema, b"{}"), None
+    draft = Draft(
+        event,
+        record.actor,
+        record.role,
+        record.time,
+        record.caller_id,
+        record.cause,
+        record.seen,
+    )
+    append = prepare(record.session, (draft,), record.stream, record.version - 1, None, redact)
+    if redact is not None:
+        return append
+    kind, _, time, actor, role, cause, seen, caller_id, _ = append.envelopes[0]
+    # Byte for byte: older schemas, unknown fields and erased bodies included.
+    schema, body = record.schema, record.body
+    append.envelopes = [(kind, schema, time, actor, role, cause, seen, caller_id, body)]
+    if body is None:
+        append.folded += (ERASED,)
+    return append
+
+
+def _check_unknown(event: Unknown) -> None:
+    """Whether a body that nobody can read is JSON at least.
+
+    Raises:
+        CodecError: it is not.
+    """
+    try:
+        msgspec.json.decode(event.body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CodecError(f"the body of an unknown {event.kind} is not JSON: {error}") from error
+
+
+def _complain(session: str, stream: str) -> NoReturn:
+    if session and stream:
+        raise InvalidInput("an append needs at least one event, or a checkpoint to advance")
+    raise InvalidInput(f"a session and a stream need names, not {session!r} and {stream!r}")
+
+
+def _claim(caller_id: str, ids: tuple[str, ...], session: str) -> tuple[str, ...]:
+    if not caller_id or caller_id in ids:
+        raise DuplicateConflict(session, caller_id, "empty, or twice in one append")
+    return (*ids, caller_id)
+
+
+def _redacted(draft: Draft, redact: Redact) -> Draft:
+    """The draft after the hook; a snapshot's digest follows its content."""
+    after = redact(draft)
+    event, before = after.event, draft.event
+    if isinstance(event, SnapshotTaken) and (
+        not isinstance(before, SnapshotTaken) or event.content != before.content
+    ):
+        event = msgspec.structs.replace(event, digest=digest(event.content))
+        after = msgspec.structs.replace(after, event=event)
+    return after
+
+
+def originals(append: Append, found: Sequence[Record | None]) -> list[Record] | None:
+    """The records that an append with callers' ids would repeat; None where it is new.
+
+    Args:
+        append: the append.
+        found: for each of its ids, the record that has it.
+
+    Raises:
+        DuplicateConflict: some are there and some not, or one says something else.
+    """
+    there = [record for record in found if record is not None]
+    if not there:
+        return None
+    session = append.session
+    if len(there) < len(append.envelopes):
+        taken = there[0].id
+        raise DuplicateConflict(session, taken, "but not all events of this append are there")
+    for record, envelope in zip(there, append.envelopes, strict=True):
+        if record.stream != append.stream or not _same(record, envelope):
+            raise DuplicateConflict(session, record.id, "by another event")
+    return there
+
+
+def _same(old: Record, new: Envelope) -> bool:
+    """Whether a record says what a new one would; an erased one is taken to."""
+    if old.kind != new[0]:
+        return False
+    if old.body is None or old.body == new[8]:
+        return True
+    return new[8] is not None and bool(msgspec.json.decode(old.body) == msgspec.json.decode(new[8]))

@@ -1,0 +1,396 @@
+"""The contract of the append-only log, stated by what it guarantees; the stores keep it.
+
+``duolog.open(url)`` gives an object with this interface. One suite of checks
+(``engine.testing.check_event_log``) runs against every store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import msgspec
+
+from ..errors import DuologError
+from ..records import TRACE, Draft, Record
+
+__all__ = (
+    "Advance",
+    "Cache",
+    "Compaction",
+    "Erasure",
+    "EventLog",
+    "LogStatistics",
+    "Problem",
+    "SessionSummary",
+    "Store",
+    "Subscription",
+    "SubscriptionStatistics",
+    "Tap",
+    "TapStatistics",
+    "Verification",
+)
+
+
+class Advance(msgspec.Struct, frozen=True, kw_only=True):
+    """Moves a consumer's checkpoint in the same transaction as an append, by compare-and-set.
+
+    Attributes:
+        consumer: the consumer's name.
+        version: the consumer's version; another version is rebuilt beside it, from the start.
+        expected: position where the checkpoint is now; 0 where there is none yet.
+        position: where it goes.
+    """
+
+    consumer: str
+    version: str
+    expected: int
+    position: int
+
+
+class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the session list, kept up to date with every append.
+
+    Attributes:
+        session: session id.
+        task: from ``SessionOpened``; empty where the session was never opened.
+        instance: from ``SessionOpened``.
+        group: labels from ``SessionOpened.config["group"]``, e.g. agent, user, model.
+        state: ``open``, a close reason, or ``forgotten``.
+        events: number of records, of all streams.
+        version: version of the trace.
+        rounds: number of rounds so far, by handoff.
+        utility: the last utility value recorded, None where there is none.
+        opened: time of the first trace record (the session's own clock).
+        last: time of the last trace record.
+        position: global position of the session's last record.
+    """
+
+    session: str
+    task: str = ""
+    instance: str = ""
+    group: dict[str, str] = {}
+    state: str = "open"
+    events: int = 0
+    version: int = 0
+    rounds: int = 0
+    utility: float | None = None
+    opened: float = 0.0
+    last: float = 0.0
+    position: int = 0
+
+
+class SubscriptionStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """How a lossless subscription stands: the position it has delivered, how many positions the
+    log is ahead of it, how many records wait in its buffer, and how often it fell back to reading.
+    """
+
+    position: int
+    lag: int
+    buffered: int
+    fallbacks: int
+
+
+class TapStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """How a tap stands: records delivered, waiting, and dropped because its buffer was full."""
+
+    delivered: int
+    buffered: int
+    dropped: int
+
+
+class LogStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """How a log stands in this process: last position known, appends waiting to be committed,
+    groups and events committed, subscriptions and taps, and what the taps have dropped.
+    """
+
+    position: int
+    waiting: int
+    groups: int
+    events: int
+    subscriptions: tuple[SubscriptionStatistics, ...] = ()
+    taps: tuple[TapStatistics, ...] = ()
+    dropped: int = 0
+
+
+class Erasure(msgspec.Struct, frozen=True, kw_only=True):
+    """What was forgotten.
+
+    Attributes:
+        sessions: the session, and the forks that share its beginning.
+        compacted: whether nothing of it is left in the store's files; if not, another process held
+            them, and ``vacuum`` finishes the work later.
+        caches: names of the caches that were told.
+    """
+
+    sessions: tuple[str, ...]
+    compacted: bool
+    caches: tuple[str, ...] = ()
+
+
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """What a store's files took before and after, in bytes, and whether the work was finished;
+    another process that reads the files may keep it from that.
+    """
+
+    before: int
+    after: int
+    finished: bool
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something in a log that must not be: where (0 and empty for the log as a whole), and what."""
+
+    position: int = 0
+    session: str = ""
+    what: str
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``verify`` found.
+
+    Attributes:
+        events: records looked at.
+        sessions: sessions among them.
+        forgotten: sessions whose contents were erased.
+        uncompacted: those of them whose contents may linger in the file until ``vacuum``.
+        chained: whether a hash chain was checked too.
+        problems: what is wrong, the first hundred.
+        heads: of a chained log, the last hash of each stream, by ``session/stream``, in
+            hexadecimal; kept elsewhere, they show later that nothing before them was changed.
+    """
+
+    events: int
+    sessions: int
+    forgotten: int
+    uncompacted: int
+    chained: bool
+    problems: tuple[Problem, ...] = ()
+    heads: dict[str, str] = {}
+
+
+class Cache(Protocol):
+    """Something beside the log that holds contents of sessions, and can forget them."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for the report."""
+        ...
+
+    async def forget(self, sessions: Sequence[str]) -> None:
+        """Erases what it holds of these sessions."""
+        ...
+
+
+class Subscription(Protocol):
+    """Lossless: every record after its start, once, in order of position; catches up, then goes
+    live. A slow reader neither holds up writers nor loses records: it falls back to reading.
+
+    Use it as an async context manager, and iterate over it.
+    """
+
+    def __aiter__(self) -> AsyncIterator[Record]: ...
+    async def __anext__(self) -> Record: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def statistics(self) -> SubscriptionStatistics:
+        """How it stands now."""
+        ...
+
+
+class Tap(Protocol):
+    """Lossy: live records only, in order; drops when its buffer is full, and counts what it
+    dropped. For displays, where the newest matters more than every one.
+
+    Use it as an async context manager, and iterate over it.
+    """
+
+    def __aiter__(self) -> AsyncIterator[Record]: ...
+    async def __anext__(self) -> Record: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def statistics(self) -> TapStatistics:
+        """How it stands now."""
+        ...
+
+
+class EventLog(Protocol):
+    """An append-only log of many sessions, each of one trace stream and any measurement streams.
+
+    An open log is an async context manager; leaving it closes it.
+    """
+
+    @property
+    def url(self) -> str:
+        """Where this log is."""
+        ...
+
+    async def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        stream: str = TRACE,
+        expected_version: int | None = None,
+        checkpoint: Advance | None = None,
+    ) -> list[Record]:
+        """Appends all drafts or none, durably, and returns their records.
+
+        Whole under cancellation: a cancelled caller finds all of its events in the log, or none.
+        Idempotent by caller's id: where all drafts carry ids that the session already has, with
+        equal bodies, the original records come back and nothing is written (this is looked for
+        before the expected version is compared).
+
+        Args:
+            session: session id, not empty.
+            drafts: what to append, in order; none only with a checkpoint.
+            stream: the stream to append to.
+            expected_version: version that the stream must have; None for no check.
+            checkpoint: moved in the same transaction.
+
+        Raises:
+            VersionConflict: the stream is at another version.
+            DuplicateConflict: some ids are taken and some not, or by events with another body.
+            CheckpointConflict: the checkpoint is not where ``checkpoint`` expects it.
+            SessionClosedError: a trace event, other than ``FeedbackGiven``, after the close.
+            CodecError: an event that JSON cannot say.
+            LogUnavailable: the store cannot write; nothing was written.
+            NewerLog: the log was written by a newer Duolog.
+            LogClosed: the log is closed.
+        """
+        ...
+
+    def read(
+        self, session: str, *, stream: str = TRACE, after_version: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of one stream in order of version, as of now. Raises LogClosed."""
+        ...
+
+    def read_all(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of all streams (of one session) in order of position, as of now.
+
+        Raises LogClosed.
+        """
+        ...
+
+    async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands what ``read_all()`` gives to a function, some records at a time.
+
+        Quicker than ``read_all`` for a fold over a whole log. The function is called where the
+        records are read, which may be another thread than the caller's, never twice at once, and
+        must not use the log. What it raises ends the scan and is raised here. Where the caller is
+        cancelled, calls that are under way there may go on for a moment.
+
+        Args:
+            consume: takes one record or more, in order of position; they may be kept.
+
+        Raises:
+            LogClosed: the log is closed.
+        """
+        ...
+
+    def subscribe(self, *, session: str | None = None, after_position: int = 0) -> Subscription:
+        """A lossless subscription from after a position on. Raises LogClosed."""
+        ...
+
+    def tap(self, *, session: str | None = None, buffer: int = 1024) -> Tap:
+        """A lossy live tap. Raises LogClosed."""
+        ...
+
+    async def checkpoint(self, consumer: str, consumer_version: str) -> int:
+        """Position that a consumer has reached; 0 where it never advanced. Raises LogClosed."""
+        ...
+
+    def sessions(self) -> AsyncIterator[SessionSummary]:
+        """All sessions in order of their first record. Raises LogClosed."""
+        ...
+
+    async def summary(self, session: str) -> SessionSummary:
+        """One session's summary.
+
+        Raises:
+            SessionNotFound: the log has no such session.
+            LogClosed: the log is closed.
+        """
+        ...
+
+    def statistics(self) -> LogStatistics:
+        """How the log stands in this process."""
+        ...
+
+    async def aclose(self) -> None:
+        """Commits what waits, and closes. Idempotent."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+
+class Store(EventLog, Protocol):
+    """A log together with the care it needs: what ``open_log`` gives."""
+
+    async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
+        """Takes records as another log held them: ids, versions, times and bodies stay.
+
+        Each is appended behind the one before it in its stream, in the order given; all at once,
+        each on its own. A record whose version does not follow, or that is refused for another
+        reason, is answered by its error; positions are given anew.
+
+        Raises:
+            LogUnavailable: the store cannot write.
+            NewerLog: the log was written by a newer Duolog.
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
+        """Erases what a session was about, for good, and its forks with it.
+
+        Bodies of all its streams become null, readers get ``Forgotten`` events in their place;
+        envelopes, versions and positions stay. What the summary says of its contents goes too.
+
+        Args:
+            session: session id.
+            caches: what else holds contents of sessions, and is told.
+
+        Raises:
+            SessionNotFound: the log has no such session.
+            LogUnavailable: the store cannot write.
+            NewerLog: the log was written by a newer Duolog.
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def vacuum(self) -> Compaction:
+        """Gives unused room back, and finishes erasures that other processes held up.
+
+        Raises:
+            LogUnavailable: the store cannot write.
+            NewerLog: the log was written by a newer Duolog.
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def verify(self) -> Verification:
+        """Looks at every record: order, versions, bodies, digests, summaries, and the hash chain
+        where there is one. Raises LogClosed.
+        """
+        ...

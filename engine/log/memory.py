@@ -1,0 +1,292 @@
+"""A log in memory: the same guarantees as a stored one, for as long as the process lives."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import TracebackType
+from typing import Self, final
+
+from ..errors import (
+    CheckpointConflict,
+    DuologError,
+    InvalidInput,
+    LogClosed,
+    SessionClosedError,
+    SessionNotFound,
+    VersionConflict,
+)
+from ..records import TRACE, Draft, Record
+from .append import Append, Redact, erased, originals, prepare, restored
+from .contract import (
+    Advance,
+    Cache,
+    Compaction,
+    Erasure,
+    LogStatistics,
+    SessionSummary,
+    Verification,
+)
+from .subscriptions import Feed, FeedSubscription, FeedTap
+from .summary import SessionState
+from .verify import Verifier
+
+__all__ = ("MemoryLog",)
+
+_BATCH = 512
+
+
+@final
+class MemoryLog:
+    """An append-only log in memory; see ``duolog.engine.log.contract.EventLog`` for what it guarantees.
+
+    Args:
+        redact: takes out of each draft what must not be kept.
+    """
+
+    def __init__(self, *, redact: Redact | None = None) -> None:
+        self._redact = redact
+        self._records: list[Record] = []
+        self._sessions: dict[str, SessionState] = {}
+        self._of_session: dict[str, list[int]] = {}
+        self._of_stream: dict[tuple[str, str], list[int]] = {}
+        self._ids: dict[tuple[str, str], int] = {}
+        self._checkpoints: dict[tuple[str, str], int] = {}
+        self._feed = Feed(self._fetch)
+        self._state = "new"
+        self._groups = 0
+
+    @property
+    def url(self) -> str:
+        """``memory://``, the URL of every log in memory."""
+        return "memory://"
+
+    async def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        stream: str = TRACE,
+        expected_version: int | None = None,
+        checkpoint: Advance | None = None,
+    ) -> list[Record]:
+        """Appends all drafts or none; see ``EventLog.append``."""
+        self._check_open()
+        append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
+        await asyncio.sleep(0)  # others get their turn, as with a store on disk
+        self._check_open()
+        return self._take(append)
+
+    def _take(self, append: Append) -> list[Record]:
+        originals = self._originals(append)
+        if originals is not None:
+            self._move(append.checkpoint, redelivered=True)
+            return originals
+        session, stream, envelopes = append.session, append.stream, append.envelopes
+        state = self._sessions.get(session) or SessionState(session)
+        if envelopes and state.refuses(append):
+            raise SessionClosedError(session)
+        positions = self._of_stream.get((session, stream), [])
+        version = len(positions)
+        if append.expected is not None and append.expected != version:
+            raise VersionConflict(session, stream, append.expected, version)
+        self._move(append.checkpoint)
+        if not envelopes:
+            return []
+        position = len(self._records)
+        records = [
+            Record(position + i, session, stream, version + i, *envelope)
+            for i, envelope in enumerate(envelopes, 1)
+        ]
+        self._records.extend(records)
+        taken = range(position + 1, position + 1 + len(records))
+        self._of_stream.setdefault((session, stream), positions).extend(taken)
+        self._of_session.setdefault(session, []).extend(taken)
+        for record in records if append.ids else ():
+            if record.caller_id is not None:
+                self._ids[session, record.caller_id] = record.position
+        self._sessions.setdefault(session, state).advance(append, len(self._records))
+        self._groups += 1
+        self._feed.publish(records)
+        return records
+
+    async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
+        """Takes records as another log held them; see ``Store.restore``."""
+        await asyncio.sleep(0)
+        self._check_open()
+        outcomes: list[Record | DuologError] = []
+        for record in records:
+            try:
+                outcomes += self._take(restored(record, self._redact))
+            except DuologError as error:
+                outcomes.append(error)
+        return outcomes
+
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
+        """Erases a session and its forks; see ``Store.forget``."""
+        self._check_open()
+        if session not in self._sessions:
+            raise SessionNotFound(session, self.url)
+        family = [session]
+        for name in family:  # grows by the forks of each
+            family += [
+                state.session
+                for state in self._sessions.values()
+                if state.origin == name and state.session not in family
+            ]
+        for name in family:
+            self._sessions[name].erase()
+            for at in self._of_session[name]:
+                self._records[at - 1] = erased(self._records[at - 1])
+        self._feed.erase(family)
+        for cache in caches:
+            await cache.forget(tuple(family))
+        return Erasure(
+            sessions=tuple(family),
+            compacted=True,
+            caches=tuple(cache.name for cache in caches),
+        )
+
+    async def vacuum(self) -> Compaction:
+        """Does nothing: memory has no unused room."""
+        self._check_open()
+        return Compaction(before=0, after=0, finished=True)
+
+    async def verify(self) -> Verification:
+        """Looks at every record; see ``Store.verify``."""
+        self._check_open()
+        verifier = Verifier()
+        for record in tuple(self._records):
+            verifier.feed(record)
+        for state in self._sessions.values():
+            verifier.check_session(state.summary())
+        return verifier.result()
+
+    def _originals(self, append: Append) -> list[Record] | None:
+        found = [self._ids.get((append.session, caller_id)) for caller_id in append.ids]
+        return originals(append, [None if at is None else self._records[at - 1] for at in found])
+
+    def _move(self, advance: Advance | None, *, redelivered: bool = False) -> None:
+        if advance is None:
+            return
+        key = (advance.consumer, advance.version)
+        actual = self._checkpoints.get(key, 0)
+        if redelivered and actual == advance.position:
+            return
+        if actual != advance.expected:
+            raise CheckpointConflict(*key, advance.expected, actual)
+        self._checkpoints[key] = advance.position
+
+    def read(
+        self, session: str, *, stream: str = TRACE, after_version: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of one stream, as of now; see ``EventLog.read``."""
+        self._check_open()
+        if after_version < 0:
+            raise InvalidInput(f"after_version must not be negative, not {after_version}")
+        positions = self._of_stream.get((session, stream), [])
+        return self._iterate(positions, after_version, len(positions))
+
+    def read_all(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of all streams, as of now; see ``EventLog.read_all``."""
+        self._check_open()
+        if after_position < 0:
+            raise InvalidInput(f"after_position must not be negative, not {after_position}")
+        if session is None:
+            count = len(self._records)
+            return self._iterate(range(1, count + 1), after_position, count)
+        positions = self._of_session.get(session, [])
+        return self._iterate(positions, bisect_right(positions, after_position), len(positions))
+
+    async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands all records to a function; see ``EventLog.scan``."""
+        self._check_open()
+        upto, after = len(self._records), 0
+        while after < upto:
+            batch, _ = await self._fetch(None, after, upto)
+            self._check_open()
+            consume(batch)
+            after = batch[-1].position
+
+    async def _iterate(
+        self, positions: Sequence[int], start: int, stop: int
+    ) -> AsyncIterator[Record]:
+        for index in range(start, stop):
+            if (index - start) % _BATCH == 0:
+                await asyncio.sleep(0)
+                self._check_open()
+            yield self._records[positions[index] - 1]
+
+    async def _fetch(self, session: str | None, after: int, upto: int) -> tuple[list[Record], bool]:
+        await asyncio.sleep(0)
+        if session is None:
+            batch = self._records[after : min(upto, after + _BATCH)]
+            return batch, not batch or batch[-1].position >= upto
+        positions = self._of_session.get(session, [])
+        start = bisect_right(positions, after)
+        stop = bisect_right(positions, upto)
+        chosen = positions[start : min(stop, start + _BATCH)]
+        return [self._records[at - 1] for at in chosen], start + len(chosen) >= stop
+
+    def subscribe(self, *, session: str | None = None, after_position: int = 0) -> FeedSubscription:
+        """A lossless subscription; see ``EventLog.subscribe``."""
+        self._check_open()
+        return self._feed.subscribe(session, after_position)
+
+    def tap(self, *, session: str | None = None, buffer: int = 1024) -> FeedTap:
+        """A lossy live tap; see ``EventLog.tap``."""
+        self._check_open()
+        return self._feed.tap(session, buffer)
+
+    async def checkpoint(self, consumer: str, consumer_version: str) -> int:
+        """Position that a consumer has reached; see ``EventLog.checkpoint``."""
+        self._check_open()
+        return self._checkpoints.get((consumer, consumer_version), 0)
+
+    async def sessions(self) -> AsyncIterator[SessionSummary]:
+        """All sessions in order of their first record; see ``EventLog.sessions``."""
+        self._check_open()
+        for state in tuple(self._sessions.values()):
+            yield state.summary()
+
+    async def summary(self, session: str) -> SessionSummary:
+        """One session's summary; see ``EventLog.summary``."""
+        self._check_open()
+        state = self._sessions.get(session)
+        if state is None:
+            raise SessionNotFound(session, self.url)
+        return state.summary()
+
+    def statistics(self) -> LogStatistics:
+        """How the log stands."""
+        return self._feed.statistics(waiting=0, groups=self._groups, events=len(self._records))
+
+    def _check_open(self) -> None:
+        if self._state != "open":
+            raise LogClosed(
+                "the log in memory is closed"
+                if self._state == "closed"
+                else "open the log with 'async with' before using it"
+            )
+
+    async def aclose(self) -> None:
+        """Closes the log, and forgets what it held."""
+        self._state = "closed"
+        self._feed.close()
+
+    async def __aenter__(self) -> Self:
+        if self._state != "new":
+            raise LogClosed("a log is entered once; open another with open_log")
+        self._state = "open"
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,275 @@
+"""The SQLite file: its tables, how it is created, recognised and opened, and what its errors mean.
+
+``application_id`` says that a file is a Duolog log and ``user_version`` which layout it has. Both
+are written before the file is switched to WAL mode, so they are in the file's own header, and a
+file that is something else is recognised without being touched.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from ...errors import InvalidInput, LogError, LogNotFound, LogUnavailable, NotALog
+from .tables import APPLICATION, CHAIN_TABLES, LAYOUT, TABLES
+
+__all__ = ("PATIENCE", "Settings", "connect", "newer", "parse", "translate")
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that holds the write lock."""
+
+_CACHE = 32_768  # KiB of pages: each active session dirties a page of the index of versions
+_CHECKPOINT = 4000  # pages in the write-ahead log before they move to the file: about 16 MB
+
+Durability = Literal["full", "normal"]
+
+_OPTIONS = ("durability", "chain")
+
+
+class Settings(NamedTuple):
+    """What a URL says.
+
+    Attributes:
+        path: of the file.
+        durability: ``full``: an acknowledged append survives a loss of power; ``normal``: it
+            survives the end of the process, and the last ones may be lost with the power.
+        chain: a new log keeps a hash chain per stream.
+    """
+
+    path: Path
+    durability: Durability
+    chain: bool
+
+
+def parse(url: str) -> Settings:
+    """The settings in ``sqlite:///path?durability=...&chain=...``, or in a bare path.
+
+    Raises:
+        InvalidInput: no path, or an option or value that does not exist.
+    """
+    path, options = url, dict[str, str]()
+    if url.startswith("sqlite://"):
+        path, _, query = url.removeprefix("sqlite://").partition("?")
+        path = unquote(path.removeprefix("/"))
+        options = dict(parse_qsl(query, keep_blank_values=True))
+    if not path or path == ":memory:":
+        raise InvalidInput(
+            f"{url!r} names no file: write sqlite:///path.db, or memory:// for a log in memory"
+        )
+    for name in options:
+        if name not in _OPTIONS:
+            raise InvalidInput(
+                f"a log has no option {name!r}; there is durability=full|normal and chain=yes|no"
+            )
+    return Settings(Path(path), _durability(options), _chain(options))
+
+
+def _durability(options: Mapping[str, str]) -> Durability:
+    value = options.get("durability", "full")
+    if value == "full":
+        return "full"
+    if value == "normal":
+        return "normal"
+    raise InvalidInput(f"durability must be full or normal, not {value!r}")
+
+
+def _chain(options: Mapping[str, str]) -> bool:
+    value = options.get("chain", "no")
+    if value not in ("yes", "no"):
+        raise InvalidInput(f"chain must be yes or no, not {value!r}")
+    return value == "yes"
+
+
+def connect(settings: Settings, mode: Literal["ro", "rw", "rwc"]) -> sqlite3.Connection:
+    """A connection to a log, created first where the mode is ``rwc`` and there is none.
+
+    Blocks; to be called in a database thread.
+
+    Raises:
+        LogNotFound: there is no such file.
+        NotALog: the file is something else, or damaged.
+        LogUnavailable: the file cannot be opened.
+    """
+    path = settings.path
+    try:
+        new = _look(path, create=mode == "rwc")
+        writable = mode != "ro" and (new or _writable(path))
+        connection = _connect(path, mode if writable else "ro")
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    except OSError as error:
+        raise LogUnavailable(f"cannot open {path}: {error.strerror or error}") from error
+    try:
+        if new:
+            _create(connection, settings)
+        _recognise(connection, settings)
+        connection.execute("PRAGMA cell_size_check = ON")  # finds damage where it is read
+        if writable and not newer(connection):
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {settings.durability}")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
+    except sqlite3.Error as error:
+        connection.close()
+        raise translate(error, path) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    connection = _plain(path, mode)
+    try:
+        connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:
+        connection.close()
+        # SQLite wants to make files beside a log even to read it. Where it may not, and nobody
+        # has left any there, nobody is writing either, and the file alone is the whole log.
+        refused = isinstance(error, sqlite3.OperationalError) and mode == "ro"
+        if not refused or _holds_pages(path.with_name(path.name + "-wal")):
+            raise
+        connection = _plain(path, "ro&immutable=1")
+    return connection
+
+
+def _plain(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=PATIENCE,
+        isolation_level=None,
+        cached_statements=256,
+    )
+
+
+def _writable(path: Path) -> bool:
+    """Whether this process may write a file."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def newer(connection: sqlite3.Connection) -> bool:
+    """Whether a newer Duolog wrote the log."""
+    (layout,) = connection.execute("PRAGMA user_version").fetchone()
+    return bool(layout > LAYOUT)
+
+
+def _look(path: Path, *, create: bool) -> bool:
+    """Looks at a file without touching it: whether it is yet to be created.
+
+    The file is never opened but by SQLite: closing it would let go of all locks that this process
+    has on it, those of its open connections included.
+    """
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        if not create:
+            raise LogNotFound(f"there is no log at {path}") from None
+        if not path.absolute().parent.is_dir():
+            raise LogUnavailable(
+                f"cannot create {path}: there is no directory {path.absolute().parent}"
+            ) from None
+        return True
+    if path.is_dir():
+        raise NotALog(f"{path} is a directory, not a Duolog log")
+    if path.with_name(path.name + "-journal").exists():
+        return create  # somebody is creating it, or was interrupted: SQLite sorts that out first
+    if not size:
+        if create:
+            return True
+        raise NotALog(f"{path} is empty, not a Duolog log")
+    _look_inside(path, size)
+    return False
+
+
+def _look_inside(path: Path, size: int) -> None:
+    """Reads a file's first page alone, without locks, journals or anything written."""
+    connection = _plain(path, "ro&immutable=1")
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION:
+            raise NotALog(f"{path} is a SQLite file, but not a Duolog log")
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        code = error.sqlite_errorcode & 0xFF
+        if code == sqlite3.SQLITE_NOTADB:
+            raise NotALog(f"{path} is not a Duolog log (nor any SQLite file)") from error
+        if code != sqlite3.SQLITE_CORRUPT:
+            raise
+        # With a write-ahead log beside it, the file alone may be behind itself.
+        if not _holds_pages(path.with_name(path.name + "-wal")):
+            raise NotALog(f"{path} is damaged or was cut off; {size} bytes are left") from error
+    finally:
+        connection.close()
+
+
+def _holds_pages(wal: Path) -> bool:
+    try:
+        return wal.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _create(connection: sqlite3.Connection, settings: Settings) -> None:
+    """Creates the tables, unless another process was faster, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not tables:
+            for statement in _statements(TABLES + (CHAIN_TABLES if settings.chain else "")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script, since ``executescript`` would end the transaction."""
+    statements, text = [], ""
+    for line in script.splitlines(keepends=True):
+        text += line
+        if sqlite3.complete_statement(text):
+            statements.append(text)
+            text = ""
+    return statements
+
+
+def _recognise(connection: sqlite3.Connection, settings: Settings) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION:
+        raise NotALog(f"{settings.path} is a SQLite file, but not a Duolog log")
+    if (
+        settings.chain
+        and not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'chain'").fetchone()
+    ):
+        raise InvalidInput(
+            f"{settings.path} has no hash chain: it was created without, and none can be added; "
+            "open it without chain=yes, or export it and import it into a new log"
+        )
+
+
+def translate(error: sqlite3.Error, where: object, *, reading: bool = False) -> LogError:
+    """What a SQLite error means to the user of a log."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    primary = code & 0xFF
+    so = "try again" if reading else "nothing was written"
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LogUnavailable(
+            f"{where}: another process has held the log for more than {PATIENCE:g} seconds; {so}"
+        )
+    if primary == sqlite3.SQLITE_FULL:
+        return LogUnavailable(f"{where}: the disk is full; {so}")
+    if primary == sqlite3.SQLITE_READONLY:
+        return LogUnavailable(f"{where}: the file is read-only; {so}")
+    if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return LogUnavailable(f"{where}: cannot open the file; see its permissions ({error})")
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return NotALog(f"{where}: the file is damaged ({error}); restore it from a backup")
+    return LogUnavailable(f"{where}: {error}; {so}")

@@ -1,0 +1,291 @@
+"""The log in a SQLite file: group commit by one writer task, readers beside it, several processes.
+
+Two connections, each with a thread of its own: one writes, one reads. Appends wait in a bounded
+queue; the writing thread takes what has gathered, commits it as one transaction, and hands the
+outcomes back to the event loop. An acknowledged append is on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import warnings
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar, final
+
+import anyio
+
+from ...errors import CodecError, DuologError, DuplicateConflict, InvalidInput, LogClosed, NewerLog
+from ...records import TRACE, Draft, Record
+from ..append import Append, Redact, prepare, restored
+from ..contract import (
+    Advance,
+    Cache,
+    Compaction,
+    Erasure,
+    LogStatistics,
+    SessionSummary,
+    Verification,
+)
+from ..subscriptions import Feed, FeedSubscription, FeedTap
+from .file import Settings, translate
+from .open import open_file
+from .tail import Following, Reading
+from .verify import verify
+from .writer import Writer
+
+__all__ = ("SqliteLog",)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@final
+class SqliteLog:
+    """An append-only log in a SQLite file; see ``duolog.engine.log.contract.EventLog``.
+
+    Enter and leave it in the same task: its writer task lives in a task group of its own.
+
+    Args:
+        settings: which file, and how.
+        create: create the file where there is none.
+        redact: takes out of each draft what must not be written.
+    """
+
+    def __init__(
+        self, settings: Settings, *, create: bool = True, redact: Redact | None = None
+    ) -> None:
+        self._settings = settings
+        self._create = create
+        self._redact = redact
+        self._state = "new"
+        self._newer = False
+
+    @property
+    def url(self) -> str:
+        """Where this log is."""
+        path = str(self._settings.path)
+        for special, quoted in (("%", "%25"), ("?", "%3F")):
+            path = path.replace(special, quoted)
+        return f"sqlite:///{path}"
+
+    # --- opening and closing ----------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        if self._state != "new":
+            raise LogClosed("a log is entered once; open another with open_log")
+        opened = await open_file(self._settings, create=self._create)
+        self._newer = opened.newer
+        self._committer = opened.committer
+        self._write_connection = opened.writing
+        self._reading = Reading(opened.reading, opened.reader, self.url)
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._following = Following(
+            self._settings, self._reading, self._tasks, f"follower of {self.url}"
+        )
+        self._feed = Feed(self._reading.fetch, opened.head, self._following.begin)
+        self._writer = Writer(opened.writing, opened.committer.commit, self._feed, self.url)
+        self._state = "open"
+        self._tasks.start_soon(self._writer.run, name=f"writer of {self.url}")
+        return self
+
+    async def aclose(self) -> None:
+        """Commits what waits, and closes. Idempotent."""
+        if self._state in ("new", "closed"):
+            self._state = "closed"
+            return
+        self._state = "closing"
+        with anyio.CancelScope(shield=True):
+            await self._writer.close()
+            if self._state == "closing":  # else: closed by somebody else meanwhile
+                self._state = "closed"
+                self._feed.close()
+                await self._following.stop()
+                await self._reading.close()
+                await self._write_connection.close()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+        # The body's own exception is nothing to the task group, which would wrap it in a group.
+        await self._tasks.__aexit__(None, None, None)
+
+    def __del__(self) -> None:
+        if self._state in ("open", "closing"):
+            warnings.warn(
+                f"{self.url} was never closed", ResourceWarning, stacklevel=1, source=self
+            )
+
+    def _check_open(self) -> None:
+        if self._state == "open":
+            return
+        if self._state == "new":
+            raise LogClosed("open the log with 'async with' before using it")
+        raise LogClosed(f"{self.url} is closed")
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._newer:
+            raise NewerLog(
+                f"{self.url} was written by a newer Duolog: it can be read, and not written"
+            )
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    async def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        stream: str = TRACE,
+        expected_version: int | None = None,
+        checkpoint: Advance | None = None,
+    ) -> list[Record]:
+        """Appends all drafts or none, durably; see ``EventLog.append``."""
+        if self._state != "open" or self._newer:
+            self._check_writable()
+        append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
+        writer = self._writer
+        if writer.blocked:
+            await writer.wait_for_room()
+        try:
+            await writer.submit(append)
+        except asyncio.CancelledError:
+            await writer.withdraw(append)
+            raise
+        outcome = append.outcome
+        if isinstance(outcome, list):
+            return outcome
+        assert outcome is not None
+        raise outcome
+
+    async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
+        """Takes records as another log held them; see ``Store.restore``."""
+        self._check_writable()
+        outcomes: list[Append | DuologError] = []
+        try:
+            for record in records:
+                if self._writer.blocked:
+                    await self._writer.wait_for_room()
+                try:
+                    append = restored(record, self._redact)
+                except (InvalidInput, DuplicateConflict, CodecError) as error:
+                    outcomes.append(error)
+                else:
+                    self._writer.submit(append)
+                    outcomes.append(append)
+            for outcome in outcomes:
+                if isinstance(outcome, Append) and not outcome.settled:
+                    assert outcome.future is not None
+                    await outcome.future
+        except asyncio.CancelledError:
+            for outcome in outcomes:
+                if isinstance(outcome, Append):
+                    await self._writer.withdraw(outcome)
+            raise
+        return [_restoration(outcome) for outcome in outcomes]
+
+    # --- care -------------------------------------------------------------------------------------
+
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
+        """Erases a session and its forks; see ``Store.forget``."""
+        sessions = await self._care(self._committer.forget, session, self.url)
+        self._feed.erase(frozenset(sessions))
+        for cache in caches:
+            await cache.forget(sessions)
+        compaction = await self.vacuum()
+        return Erasure(
+            sessions=tuple(sessions),
+            compacted=compaction.finished,
+            caches=tuple(cache.name for cache in caches),
+        )
+
+    async def vacuum(self) -> Compaction:
+        """Gives unused room back, and finishes erasures; see ``Store.vacuum``."""
+        return await self._care(self._committer.compact, self._settings.path)
+
+    async def verify(self) -> Verification:
+        """Looks at every record; see ``Store.verify``."""
+        self._check_open()
+        return await verify(self._settings, self.url)
+
+    async def _care(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs something in the writing thread, between two groups."""
+        self._check_writable()
+        try:
+            return await self._writer.call(function, *args, **kwargs)
+        except sqlite3.Error as error:
+            raise translate(error, self.url) from error
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def read(
+        self, session: str, *, stream: str = TRACE, after_version: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of one stream, as of now; see ``EventLog.read``."""
+        self._check_open()
+        if after_version < 0:
+            raise InvalidInput(f"after_version must not be negative, not {after_version}")
+        return self._reading.stream(session, stream, after_version)
+
+    def read_all(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of all streams, as of now; see ``EventLog.read_all``."""
+        self._check_open()
+        if after_position < 0:
+            raise InvalidInput(f"after_position must not be negative, not {after_position}")
+        return self._reading.everything(session, after_position)
+
+    async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands all records to a function, in the reading thread; see ``EventLog.scan``."""
+        self._check_open()
+        await self._reading.scan(consume)
+
+    def subscribe(self, *, session: str | None = None, after_position: int = 0) -> FeedSubscription:
+        """A lossless subscription; see ``EventLog.subscribe``."""
+        self._check_open()
+        return self._feed.subscribe(session, after_position)
+
+    def tap(self, *, session: str | None = None, buffer: int = 1024) -> FeedTap:
+        """A lossy live tap; see ``EventLog.tap``."""
+        self._check_open()
+        return self._feed.tap(session, buffer)
+
+    async def checkpoint(self, consumer: str, consumer_version: str) -> int:
+        """Position that a consumer has reached; see ``EventLog.checkpoint``."""
+        self._check_open()
+        return await self._reading.checkpoint(consumer, consumer_version)
+
+    def sessions(self) -> AsyncIterator[SessionSummary]:
+        """All sessions in order of their first record; see ``EventLog.sessions``."""
+        self._check_open()
+        return self._reading.sessions()
+
+    async def summary(self, session: str) -> SessionSummary:
+        """One session's summary; see ``EventLog.summary``."""
+        self._check_open()
+        return await self._reading.summary(session)
+
+    def statistics(self) -> LogStatistics:
+        """How the log stands in this process."""
+        self._check_open()
+        return self._feed.statistics(
+            waiting=self._writer.waiting, groups=self._writer.groups, events=self._writer.events
+        )
+
+
+def _restoration(outcome: Append | DuologError) -> Record | DuologError:
+    if isinstance(outcome, DuologError):
+        return outcome
+    if isinstance(outcome.outcome, list):
+        return outcome.outcome[0]
+    if isinstance(outcome.outcome, DuologError):
+        return outcome.outcome
+    raise AssertionError("an append that is settled has an outcome")

@@ -1,0 +1,111 @@
+"""Care for a SQLite log, in the thread of its writing connection: erasing, compacting."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from ...errors import SessionNotFound
+from ..contract import Compaction
+from ..summary import FORGOTTEN
+from .chain import is_chained
+from .file import PATIENCE
+
+__all__ = ("compact", "forget")
+
+_WAIT = 1000  # milliseconds that compacting waits for other processes
+
+_FAMILY = """
+WITH RECURSIVE family (key, session) AS (
+    SELECT key, session FROM sessions WHERE session = ?
+    UNION
+    SELECT fork.key, fork.session FROM sessions fork JOIN family ON fork.origin = family.session
+)
+SELECT key, session FROM family ORDER BY key"""
+
+
+def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str]:
+    """Erases a session and its forks, in one transaction; gives their ids.
+
+    Freed room in the file is overwritten with zeros; older copies may linger in the write-ahead
+    log and in unused pages until ``compact``.
+
+    Raises:
+        SessionNotFound: there is no such session.
+        sqlite3.Error: nothing was erased.
+    """
+    execute = connection.execute
+    execute("PRAGMA secure_delete = ON")
+    execute("BEGIN IMMEDIATE")
+    try:
+        family = execute(_FAMILY, (session,)).fetchall()
+        if not family:
+            raise SessionNotFound(session, where)
+        keys = [(key,) for key, _ in family]
+        many = connection.executemany
+        many("INSERT OR REPLACE INTO forgotten VALUES (?, 0)", keys)
+        many(
+            "UPDATE events SET body = NULL WHERE body IS NOT NULL "
+            "AND stream IN (SELECT key FROM streams WHERE session = ?)",
+            keys,
+        )
+        many(
+            "UPDATE sessions SET task = '', instance = '', labels = '{}', utility = NULL, "
+            f"state = '{FORGOTTEN}' WHERE key = ?",
+            keys,
+        )
+        if is_chained(connection):
+            many("DELETE FROM salts WHERE session = ?", keys)
+        execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            execute("ROLLBACK")
+        raise
+    return [name for _, name in family]
+
+
+def compact(connection: sqlite3.Connection, path: Path) -> Compaction:
+    """Rewrites the file without unused room, and empties the write-ahead log.
+
+    Readers in other processes can hold it up; it then says that it is not finished.
+
+    Raises:
+        sqlite3.Error: there is no room to rewrite the file; it is as it was.
+    """
+    execute = connection.execute
+    before = _size(path)
+    execute(f"PRAGMA busy_timeout = {_WAIT}")
+    try:
+        execute("PRAGMA secure_delete = ON")
+        finished = _empty_wal(connection) and _vacuum(connection) and _empty_wal(connection)
+        if finished:
+            execute("UPDATE forgotten SET compacted = 1 WHERE NOT compacted")
+            _empty_wal(connection)
+    finally:
+        execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+    return Compaction(before=before, after=_size(path), finished=finished)
+
+
+def _empty_wal(connection: sqlite3.Connection) -> bool:
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
+
+
+def _vacuum(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            return False
+        raise
+    return True
+
+
+def _size(path: Path) -> int:
+    size = 0
+    for name in (path, path.with_name(path.name + "-wal")):
+        try:
+            size += name.stat().st_size
+        except FileNotFoundError:  # a log without a write-ahead log, for the moment
+            continue
+    return size

@@ -1,0 +1,255 @@
+"""Reading from the SQLite file, a batch at a time, in the thread of a connection.
+
+Each batch is one short read transaction that begins where the last one ended, so a reader holds
+neither memory nor a lock between batches, and a long read keeps nobody from writing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple, final
+
+import msgspec
+
+from ...errors import NotALog, SessionNotFound
+from ...records import Record
+from ..contract import SessionSummary
+from ..verify import Link
+
+__all__ = ("BATCH", "EVENT", "Reader", "StreamEnd")
+
+BATCH = 512
+"""Records in a batch."""
+
+_STRETCH = 8192  # records that a scan hands over in one go; other readers wait for it
+_AT_ONCE = 64  # records that it has in memory meanwhile: few, so that they stay in the caches
+
+EVENT = "position, stream, version, kind, schema, time, actor, role, cause, seen, id, body"
+"""The columns of a record, as ``Reader.record`` takes them."""
+
+_NAMES = 50_000  # names of streams kept, so that rows need no join
+_NAME = """
+SELECT s.session, t.stream FROM streams t JOIN sessions s ON s.key = t.session WHERE t.key = ?"""
+_ALL = f"""
+SELECT {EVENT} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"""
+_STREAM = f"""
+SELECT {EVENT} FROM events WHERE stream = ? AND version > ? AND version <= ?
+ORDER BY version LIMIT ?"""
+_KEY = """
+SELECT t.key FROM streams t JOIN sessions s ON s.key = t.session
+WHERE s.session = ? AND t.stream = ?"""
+_KEYS = "SELECT t.key FROM streams t JOIN sessions s ON s.key = t.session WHERE s.session = ?"
+_BEFORE = """
+SELECT version FROM events WHERE stream = ? AND position <= ? ORDER BY version DESC LIMIT 1"""
+_POSITIONS = """
+SELECT position, version FROM events WHERE stream = ? AND version > ? ORDER BY version LIMIT ?"""
+_CHOSEN = f"""
+SELECT {EVENT} FROM events WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
+_SUMMARY = (
+    "key, session, task, instance, labels, state, events, version, rounds, utility, opened, last, "
+    "position"
+)
+_SESSIONS = f"SELECT {_SUMMARY} FROM sessions WHERE key > ? ORDER BY key LIMIT ?"
+_SESSION = f"SELECT {_SUMMARY} FROM sessions WHERE session = ?"
+
+_LINKS = """
+SELECT c.position, c.mac, c.hash, s.salt
+FROM chain c JOIN events e ON e.position = c.position LEFT JOIN salts s ON s.session = e.session
+WHERE c.position > ? AND c.position <= ?"""
+
+_labels = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class StreamEnd(NamedTuple):
+    """A stream's key, 0 where there is none, and its version."""
+
+    key: int
+    version: int
+
+
+@final
+class Reader:
+    """Reads on one connection; all methods run in its thread."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._names: dict[int, tuple[str, str]] = {}
+
+    def head(self) -> int:
+        """Last position in the log."""
+        (position,) = self._connection.execute("SELECT max(position) FROM events").fetchone()
+        return int(position or 0)
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has written."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    def record(self, row: tuple[Any, ...]) -> Record:
+        """The record in a row of ``EVENT``."""
+        return self._records([row])[0]
+
+    def _records(self, rows: Sequence[tuple[Any, ...]]) -> list[Record]:
+        names = self._names
+        records = []
+        # Each field by its name: unpacking a part of a row and splicing it in takes twice as long.
+        for at, key, version, kind, schema, time, actor, role, cause, seen, own, body in rows:
+            session, stream = names.get(key) or self._name(key)
+            records.append(
+                Record(
+                    at,
+                    session,
+                    stream,
+                    version,
+                    kind,
+                    schema,
+                    time,
+                    actor,
+                    role,
+                    cause,
+                    seen,
+                    own,
+                    body,
+                )
+            )
+        return records
+
+    def _name(self, key: int) -> tuple[str, str]:
+        if len(self._names) >= _NAMES:
+            self._names.clear()
+        row = self._connection.execute(_NAME, (key,)).fetchone()
+        if row is None:
+            raise NotALog(f"the log is damaged: stream {key} belongs to no session")
+        session, stream = row
+        name = self._names[key] = (session, stream)
+        return name
+
+    def stream_end(self, session: str, stream: str) -> StreamEnd:
+        """Where a stream ends."""
+        row = self._connection.execute(_KEY, (session, stream)).fetchone()
+        if row is None:
+            return StreamEnd(0, 0)
+        (version,) = self._connection.execute(
+            "SELECT max(version) FROM events WHERE stream = ?", row
+        ).fetchone()
+        return StreamEnd(row[0], version or 0)
+
+    def stream(self, key: int, after: int, upto: int) -> list[Record]:
+        """A batch of one stream, by version."""
+        rows = self._connection.execute(_STREAM, (key, after, upto, BATCH)).fetchall()
+        if len(rows) != min(BATCH, upto - after):
+            raise _gap(f"versions after {after}")
+        return self._records(rows)
+
+    def all_after(
+        self, after: int, upto: int, limit: int = BATCH, *, strict: bool = True
+    ) -> tuple[list[Record], bool]:
+        """A batch of all streams, by position, and whether it is the last one.
+
+        Raises:
+            NotALog: positions are missing, unless not ``strict``.
+        """
+        rows = self._connection.execute(_ALL, (after, upto, limit)).fetchall()
+        if strict and len(rows) != min(limit, upto - after):
+            raise _gap(f"positions after {after}")
+        return self._records(rows), len(rows) < limit or rows[-1][0] >= upto
+
+    def scan(self, consume: Callable[[Sequence[Record]], object], after: int, upto: int) -> int:
+        """Hands a stretch of all streams to a function, some at a time; gives where it ends.
+
+        Raises:
+            NotALog: positions are missing; the function gets none behind them.
+        """
+        with closing(self._connection.execute(_ALL, (after, upto, _STRETCH))) as found:
+            end = min(after + _STRETCH, upto)
+            while after < end:
+                rows = found.fetchmany(_AT_ONCE)
+                if not rows or rows[-1][0] != after + len(rows):
+                    raise _gap(f"positions after {after}")
+                consume(self._records(rows))
+                after = rows[-1][0]
+        return after
+
+    def of_session(self, session: str, after: int, upto: int) -> tuple[list[Record], bool]:
+        """A batch of all streams of one session, by position, and whether it is the last one.
+
+        Positions grow with versions in each stream, so the index of versions finds them.
+        """
+        execute = self._connection.execute
+        found: list[int] = []
+        for (key,) in execute(_KEYS, (session,)).fetchall():
+            row = execute(_BEFORE, (key, after)).fetchone()
+            version = row[0] if row is not None else 0
+            for position, _ in execute(_POSITIONS, (key, version, BATCH)):
+                if position <= upto:
+                    found.append(position)
+        found.sort()
+        chosen = found[:BATCH]
+        rows = execute(_CHOSEN, (msgspec.json.encode(chosen).decode(),)).fetchall()
+        return self._records(rows), len(found) < BATCH
+
+    def links(self, after: int, upto: int) -> dict[int, Link]:
+        """What the hash chain holds of the records in a range of positions."""
+        rows = self._connection.execute(_LINKS, (after, upto)).fetchall()
+        return {position: Link(*rest) for position, *rest in rows}
+
+    def uncompacted(self) -> int:
+        """Sessions that were erased, and of which the file may still hold copies."""
+        (count,) = self._connection.execute(
+            "SELECT count(*) FROM forgotten WHERE NOT compacted"
+        ).fetchone()
+        return int(count)
+
+    def damage(self) -> list[str]:
+        """What SQLite itself finds wrong with the file: its pages, its indexes."""
+        rows = self._connection.execute("PRAGMA integrity_check(10)").fetchall()
+        return [what for (what,) in rows if what != "ok"]
+
+    def checkpoint(self, consumer: str, version: str) -> int:
+        """Position that a consumer has reached."""
+        row = self._connection.execute(
+            "SELECT position FROM checkpoints WHERE consumer = ? AND version = ?",
+            (consumer, version),
+        ).fetchone()
+        return row[0] if row is not None else 0
+
+    def sessions(self, after: int) -> tuple[list[SessionSummary], int]:
+        """A batch of summaries after a key, and the last key; none where there are no more."""
+        rows = self._connection.execute(_SESSIONS, (after, BATCH)).fetchall()
+        return [_summary(row) for row in rows], rows[-1][0] if rows else after
+
+    def summary(self, session: str, where: str) -> SessionSummary:
+        """One session's summary.
+
+        Raises:
+            SessionNotFound: there is no such session.
+        """
+        row = self._connection.execute(_SESSION, (session,)).fetchone()
+        if row is None:
+            raise SessionNotFound(session, where)
+        return _summary(row)
+
+
+def _gap(where: str) -> NotALog:
+    return NotALog(f"the log is damaged: {where} are missing; verify it, or restore a backup")
+
+
+def _summary(row: tuple[Any, ...]) -> SessionSummary:
+    (_, session, task, instance, labels, state, events, version, rounds, utility, *times) = row
+    opened, last, position = times
+    return SessionSummary(
+        session=session,
+        task=task,
+        instance=instance,
+        group=_labels(labels),
+        state=state,
+        events=events,
+        version=version,
+        rounds=rounds,
+        utility=utility,
+        opened=opened,
+        last=last,
+        position=position,
+    )

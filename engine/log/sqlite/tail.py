@@ -1,0 +1,222 @@
+"""Reading a SQLite log from the event loop, and noticing what other processes write to it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import ParamSpec, TypeVar, final
+
+import aiosqlite
+import anyio
+from anyio.abc import TaskGroup
+
+from ...errors import LogClosed, LogError, LogUnavailable
+from ...records import Record
+from ..contract import SessionSummary
+from ..subscriptions import Feed
+from .file import Settings, translate
+from .file import connect as connect_file
+from .reader import Reader
+from .thread import connect, hop
+
+__all__ = ("Following", "Reading")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_EVERY = 0.02  # seconds between looks for what other processes wrote
+
+
+@final
+class Reading:
+    """Reads batches in the thread of a connection of its own.
+
+    Args:
+        connection: to read on.
+        reader: reads on it.
+        url: of the log, for messages.
+    """
+
+    def __init__(self, connection: aiosqlite.Connection, reader: Reader, url: str) -> None:
+        self._connection = connection
+        self._reader = reader
+        self._url = url
+        self._closed = False
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs a read in the thread.
+
+        Raises:
+            LogClosed: the log is closed, or was before the read came to its turn.
+            LogError: the file cannot be read.
+        """
+        self.check_open()
+        try:
+            return await hop(self._connection, function, *args, **kwargs)
+        except sqlite3.Error as error:
+            self.check_open()
+            raise translate(error, self._url, reading=True) from error
+        except ValueError:
+            self.check_open()
+            raise
+
+    def check_open(self) -> None:
+        """Raises LogClosed where it is."""
+        if self._closed:
+            raise LogClosed(f"{self._url} is closed")
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        self._closed = True
+        await self._connection.close()
+
+    async def stream(self, session: str, stream: str, after: int) -> AsyncIterator[Record]:
+        """The records of one stream, as of now."""
+        end = await self.call(self._reader.stream_end, session, stream)
+        while after < end.version:
+            batch = await self.call(self._reader.stream, end.key, after, end.version)
+            after = batch[-1].version
+            batch.reverse()
+            while batch:  # holds no record any longer than its reader does
+                yield batch.pop()
+
+    async def everything(self, session: str | None, after: int) -> AsyncIterator[Record]:
+        """The records of all streams, as of now."""
+        upto = await self.call(self._reader.head)
+        last = after >= upto
+        while not last:
+            batch, last = await self.fetch(session, after, upto)
+            if batch:
+                after = batch[-1].position
+            batch.reverse()
+            while batch:
+                yield batch.pop()
+
+    async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands the records of all streams, as of now, to a function in the thread."""
+        upto = await self.call(self._reader.head)
+        after = 0
+        while after < upto:
+            after = await self.call(self._reader.scan, consume, after, upto)
+
+    async def fetch(self, session: str | None, after: int, upto: int) -> tuple[list[Record], bool]:
+        """A batch of records, and whether it is the last one."""
+        if session is None:
+            return await self.call(self._reader.all_after, after, upto)
+        return await self.call(self._reader.of_session, session, after, upto)
+
+    async def sessions(self) -> AsyncIterator[SessionSummary]:
+        """All sessions in order of their first record."""
+        after = 0
+        while True:
+            batch, after = await self.call(self._reader.sessions, after)
+            if not batch:
+                return
+            for summary in batch:
+                yield summary
+
+    async def summary(self, session: str) -> SessionSummary:
+        """One session's summary."""
+        return await self.call(self._reader.summary, session, self._url)
+
+    async def checkpoint(self, consumer: str, version: str) -> int:
+        """Position that a consumer has reached."""
+        return await self.call(self._reader.checkpoint, consumer, version)
+
+    async def head(self) -> int:
+        """Last position in the log."""
+        return await self.call(self._reader.head)
+
+
+@final
+class Following:
+    """Publishes what other processes append, once anybody here follows the log.
+
+    A thread with a connection of its own looks fifty times a second whether the log has grown, and
+    wakes the event loop only if it has, by others.
+    """
+
+    def __init__(self, settings: Settings, reading: Reading, tasks: TaskGroup, name: str) -> None:
+        self._settings = settings
+        self._reading = reading
+        self._tasks = tasks
+        self._name = name
+        self._stop = threading.Event()
+        self._news = asyncio.Event()
+        self._begun = False
+        self._opening = anyio.Lock()
+        self._connection: aiosqlite.Connection | None = None
+
+    def begin(self, feed: Feed) -> None:
+        """Starts to look, unless it does."""
+        if not self._begun:
+            self._begun = True
+            self._tasks.start_soon(self._run, feed, name=self._name)
+
+    async def stop(self) -> None:
+        """Ends it, and closes its connection."""
+        self._stop.set()
+        self._news.set()
+        async with self._opening:
+            if self._connection is not None:
+                await self._connection.close()
+
+    async def _run(self, feed: Feed) -> None:
+        readers: list[Reader] = []
+
+        def open_file() -> sqlite3.Connection:
+            opened = connect_file(self._settings, "ro")
+            readers.append(Reader(opened))
+            return opened
+
+        async with self._opening:
+            if self._stop.is_set():
+                return
+            try:
+                self._connection = await connect(open_file)
+            except LogError as error:
+                feed.close(error)  # who follows is told: silence would look like peace
+                return
+        loop = asyncio.get_running_loop()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hop, self._connection, self._watch, readers[0], feed, loop)
+            try:
+                await self._publish(feed)
+            finally:
+                self._stop.set()
+
+    async def _publish(self, feed: Feed) -> None:
+        while not self._stop.is_set():
+            await self._news.wait()
+            self._news.clear()
+            try:
+                head = await self._reading.head()
+                while feed.head < head:
+                    records, _ = await self._reading.fetch(None, feed.head, head)
+                    feed.publish(records)
+            except LogUnavailable:
+                continue  # held up by somebody else: the thread will tell again
+            except LogClosed:
+                return
+            except LogError as error:
+                feed.close(error)
+                return
+
+    def _watch(self, reader: Reader, feed: Feed, loop: asyncio.AbstractEventLoop) -> None:
+        """In the thread."""
+        version = -1
+        while not self._stop.wait(_EVERY):
+            try:
+                now = reader.data_version()
+                if now == version:
+                    continue
+                if reader.head() <= feed.head:
+                    version = now
+                else:
+                    loop.call_soon_threadsafe(self._news.set)
+            except sqlite3.OperationalError:
+                continue  # held up by somebody else
+            except RuntimeError:  # the loop is closed, and nobody closed the log
+                return

@@ -1,0 +1,280 @@
+"""The writer of a log: appends gather in a queue, and are committed group by group in one thread.
+
+The thread sleeps until the queue's bell rings. It then takes all that waits, commits it as one
+group, hands the outcome to the event loop and takes what has gathered meanwhile, until nothing
+waits. The writer task is the thread's stand-in on the event loop: it lives as long as the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, final
+
+import aiosqlite
+import anyio
+
+from ...errors import LogClosed
+from ...records import Record
+from ..append import Append
+from ..subscriptions import Feed
+from .file import translate
+from .thread import hop
+
+__all__ = ("Commit", "Committed", "Writer")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_APPENDS = 8192  # that may wait in the queue; more wait to be queued
+_EVENTS = 4096  # in one transaction, more only if they are one append
+
+_CANCELLED = "its writer task was cancelled from outside"
+
+
+class Committed(NamedTuple):
+    """What a group has put into the log: its records, and unknown ones of others before them."""
+
+    records: list[Record]
+    foreign: list[Record]
+
+
+Commit: TypeAlias = Callable[[Sequence[Append], int | None], Committed]
+"""``commit(group, known)``, in the thread; leaves each append's outcome in it. ``known`` is the
+position up to which this process knows all records, None where nobody follows the log."""
+
+
+@final
+class _Job:
+    """Something else to be done in the thread."""
+
+    __slots__ = ("function", "future")
+
+    def __init__(self, function: Callable[[], object], future: asyncio.Future[Any]) -> None:
+        self.function = function
+        self.future = future
+
+    def settle(self, outcome: object) -> None:
+        if self.future.done():
+            return
+        if isinstance(outcome, Exception):
+            self.future.set_exception(outcome)
+        else:
+            self.future.set_result(outcome)
+
+
+@final
+class Writer:
+    """Queues appends and has them committed.
+
+    Args:
+        connection: whose thread commits.
+        commit: commits a group.
+        feed: where committed records are published.
+        url: of the log, for messages.
+    """
+
+    def __init__(
+        self, connection: aiosqlite.Connection, commit: Commit, feed: Feed, url: str
+    ) -> None:
+        self._connection = connection
+        self._commit = commit
+        self._feed = feed
+        self._url = url
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[Append | _Job] = deque()
+        self._room: deque[asyncio.Future[None]] = deque()
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._rung = False
+        self._closing = False
+        self._finished = anyio.Event()
+        self.groups = 0
+        self.events = 0
+
+    @property
+    def waiting(self) -> int:
+        """Appends that wait to be taken."""
+        return len(self._queue)
+
+    def submit(self, append: Append) -> asyncio.Future[None]:
+        """Queues an append; the future is done when its outcome is there."""
+        append.future = future = self._loop.create_future()
+        self._queue.append(append)
+        if not self._rung:
+            self._rung = True
+            self._bell.put(None)
+        return future
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs something in the thread, between two groups; to its end even if the caller goes.
+
+        Raises:
+            LogClosed: the log is closed.
+        """
+        if self._closing:
+            raise LogClosed(f"{self._url} is closed")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.append(_Job(partial(function, *args, **kwargs), future))
+        self._bell.put(None)
+        return await future
+
+    async def withdraw(self, append: Append) -> None:
+        """Takes back an append whose caller was cancelled; if it is too late for that, waits until
+        its outcome is known.
+        """
+        try:
+            self._queue.remove(append)
+        except (ValueError, IndexError):  # taken, or the thread is taking others just now
+            await self._settled(append)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether an append has to go by ``wait_for_room`` before it may be queued."""
+        return len(self._queue) >= _APPENDS or self._closing
+
+    async def wait_for_room(self) -> None:
+        """Waits until an append may be queued.
+
+        Raises:
+            LogClosed: the log was closed meanwhile.
+        """
+        while len(self._queue) >= _APPENDS:
+            room = self._loop.create_future()
+            self._room.append(room)
+            await room
+        if self._closing:
+            raise LogClosed(f"{self._url} is closed")
+
+    async def _settled(self, append: Append) -> None:
+        """Waits until the fate of an append is known, whoever cancels its caller meanwhile."""
+        with anyio.CancelScope(shield=True):
+            while not append.settled:
+                append.future = self._loop.create_future()
+                try:
+                    await append.future
+                except asyncio.CancelledError:
+                    continue  # the cancellation that came first goes on when this is over
+
+    async def run(self) -> None:
+        """The writer task; ends once the writer is closed and nothing waits."""
+        try:
+            with anyio.CancelScope(shield=True):
+                await hop(self._connection, self._serve)
+        except asyncio.CancelledError:
+            # By force, from outside: no scope of ours is cancelled while it shields. What is on
+            # its way is seen to its end; the task ends as it was told to, and the log with it.
+            self._closing = True
+            self._bell.put(None)
+            await self._thread_is_done()
+        finally:
+            self._closing = True
+            self._refuse_all()
+            self._finished.set()
+
+    async def _thread_is_done(self) -> None:
+        """Waits for the thread, however often the task is cancelled: outcomes are on their way."""
+        while True:
+            try:
+                await hop(self._connection, int)
+            except asyncio.CancelledError:
+                continue
+            return
+
+    def _refuse_all(self) -> None:
+        """Ends the waiting of those who came after the end; there are none but after a failure."""
+        failure = LogClosed(f"{self._url} is closed: {_CANCELLED}")
+        group = [item for item in self._queue if isinstance(item, Append)]
+        jobs = [item for item in self._queue if isinstance(item, _Job)]
+        self._queue.clear()
+        self._done(group, Committed([], []), failure)
+        for job in jobs:
+            job.settle(failure)
+
+    async def close(self) -> None:
+        """Takes no further appends, and returns when those that wait are committed."""
+        self._closing = True
+        self._bell.put(None)
+        await self._finished.wait()
+
+    # --- in the thread ----------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        """Commits group after group, until the writer is closed and nothing waits."""
+        while not self._closing or self._queue:
+            self._bell.get()
+            self._rung = False  # from here on who comes rings again
+            while self._queue:
+                group = self._take()
+                if group:
+                    self._write(group)
+                else:
+                    self._work()
+
+    def _take(self) -> list[Append]:
+        """The next group: the appends that wait, up to a limit."""
+        queue = self._queue
+        events = 0
+        group: list[Append] = []
+        while events < _EVENTS:
+            try:
+                item = queue.popleft()
+            except IndexError:
+                break
+            if not isinstance(item, Append):
+                queue.appendleft(item)
+                break
+            events += len(item.envelopes)
+            group.append(item)
+        return group
+
+    def _write(self, group: list[Append]) -> None:
+        done = Committed([], [])
+        failure: Exception | None = None
+        try:
+            done = self._commit(group, self._feed.head if self._feed.followed else None)
+        except sqlite3.Error as error:
+            failure = translate(error, self._url)
+            failure.__cause__ = error
+        except Exception as error:  # noqa: BLE001 (it is for those who wait for the outcome)
+            failure = error
+        self._loop.call_soon_threadsafe(self._done, group, done, failure)
+
+    def _work(self) -> None:
+        try:
+            job = self._queue.popleft()
+        except IndexError:  # the append that was there was withdrawn
+            return
+        if not isinstance(job, _Job):
+            self._queue.appendleft(job)
+            return
+        outcome: object
+        try:
+            outcome = job.function()
+        except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
+            outcome = error
+        self._loop.call_soon_threadsafe(job.settle, outcome)
+
+    # --- back in the loop -------------------------------------------------------------------------
+
+    def _done(self, group: Sequence[Append], done: Committed, failure: Exception | None) -> None:
+        """Hands out the outcomes of a group, and publishes its records."""
+        for append in group:
+            if append.outcome is None:
+                append.outcome = failure
+            append.settled = True
+            future = append.future
+            if future is not None and not future.done():
+                future.set_result(None)
+        if group:
+            self.groups += 1
+            self.events += len(done.records)
+        self._feed.publish(done.foreign)
+        self._feed.publish(done.records)
+        while self._room and len(self._queue) < _APPENDS:
+            room = self._room.popleft()
+            if not room.done():
+                room.set_result(None)

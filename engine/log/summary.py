@@ -1,0 +1,156 @@
+"""The fold behind the session list: one line per session, advanced with every append.
+
+All stores keep it, so that the list of sessions never has to read events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+from ..events import SessionClosed, SessionOpened, UtilityScored
+from ..records import TRACE
+from .append import AGENT_ACT, ERASED, HUMAN_ACT, Append, Fold
+from .contract import SessionSummary
+
+__all__ = ("FORGOTTEN", "SessionState", "StreamState")
+
+FORGOTTEN = "forgotten"
+"""State of a session whose contents were erased."""
+
+
+@final
+class StreamState:
+    """Where a stream ends: its key in the store, its version, and the hash of its last record."""
+
+    __slots__ = ("hash", "key", "version")
+
+    def __init__(self, key: int, version: int) -> None:
+        self.key = key
+        self.version = version
+        self.hash: bytes | None = None
+
+
+@final
+class SessionState:
+    """A session's line in the list, folded record by record, and the versions of its streams."""
+
+    __slots__ = (
+        "acted",
+        "events",
+        "group",
+        "instance",
+        "key",
+        "last",
+        "opened",
+        "origin",
+        "position",
+        "rounds",
+        "salt",
+        "session",
+        "state",
+        "streams",
+        "task",
+        "utility",
+        "version",
+    )
+
+    def __init__(self, session: str, key: int = 0) -> None:
+        self.session = session
+        self.key = key
+        self.task = ""
+        self.instance = ""
+        self.group: dict[str, str] = {}
+        self.state = "open"
+        self.events = 0
+        self.version = 0
+        self.rounds = 0
+        self.acted = False  # an agent acted since the current round began
+        self.utility: float | None = None
+        self.opened = 0.0
+        self.last = 0.0
+        self.position = 0
+        self.origin: str | None = None  # of a fork
+        self.salt: bytes | None = None  # of a chained log
+        self.streams: dict[str, StreamState] = {}
+
+    def refuses(self, append: Append) -> bool:
+        """Whether the session is closed to this append."""
+        state = self.state
+        if state == "open":
+            return False
+        if state == FORGOTTEN:
+            return any(envelope[8] is not None for envelope in append.envelopes)
+        return append.stream == TRACE and not append.feedback
+
+    def advance(self, append: Append, position: int) -> bool:
+        """Takes an append whose last record has ``position``.
+
+        Gives whether what the session is about changed, which it does when it is opened.
+        """
+        envelopes = append.envelopes
+        count = len(envelopes)
+        self.events += count
+        self.position = position
+        opening = False
+        if append.stream == TRACE:
+            if not self.version:
+                self.opened = envelopes[0][2]
+                self.rounds = 1
+                opening = True
+            self.version += count
+            self.last = envelopes[-1][2]
+        for event in append.folded:
+            if event is AGENT_ACT:
+                self.acted = True
+            elif event is HUMAN_ACT:
+                if self.acted:
+                    self.rounds += 1
+                    self.acted = False
+            elif event is ERASED:
+                self.erase()
+                opening = True
+            else:
+                opening = self._fold(event) or opening
+        return opening
+
+    def _fold(self, event: Fold) -> bool:
+        if isinstance(event, UtilityScored):
+            if event.value is not None:
+                self.utility = event.value
+        elif isinstance(event, SessionClosed):
+            self.state = event.reason
+        elif isinstance(event, SessionOpened):
+            self.task = event.task
+            self.instance = event.instance
+            if event.forked_from is not None:
+                self.origin = event.forked_from.session
+            group = event.config.get("group")
+            if isinstance(group, Mapping):
+                self.group = {str(key): str(value) for key, value in group.items()}
+            return True
+        return False
+
+    def erase(self) -> None:
+        """Drops what the session was about; what remains is how much there was of it."""
+        self.task = self.instance = ""
+        self.group = {}
+        self.utility = None
+        self.state = FORGOTTEN
+
+    def summary(self) -> SessionSummary:
+        """The line in the list."""
+        return SessionSummary(
+            session=self.session,
+            task=self.task,
+            instance=self.instance,
+            group=dict(self.group),
+            state=self.state,
+            events=self.events,
+            version=self.version,
+            rounds=self.rounds,
+            utility=self.utility,
+            opened=self.opened,
+            last=self.last,
+            position=self.position,
+        )

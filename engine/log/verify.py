@@ -1,0 +1,176 @@
+"""Looks at every record of a log, and says what must not be so."""
+
+from __future__ import annotations
+
+import hmac
+from typing import NamedTuple, final
+
+import msgspec
+
+from ..codec import digest
+from ..errors import CodecError
+from ..events import Event, Forgotten, SnapshotTaken, Unknown
+from ..records import TRACE, Record
+from .append import ERASED, Append, Fold, fold_of
+from .contract import Problem, SessionSummary, Verification
+from .sqlite.chain import START, link, mac
+from .summary import FORGOTTEN, SessionState
+
+__all__ = ("Link", "Verifier")
+
+_MOST = 100
+
+
+class Link(NamedTuple):
+    """What the chain holds of a record: m_n, h_n, and the session's salt unless it is forgotten."""
+
+    mac: bytes
+    hash: bytes
+    salt: bytes | None
+
+
+class _Tag(msgspec.Struct):
+    kind: str = ""
+
+
+_tag = msgspec.json.Decoder(_Tag).decode
+
+
+@final
+class Verifier:
+    """Takes the records of a log in order of position, then the list of sessions."""
+
+    def __init__(self, *, chained: bool = False) -> None:
+        self._chained = chained
+        self._problems: list[Problem] = []
+        self._position = 0
+        self._sessions: dict[str, SessionState] = {}
+        self._versions: dict[tuple[str, str], int] = {}
+        self._hashes: dict[tuple[str, str], bytes] = {}
+        self._erased: set[str] = set()
+        self._events = 0
+        self._listed = 0
+        self._forgotten = 0
+
+    def complain(self, what: str, record: Record | None = None, session: str = "") -> None:
+        """Notes a problem."""
+        if len(self._problems) < _MOST:
+            self._problems.append(
+                Problem(what=what, session=session)
+                if record is None
+                else Problem(what=what, position=record.position, session=record.session)
+            )
+
+    def feed(self, record: Record, chained: Link | None = None) -> None:
+        """Takes the next record, and its link where the log is chained."""
+        self._events += 1
+        if record.position != self._position + 1:
+            self.complain(f"position {record.position} follows {self._position}", record)
+        self._position = record.position
+        stream = (record.session, record.stream)
+        before = self._versions.get(stream, 0)
+        if record.version != before + 1:
+            self.complain(f"version {record.version} of {record.stream} follows {before}", record)
+        self._versions[stream] = record.version
+        if self._chained:
+            self._check_link(record, chained, stream)
+        state = self._sessions.setdefault(record.session, SessionState(record.session))
+        self._check_event(record, state)
+
+    def _check_event(self, record: Record, state: SessionState) -> None:
+        trace = record.stream == TRACE
+        if trace and state.state not in ("open", FORGOTTEN) and record.kind != "FeedbackGiven":
+            self.complain(f"{record.kind} follows SessionClosed", record)
+        event = None
+        try:
+            event = record.event
+            if isinstance(event, Unknown) and _tag(event.body).kind != record.kind:
+                self.complain(f"the body says it is no {record.kind}", record)
+        except (CodecError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            self.complain(str(error), record)
+        if isinstance(event, Forgotten):
+            self._erased.add(record.session)
+        elif isinstance(event, SnapshotTaken) and event.digest != digest(event.content):
+            self.complain("the snapshot's digest is not that of its content", record)
+        self._fold(record, event, state, trace=trace)
+
+    def _fold(
+        self,
+        record: Record,
+        event: Event | Unknown | Forgotten | None,
+        state: SessionState,
+        *,
+        trace: bool,
+    ) -> None:
+        folded: tuple[Fold, ...] = ()
+        if event is not None:
+            folded = fold_of(event, record.kind, record.role, trace=trace)
+        if record.body is None:
+            folded += (ERASED,)
+        envelope = (
+            record.kind,
+            record.schema,
+            record.time,
+            record.actor,
+            record.role,
+            record.cause,
+            record.seen,
+            record.caller_id,
+            record.body,
+        )
+        append = Append(record.session, record.stream, [envelope], folded, (), False, None, None)
+        state.advance(append, record.position)
+
+    def _check_link(self, record: Record, chained: Link | None, stream: tuple[str, str]) -> None:
+        before = self._hashes.get(stream, START)
+        if chained is None:
+            self.complain("the record is missing in the hash chain", record)
+            return
+        if chained.hash != link(before, record, chained.mac):
+            self.complain("the hash chain is broken: the record or one before was changed", record)
+        self._hashes[stream] = chained.hash
+        if record.body is None:
+            return
+        if chained.salt is None:
+            self.complain("the session's salt is missing", record)
+        elif not hmac.compare_digest(chained.mac, mac(chained.salt, record.body)):
+            self.complain("the body is not the one that was chained", record)
+
+    def check_session(self, listed: SessionSummary) -> None:
+        """Compares a line of the list with what its records say."""
+        state = self._sessions.pop(listed.session, None)
+        if state is None:
+            self.complain("the session is listed, and has no records", session=listed.session)
+            return
+        self._listed += 1
+        erased = listed.session in self._erased
+        if erased != (listed.state == FORGOTTEN):
+            self.complain(
+                "bodies are missing, and the session was not forgotten"
+                if erased
+                else "the session was forgotten, and bodies are left",
+                session=listed.session,
+            )
+        self._forgotten += listed.state == FORGOTTEN
+        wanted = state.summary()
+        for name in SessionSummary.__struct_fields__:
+            is_, should = getattr(listed, name), getattr(wanted, name)
+            if is_ != should:
+                self.complain(
+                    f"the list says {name} is {is_!r}, the records say {should!r}",
+                    session=listed.session,
+                )
+
+    def result(self, *, uncompacted: int = 0) -> Verification:
+        """What was found."""
+        for session in self._sessions:
+            self.complain("the session has records, and is not listed", session=session)
+        return Verification(
+            events=self._events,
+            sessions=self._listed,
+            forgotten=self._forgotten,
+            uncompacted=uncompacted,
+            chained=self._chained,
+            problems=tuple(self._problems),
+            heads={"/".join(stream): value.hex() for stream, value in self._hashes.items()},
+        )

@@ -1,0 +1,101 @@
+"""How actors ask models: through their desks, so that every attempt is in the log before it counts.
+
+Waits are real; they hold the actor's turn and take no session time. What takes session time is the
+modelled duration of the calls behind a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from ..session.actors import Actor, play
+from ..session.decisions import Decision, Policy, Wait
+from ..session.desk import Desk
+from ..session.view import View
+from .gateway import Models
+from .protocol import Asker, Caller, ModelReply, ModelRequest
+from .recorded_call import Asking
+
+__all__ = ("DeskCaller", "calling")
+
+
+def calling(models: Models, make: Callable[[Caller], Policy]) -> Actor:
+    """The actor that plays a policy whose mind asks models.
+
+    The policy sees the view as any other does; what it asks models through is given to it once, and
+    belongs to this actor in this session::
+
+        Player(participant, calling(models, lambda caller: make_agent("auto", Mind(caller))))
+
+    An agent's decision takes as long as the calls that led to it, unless it says otherwise. A
+    simulated person's takes what reading and typing take a person: asking a model is no part of
+    that.
+
+    Args:
+        models: shared by all sessions.
+        make: the policy, given its caller.
+    """
+
+    async def actor(desk: Desk) -> None:
+        caller = DeskCaller(models, desk)
+        await play(desk, _Timed(make(caller), caller))
+
+    return actor
+
+
+@final
+class DeskCaller:
+    """Asks models at one actor's desk; see ``Caller``."""
+
+    def __init__(self, models: Models, desk: Desk) -> None:
+        self._desk = desk
+        self._seconds: float | None = None
+        self._asking = Asking(
+            models,
+            desk,
+            Asker(desk.session, desk.name),
+            seed=desk.view.seed,
+            latency=self._latency,
+        )
+
+    async def ask(self, request: ModelRequest, *, purpose: str) -> ModelReply:
+        """Asks a model; see ``Caller``."""
+        reply = await self._asking.ask(request, purpose)
+        taken = reply.latency if self._is_simulated() else 0.0  # on a real clock it has passed
+        self._seconds = (self._seconds or 0.0) + taken
+        return reply
+
+    def take_seconds(self) -> float | None:
+        """Session time that the calls since the last time took; None where there were none."""
+        seconds, self._seconds = self._seconds, None
+        return seconds
+
+    def _latency(self, reply: ModelReply) -> float:
+        """What the model's speed makes it, in a simulation; else what it was."""
+        if not self._is_simulated():
+            return reply.latency
+        written = reply.text + "".join(call.arguments for call in reply.tool_calls)
+        return self._desk.timing.calling(reply.tokens, written)
+
+    def _is_simulated(self) -> bool:
+        opened = self._desk.view.opened
+        return opened is None or opened.clock == "virtual"
+
+
+@final
+class _Timed:
+    """A policy whose decisions take the time of the calls behind them."""
+
+    def __init__(self, policy: Policy, caller: DeskCaller) -> None:
+        self._policy = policy
+        self._caller = caller
+
+    async def decide(self, view: View) -> Decision:
+        """What the policy decides, with its time filled in."""
+        decision = await self._policy.decide(view)
+        seconds = self._caller.take_seconds()
+        if seconds is None or view.role == "human" or decision.seconds is not None:
+            return decision
+        # Waiting for news, said as a verb: a decision of no verbs but some time means to go on.
+        return Decision(decision.verbs or (Wait(),), seconds)

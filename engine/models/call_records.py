@@ -1,0 +1,83 @@
+"""Model calls as events: how a reply or a failure is recorded, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from .. import errors
+from ..errors import CodecError, ModelError
+from ..events import JSON, Tokens
+from .protocol import ModelReply, ToolCall
+
+__all__ = ("failure_text", "recorded_failure", "recorded_reply", "reply_json")
+
+_KINDS: Mapping[str, type[ModelError]] = {
+    kind.__name__: kind
+    for kind in (
+        errors.ModelBadReply,
+        errors.ModelDenied,
+        errors.ModelRateLimited,
+        errors.ModelRefused,
+        errors.ModelTimeout,
+        errors.ModelUnavailable,
+    )
+}
+
+
+class _Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of a reply that ``ModelCalled`` has no field for."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish: str | None = None
+    model: str | None = None
+    from_cache: bool = False
+
+
+def reply_json(reply: ModelReply) -> JSON:
+    """What goes into ``ModelCalled.reply``."""
+    said = _Said(
+        text=reply.text,
+        tool_calls=reply.tool_calls,
+        finish=reply.finish,
+        model=reply.model,
+        from_cache=reply.from_cache,
+    )
+    recorded: JSON = msgspec.to_builtins(said)
+    return recorded
+
+
+def recorded_reply(reply: JSON, tokens: Tokens, cost: float | None, latency: float) -> ModelReply:
+    """The reply in the fields of a ``ModelCalled``.
+
+    Raises:
+        CodecError: it was not recorded by a caller.
+    """
+    try:
+        said = msgspec.convert(reply, _Said)
+    except msgspec.ValidationError as error:
+        raise CodecError(f"a recorded reply does not read as one of a model: {error}") from error
+    return ModelReply(
+        text=said.text,
+        tool_calls=said.tool_calls,
+        finish=said.finish,
+        tokens=tokens,
+        cost=cost,
+        latency=latency,
+        model=said.model,
+        from_cache=said.from_cache,
+    )
+
+
+def failure_text(error: ModelError) -> str:
+    """What goes into ``ModelCalled.error``: the kind of error, and what it says."""
+    return f"{type(error).__name__}: {errors.error_text(error)}"
+
+
+def recorded_failure(text: str) -> ModelError:
+    """The error in ``ModelCalled.error``; of no special kind where it is not one of ours."""
+    name, _, message = text.partition(": ")
+    kind = _KINDS.get(name)
+    return ModelError(text) if kind is None else kind(message)

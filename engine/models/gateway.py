@@ -1,0 +1,226 @@
+"""The models of an experiment: one attempt at a call, through cache, budget, circuit and rates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar, final
+
+import anyio
+import msgspec
+
+from ..errors import InvalidInput, ModelError, ModelRateLimited, ModelTimeout
+from ..logger import journal
+from .protocol import ModelClient, ModelReply, ModelRequest, Preparing
+from .traffic.budget import Budget, Spending
+from .traffic.cache import ResponseCache
+from .traffic.circuit_breaker import Breaker, Circuit
+from .traffic.rate_limit import Gate, Rates
+from .traffic.retry import Retry
+
+__all__ = ("ModelStatistics", "Models", "Terms")
+
+T = TypeVar("T")
+
+_CHARACTERS_PER_TOKEN = 4
+_COMPLETION = 500
+
+
+@final
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """On what terms a model is asked.
+
+    Attributes:
+        timeout: seconds of wall time until an attempt counts as failed, however much of the answer
+            has come.
+        rates: what the provider allows.
+        retry: when and how to try again.
+        breaker: when to leave the model alone for a while.
+    """
+
+    timeout: float = 120.0
+    rates: Rates = Rates(concurrency=64)
+    retry: Retry = Retry()
+    breaker: Breaker = Breaker()
+
+
+@final
+class ModelStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the calls that this program made.
+
+    Attributes:
+        spent: calls, failures, tokens and cost.
+        hits: requests that the response cache answered.
+        misses: requests that it could not; both 0 without a cache.
+        waited: seconds of wall time that calls stood in line, summed over all of them.
+        answering: seconds of wall time that models took, summed likewise.
+        down: models that are asked no more, and why.
+    """
+
+    spent: Spending
+    hits: int
+    misses: int
+    waited: float
+    answering: float
+    down: Mapping[str, str]
+
+
+@final
+class Models:
+    """All models of an experiment, shared by its sessions.
+
+    Actors ask through a caller of their own (see ``calling``); this is what they share.
+
+    Args:
+        client: reaches the models.
+        terms: on what terms they are asked.
+        terms_of: other terms for some, by the name of the model.
+        budget: what all calls together may use up.
+        cache: answers what was asked before.
+    """
+
+    def __init__(
+        self,
+        client: ModelClient,
+        *,
+        terms: Terms | None = None,
+        terms_of: Mapping[str, Terms] | None = None,
+        budget: Budget | None = None,
+        cache: ResponseCache | None = None,
+    ) -> None:
+        self._client = client
+        self._preparing = client if isinstance(client, Preparing) else None
+        self._terms = terms or Terms()
+        self._terms_of = dict(terms_of or {})
+        self._budget = budget
+        self._cache = cache
+        self._gates: dict[str, Gate] = {}
+        self._circuits: dict[str, Circuit] = {}
+        self._spent = Spending()
+        self._waited = 0.0
+        self._answering = 0.0
+        journal("models")  # so that it is loaded before a loop would wait for that
+
+    def terms(self, model: str) -> Terms:
+        """On what terms a model is asked."""
+        return self._terms_of.get(model, self._terms)
+
+    async def attempt(self, request: ModelRequest) -> ModelReply:
+        """Asks once, when it is this call's turn. Waits for that are real.
+
+        Raises:
+            BudgetExhausted: no call was made; nothing is left of the budget.
+            ModelDown: no call was made; the model has failed too often.
+            InvalidInput: no call was made; the response cache cannot be read.
+            ModelError: the call failed.
+        """
+        if self._cache is not None:
+            held = await self._cache.get(request)
+            if held is not None:
+                self._count(held)
+                return held
+        reply = await self._in_line(request)
+        if self._cache is not None:
+            try:
+                await self._cache.put(request, reply)
+            except InvalidInput as error:  # the reply is there, and paid for
+                journal("models").warning("response_cache_not_written", error=str(error))
+        return reply
+
+    @property
+    def stopped(self) -> str | None:
+        """Why no further session should be started; None while they should."""
+        if self._budget is not None and self._budget.exhausted is not None:
+            return f"the budget of the experiment is used up: {self._budget.exhausted}"
+        down = self._down()
+        if down and len(down) == len(self._circuits):
+            return "; ".join(f"model {model!r} is down: {why}" for model, why in down.items())
+        return None
+
+    def while_reachable(self, sessions: Iterable[Callable[[], T]]) -> Iterator[Callable[[], T]]:
+        """Makers of sessions for as long as it makes sense to start one.
+
+        For ``simulate``: where the budget is used up, or every model is down, the sessions under
+        way end or stand to be resumed, and no further one is begun. ``stopped`` then says why.
+        """
+        for make in sessions:
+            if self.stopped is not None:
+                return
+            yield make
+
+    def statistics(self) -> ModelStatistics:
+        """What came of the calls so far."""
+        cache = self._cache
+        return ModelStatistics(
+            spent=self._spent,
+            hits=cache.hits if cache else 0,
+            misses=cache.misses if cache else 0,
+            waited=self._waited,
+            answering=self._answering,
+            down=self._down(),
+        )
+
+    async def _in_line(self, request: ModelRequest) -> ModelReply:
+        """Waits for a slot, for a circuit that is closed, and for room in the minute; then asks."""
+        model = request.model
+        gate, circuit = self._at(model)
+        came = time.perf_counter()
+        async with gate.slot(), circuit.passing():
+            passage = await gate.enter(_estimate(request))
+            if self._budget is not None:
+                self._budget.check()  # now, since those ahead may have used it up
+            self._waited += time.perf_counter() - came
+            try:
+                reply = await self._ask(request)
+            except ModelRateLimited as error:
+                if error.retry_after and error.retry_after <= self.terms(model).retry.patience:
+                    gate.pause(error.retry_after)
+                raise
+            gate.used(passage, reply.tokens)
+            return reply
+
+    async def _ask(self, request: ModelRequest) -> ModelReply:
+        """One call of the client, bounded in time and counted."""
+        if self._preparing is not None:
+            await self._preparing.prepare()
+        timeout = self.terms(request.model).timeout
+        began = time.perf_counter()
+        try:
+            try:
+                with anyio.fail_after(timeout):
+                    reply = await self._client.complete(request)
+            except TimeoutError:
+                raise ModelTimeout(
+                    f"no whole answer from {request.model!r} within {timeout:g} s"
+                ) from None
+        except ModelError:
+            self._count(None)
+            raise
+        finally:
+            self._answering += time.perf_counter() - began
+        self._count(reply)
+        return reply
+
+    def _count(self, reply: ModelReply | None) -> None:
+        """Counts a reply, or a failure."""
+        self._spent = self._spent.after(reply)
+        if self._budget is not None:
+            self._budget.spent = self._budget.spent.after(reply)
+
+    def _at(self, model: str) -> tuple[Gate, Circuit]:
+        gate, circuit = self._gates.get(model), self._circuits.get(model)
+        if gate is None or circuit is None:
+            terms = self.terms(model)
+            gate = self._gates[model] = Gate(terms.rates)
+            circuit = self._circuits[model] = Circuit(model, terms.breaker, terms.retry.patience)
+        return gate, circuit
+
+    def _down(self) -> dict[str, str]:
+        return {model: c.down for model, c in self._circuits.items() if c.down is not None}
+
+
+def _estimate(request: ModelRequest) -> int:
+    """About how many tokens a call will take, before anybody has counted them."""
+    characters = sum(len(message.content) for message in request.messages)
+    written = _COMPLETION if request.max_tokens is None else request.max_tokens
+    return characters // _CHARACTERS_PER_TOKEN + written

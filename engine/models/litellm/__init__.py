@@ -1,0 +1,5 @@
+"""Models through LiteLLM."""
+
+from __future__ import annotations
+
+__all__ = ()

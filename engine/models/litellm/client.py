@@ -1,0 +1,195 @@
+"""Models through LiteLLM: any provider that it reaches, one attempt per call, facts from the reply.
+
+LiteLLM takes seconds to import and belongs to the extra ``llm``: it is imported at the first call,
+in a thread. Keys come from the environment, where LiteLLM looks for them (``OPENAI_API_KEY``, ...).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Protocol, cast, final
+
+import anyio.to_thread
+
+from ...errors import InvalidInput, MissingExtra, ModelBadReply, ModelError
+from ...events import JSON
+from ..protocol import Message, ModelReply, ModelRequest
+from .errors import model_error
+from .replies import reply_of
+
+__all__ = ("LiteLLMModel", "check_options")
+
+_FORBIDDEN = ("api_key", "callbacks", "num_retries", "max_retries", "stream", "fallbacks")
+
+
+class _LiteLLM(Protocol):
+    """The part of LiteLLM that is used here."""
+
+    suppress_debug_info: bool
+
+    def acompletion(self, **arguments: object) -> Awaitable[object]: ...
+
+    def stream_chunk_builder(self, chunks: Sequence[object]) -> object: ...
+
+
+class _Stream(Protocol):
+    """The part of a streamed response that is used here."""
+
+    chunks: Sequence[object]
+
+    def __aiter__(self) -> AsyncIterator[object]: ...
+
+
+@final
+class LiteLLMModel:
+    """Reaches models through LiteLLM.
+
+    It sets up no callbacks and lets LiteLLM try once. The first use sets two things for the whole
+    process: LiteLLM's price map is the one that it ships, not one fetched from the network (unless
+    the environment variable LITELLM_LOCAL_MODEL_COST_MAP says otherwise), and its advice on errors
+    is not printed.
+
+    Args:
+        api_base: where to reach the models, for servers of one's own; None for the provider's.
+        stream: whether replies are streamed. It changes nothing in what comes out.
+        options: further arguments of ``litellm.acompletion``, e.g. ``input_cost_per_token`` and
+            ``output_cost_per_token`` for a model whose price it does not know.
+
+    Raises:
+        MissingExtra: LiteLLM is not installed.
+        InvalidInput: an option that is Duolog's own to set, or a key.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_base: str | None = None,
+        stream: bool = False,
+        options: Mapping[str, JSON] | None = None,
+    ) -> None:
+        if find_spec("litellm") is None:
+            raise MissingExtra("llm", "asking models through LiteLLM")
+        self._options: dict[str, JSON] = dict(options or {})
+        check_options(self._options)
+        if api_base is not None:
+            self._options["api_base"] = api_base
+        self._stream = stream
+        self._litellm: _LiteLLM | None = None
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Asks once; see ``ModelClient``."""
+        litellm = self._litellm or await self._load()
+        check_options(request.options)
+        arguments = {**self._options, **_arguments(request)}
+        if self._stream:
+            arguments |= {"stream": True, "stream_options": {"include_usage": True}}
+        began = time.perf_counter()
+        try:
+            response = await litellm.acompletion(**arguments)
+            counted = True
+            if self._stream:
+                response, counted = await _whole(litellm, cast(_Stream, response))
+            if response is None:
+                raise ModelBadReply(f"{request.model!r}: the stream ended before the answer did")
+            return reply_of(response, request.model, time.perf_counter() - began, counted=counted)
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001  (named, or raised as it is, by model_error)
+            # Without its cause: that may quote the key, and tracebacks are logged too.
+            raise model_error(error, request.model) from None
+
+    async def prepare(self) -> None:
+        """Imports LiteLLM, which takes seconds."""
+        if self._litellm is None:
+            await self._load()
+
+    async def _load(self) -> _LiteLLM:
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        module = await anyio.to_thread.run_sync(importlib.import_module, "litellm")
+        litellm = cast(_LiteLLM, module)
+        litellm.suppress_debug_info = True  # else it prints to standard output at each error
+        self._litellm = litellm
+        return litellm
+
+
+def check_options(options: Mapping[str, JSON]) -> None:
+    """Refuses options of a call that are Duolog's own to set, and keys.
+
+    Raises:
+        InvalidInput: there is such an option. Its value is not repeated.
+    """
+    for name in _FORBIDDEN:
+        if name in options:
+            hint = "set it in the environment" if name == "api_key" else "leave it to Duolog"
+            raise InvalidInput(f"{name} is no option of a model call: {hint}")
+
+
+def _arguments(request: ModelRequest) -> dict[str, object]:
+    """A request as LiteLLM wants it; what is not asked for is left out."""
+    arguments: dict[str, object] = {
+        **request.options,
+        "model": request.model,
+        "messages": [_message(message) for message in request.messages],
+        "num_retries": 0,
+        "max_retries": 0,
+    }
+    if request.tools:
+        # Before it sends tools, LiteLLM looks for some that are its own business, and imports a
+        # package for that which it does not require.
+        arguments["_skip_mcp_handler"] = True
+        arguments["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters or {"type": "object", "properties": {}},
+                },
+            }
+            for tool in request.tools
+        ]
+    for name in ("tool_choice", "temperature", "max_tokens", "seed"):
+        value = getattr(request, name)
+        if value is not None:
+            arguments[name] = value
+    if request.stop:
+        arguments["stop"] = list(request.stop)
+    return arguments
+
+
+def _message(message: Message) -> dict[str, object]:
+    said: dict[str, object] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        said["content"] = message.content or None
+        said["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        said["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        said["name"] = message.name
+    return said
+
+
+async def _whole(litellm: _LiteLLM, stream: _Stream) -> tuple[object, bool]:
+    """The response that a stream amounts to, None where it ended before it was done; and whether
+    the provider counted its tokens.
+
+    Where the provider says neither how it ended nor what it took, LiteLLM makes both up, but not in
+    the chunks as they came.
+    """
+    response = litellm.stream_chunk_builder([chunk async for chunk in stream])
+    came = stream.chunks
+    choices = [choice for chunk in came for choice in getattr(chunk, "choices", ())]
+    if not any(getattr(choice, "finish_reason", None) for choice in choices):
+        return None, False
+    return response, any(getattr(chunk, "usage", None) for chunk in came)

@@ -1,0 +1,137 @@
+"""What LiteLLM's errors mean, in Duolog's kinds, without secrets in what they say."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+
+from ...errors import (
+    ModelBadReply,
+    ModelDenied,
+    ModelError,
+    ModelRateLimited,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from .redact import scrub
+
+__all__ = ("model_error", "retry_after")
+
+# By the names of classes, so that telling errors apart does not import LiteLLM; the first that an
+# error or one of its base classes has. LiteLLM derives its classes from those of the OpenAI client.
+_DENIED = (
+    "AuthenticationError",
+    "PermissionDeniedError",
+    "NotFoundError",
+    "PaymentRequiredError",
+    "LiteLLMUnknownProvider",
+    "UnsupportedParamsError",
+    "BudgetExceededError",
+)
+_REFUSED = ("BadRequestError", "UnprocessableEntityError", "GuardrailRaisedException")
+_TIMEOUT = ("Timeout", "APITimeoutError")
+_RATE_LIMITED = ("RateLimitError",)
+_UNREADABLE = (
+    "JSONDecodeError",
+    "UnicodeDecodeError",
+    "ClientPayloadError",
+    "RemoteProtocolError",
+    "APIResponseValidationError",
+    "JSONSchemaValidationError",
+)
+_UNAVAILABLE = ("APIError", "OpenAIError")
+
+# What several kinds of trouble say under the name of another.
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance", re.IGNORECASE
+)
+_NO_KEY = re.compile(r"Missing credentials|Missing [\w ]*API key", re.IGNORECASE)
+_NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
+_NO_COMPLETION = re.compile(
+    r"provider returned 'choices'|Invalid response object|choices", re.IGNORECASE
+)
+
+_PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)(?::| -) )+")
+
+_TRACEBACK = "Traceback (most recent call last):"
+
+_LONGEST = 500
+
+
+def model_error(error: BaseException, model: str) -> ModelError:
+    """The kind of an error that a call of a model raised, and what it says.
+
+    Anything unknown counts as unavailable, and so is tried again a few times.
+    """
+    names = {cls.__name__ for cls in type(error).__mro__}
+    told = str(error).partition(_TRACEBACK)[0]  # LiteLLM puts some into what errors say
+    said = _PREFIXES.sub("", " ".join(told.split()))
+    text = scrub(f"{model!r}: {said}")
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST] + "..."
+    headers = _headers(error)
+    if names.intersection(_RATE_LIMITED):
+        if _NO_CREDIT.search(said):
+            return ModelDenied(text)
+        return ModelRateLimited(text, retry_after(headers, time.time()))
+    if names.intersection(_TIMEOUT):
+        return ModelTimeout(text)
+    if names.intersection(_DENIED) or _NO_PROVIDER.search(said) or _NO_KEY.search(said):
+        return ModelDenied(text)
+    if names.intersection(_REFUSED):
+        return ModelRefused(text)
+    causes = {cls.__name__ for cause in _chain(error) for cls in type(cause).__mro__}
+    if causes.intersection(_UNREADABLE) or _NO_COMPLETION.search(said):
+        return ModelBadReply(text)
+    if names.intersection(_UNAVAILABLE):
+        return ModelUnavailable(text, retry_after(headers, time.time()))
+    return ModelUnavailable(f"{type(error).__name__}: {text}")
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that a response asks to wait: ``retry-after-ms``, else ``Retry-After``, which is a
+    number of seconds or a date (RFC 9110, 10.2.3). None where it does not say, or not clearly.
+
+    Args:
+        headers: with lower-case names.
+        now: UTC epoch seconds.
+    """
+    for name, factor in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * factor
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - now
+            except ValueError:
+                continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def _headers(error: BaseException) -> dict[str, str]:
+    """The headers of the provider's response, wherever LiteLLM put them."""
+    response = getattr(error, "response", None)
+    for headers in (
+        getattr(error, "litellm_response_headers", None),
+        getattr(response, "headers", None),
+    ):
+        if isinstance(headers, Mapping) and headers:
+            return {str(name).lower(): str(value) for name, value in headers.items()}
+    return {}
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__

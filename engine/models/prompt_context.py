@@ -1,0 +1,220 @@
+"""What an actor on a model is shown of its view: texts within a budget, oldest observations cut first.
+
+Everything carries its trace version in brackets, so that what was said, done and changed can be put
+in order across the sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import final
+
+import msgspec
+
+from ..events import JSON, ActionTaken, ApprovalAsked, MessageSent, SnapshotTaken, TurnYielded
+from ..records import Record
+from ..rounds import is_act
+from ..session.timing import text_of
+from ..session.view import ActionSeen, View
+
+__all__ = ("CHARACTERS_PER_TOKEN", "Situation", "situation")
+
+CHARACTERS_PER_TOKEN = 4
+"""About how many characters of English a token has; budgets are kept by this."""
+
+_NONE = "(none yet)"
+_KEPT = 200  # characters that are left of what is shortened
+_FRESH = 4  # messages at the end that are never shortened
+_encoder = msgspec.json.Encoder()
+
+
+@final
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """What an actor is shown, section by section.
+
+    Attributes:
+        request: the initial request.
+        output: the shared output as it stands, and who left it so.
+        chat: what was said.
+        actions: the actor's own actions and what came of them.
+        others: what the others did besides talking, since the actor's own last act.
+        notes: its scratchpad.
+        team: the names and roles of the others.
+        status: anything else that matters now.
+    """
+
+    request: str
+    output: str
+    chat: str
+    actions: str
+    others: str
+    notes: str
+    team: str
+    status: str
+
+
+def situation(view: View, tokens: int) -> Situation:
+    """What a view shows, within about so many tokens.
+
+    Where it is too much, observations are shortened, the oldest first; then left out, the oldest
+    first; then messages, and at last notes, are shortened in the same order. The request, the
+    output and the last messages are never cut: what remains may thus be more than was asked for.
+
+    Args:
+        view: the actor's.
+        tokens: the budget, at `CHARACTERS_PER_TOKEN` characters each.
+    """
+    chat = [_message(view, index) for index in range(len(view.messages))]
+    actions = [_Action(action) for action in view.actions.values()]
+    own = [_Submission(record) for record in view.records if _is_own_snapshot(view, record)]
+    deeds: list[_Action | _Submission] = sorted([*actions, *own], key=lambda deed: deed.version)
+    notes = list(view.notes)
+    output = _output(view)
+    others = "\n".join(_others(view)) or "(nothing)"
+    fixed = len(view.request) + len(output) + len(others)
+    room = tokens * CHARACTERS_PER_TOKEN - fixed
+    excess = sum(map(len, chat)) + sum(deed.size for deed in deeds) + sum(map(len, notes)) - room
+    for keep in (_KEPT, 0):
+        for action in actions:
+            if excess <= 0:
+                break
+            excess -= action.shorten(keep)
+    excess -= _shorten(chat, excess, len(chat) - _FRESH)
+    _shorten(notes, excess, len(notes))
+    return Situation(
+        request=view.request,
+        output=output,
+        chat="\n".join(chat) or _NONE,
+        actions="\n".join(deed.text for deed in deeds) or _NONE,
+        others=others,
+        notes="\n".join(f"- {_indent(note)}" for note in notes) or _NONE,
+        team=_team(view),
+        status="\n".join(_status(view)),
+    )
+
+
+class _Action:
+    """One of the actor's own actions, as it is shown."""
+
+    def __init__(self, action: ActionSeen) -> None:
+        self.version = action.version
+        arguments = _json(action.arguments)
+        if action.name == "submit":  # a refused one; what was refused need not be read again
+            arguments = _cut(arguments, _KEPT)
+        self._head = f"[{action.version}] {action.name} {arguments}"
+        self._outcome, self._observation = _outcome(action)
+
+    @property
+    def text(self) -> str:
+        return f"{self._head}\n  -> {self._outcome}{self._observation}"
+
+    @property
+    def size(self) -> int:
+        return len(self._head) + len(self._outcome) + len(self._observation) + 6
+
+    def shorten(self, keep: int) -> int:
+        """Leaves so many characters of the observation; says how many it saved."""
+        before = len(self._observation)
+        if before > keep:
+            shortened = _cut(self._observation, keep)
+            if len(shortened) < before:
+                self._observation = shortened
+        return before - len(self._observation)
+
+
+class _Submission:
+    """A version of the output that the actor put up itself."""
+
+    def __init__(self, record: Record) -> None:
+        self.version = record.version
+        self.text = f"[{record.version}] submit: a new version of the output"
+        self.size = len(self.text)
+
+
+def _outcome(action: ActionSeen) -> tuple[str, str]:
+    """How an action ended, and what was seen of it."""
+    resolved = action.resolved
+    if resolved is None:
+        return "under way", ""
+    if resolved.outcome == "ok":
+        seen = resolved.observation
+        return "ok", "" if seen is None else f": {_indent(_json(seen))}"
+    return resolved.outcome, f": {_indent(resolved.error or '')}" if resolved.error else ""
+
+
+def _message(view: View, index: int) -> str:
+    message = view.messages[index]
+    you = " (you)" if message.actor == view.me else ""
+    return f"[{message.version}] {message.actor}{you}: {_indent(message.text)}"
+
+
+def _output(view: View) -> str:
+    if view.snapshot is None:
+        return "(there is none yet)"
+    by = "you" if view.snapshot.actor == view.me else view.snapshot.actor
+    return f"Version [{view.snapshot.version}], by {by}:\n{view.snapshot_text}"
+
+
+def _others(view: View) -> Iterator[str]:
+    """What the others did, besides talking, since the actor's own last act."""
+    last = max((r.version for r in view.records if r.actor == view.me and is_act(r)), default=0)
+    for record in view.records:
+        if record.version <= last or record.actor == view.me:
+            continue
+        event = record.event
+        head = f"[{record.version}] {record.actor}"
+        if isinstance(event, ActionTaken) and event.name != "submit":
+            yield f"{head} takes the action {event.name} {_cut(_json(event.arguments), _KEPT)}"
+        elif isinstance(event, SnapshotTaken):
+            yield f"{head} puts up a new version of the output"
+        elif isinstance(event, TurnYielded):
+            yield f"{head} waits"
+        elif isinstance(event, MessageSent):
+            yield f"{head} says something (see the chat)"
+        elif isinstance(event, ApprovalAsked):
+            yield f"{head} asks for approval: {_indent(event.question)}"
+
+
+def _status(view: View) -> Iterator[str]:
+    for approval in view.open_approvals:
+        asked = approval.asked
+        deed = f" ({asked.action} {_json(asked.arguments)})" if asked.action else ""
+        yield f"{approval.actor} asks for approval in [{approval.version}]: {asked.question}{deed}"
+    if any(record.kind == "Nudged" for record in view.news):
+        yield "Everybody is waiting for somebody else to go on."
+
+
+def _team(view: View) -> str:
+    others = [one for one in view.participants if one.name != view.me]
+    return ", ".join(f"{one.name} ({one.role})" for one in others) or "nobody else"
+
+
+def _is_own_snapshot(view: View, record: Record) -> bool:
+    return record.kind == "SnapshotTaken" and record.actor == view.me
+
+
+def _shorten(texts: list[str], excess: int, most: int) -> int:
+    """Shortens texts in place, from the first, until so much is saved; says how much it was."""
+    saved = 0
+    for index in range(max(most, 0)):
+        if saved >= excess:
+            break
+        shortened = _cut(texts[index], _KEPT)
+        saved += max(0, len(texts[index]) - len(shortened))
+        texts[index] = min(texts[index], shortened, key=len)
+    return saved
+
+
+def _cut(text: str, keep: int) -> str:
+    if len(text) <= keep:
+        return text
+    return f"{text[:keep]} (... {len(text) - keep} characters are left out here)"
+
+
+def _indent(text: str) -> str:
+    """Further lines are set in, so that none of them looks like an entry of its own."""
+    return text.replace("\n", "\n    ")
+
+
+def _json(value: JSON) -> str:
+    return text_of(value) if isinstance(value, str) else _encoder.encode(value).decode()

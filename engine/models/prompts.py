@@ -1,0 +1,65 @@
+"""Prompts as text files beside the code that uses them: loaded once, filled in, told by a digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from string import Template
+from typing import final
+
+from .. import codec
+from ..errors import InvalidInput
+
+__all__ = ("Prompts", "load_prompts")
+
+
+@final
+class Prompts:
+    """Templates by name, with placeholders such as ``${chat}``.
+
+    What is filled in is never read as a template again, so that nobody's message can be one.
+
+    Args:
+        texts: the templates.
+
+    Attributes:
+        digest: of all templates; another one is another experiment.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._templates = {name: Template(text.strip()) for name, text in texts.items()}
+        self.digest = codec.digest({name: t.template for name, t in self._templates.items()})
+
+    def fill(self, name: str, **values: str) -> str:
+        """The text of a template with its placeholders filled in; values that it has no place for
+        are left out.
+
+        Raises:
+            InvalidInput: there is no such template, or a value is missing.
+        """
+        template = self._templates.get(name)
+        if template is None:
+            known = ", ".join(sorted(self._templates))
+            raise InvalidInput(f"there is no prompt {name!r}; there are: {known}")
+        try:
+            return template.substitute(values)
+        except (KeyError, ValueError) as error:
+            raise InvalidInput(f"prompt {name!r} cannot be filled in: {error}") from None
+
+
+def load_prompts(package: str, folder: str = "prompts") -> Prompts:
+    """The templates in a package's folder: one file each, ``name.md``.
+
+    To be called when a module is loaded, since it reads files.
+
+    Raises:
+        InvalidInput: there are none.
+    """
+    texts = {
+        entry.name.removesuffix(".md"): entry.read_text(encoding="utf-8")
+        for entry in files(package).joinpath(folder).iterdir()
+        if entry.name.endswith(".md")
+    }
+    if not texts:
+        raise InvalidInput(f"package {package!r} has no prompts in {folder!r}")
+    return Prompts(texts)

@@ -1,0 +1,133 @@
+"""What an experiment may use up, and what a log says was used."""
+
+from __future__ import annotations
+
+from typing import final
+
+import msgspec
+
+from ...errors import BudgetExhausted, InvalidInput
+from ...events import ModelCalled
+from ...log.contract import EventLog
+from ..protocol import ModelReply
+
+__all__ = ("Budget", "Spending", "spending")
+
+
+@final
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """What calls came to.
+
+    Attributes:
+        calls: attempts, failed ones too.
+        failures: attempts that failed.
+        cached: replies from the response cache, which cost nothing.
+        prompt: prompt tokens, as far as they were counted, without those of cached replies.
+        completion: completion tokens, likewise.
+        cost: US dollars, of the replies whose price is known.
+        unpriced: replies whose price is not known.
+    """
+
+    calls: int = 0
+    failures: int = 0
+    cached: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens."""
+        return self.prompt + self.completion
+
+    def after(self, reply: ModelReply | None) -> Spending:
+        """This, and another reply; None for an attempt that failed."""
+        if reply is None:
+            return msgspec.structs.replace(self, calls=self.calls + 1, failures=self.failures + 1)
+        if reply.from_cache:
+            return msgspec.structs.replace(self, calls=self.calls + 1, cached=self.cached + 1)
+        return msgspec.structs.replace(
+            self,
+            calls=self.calls + 1,
+            prompt=self.prompt + (reply.tokens.prompt or 0),
+            completion=self.completion + (reply.tokens.completion or 0),
+            cost=self.cost + (reply.cost or 0.0),
+            unpriced=self.unpriced + (reply.cost is None),
+        )
+
+
+@final
+class Budget:
+    """What all sessions of an experiment may use up together, judges included.
+
+    It stops calls, not sessions: the call that reaches it still counts, and those that were under
+    way then; the next one is not made. (What one session may use up is in its ``Limits``.)
+
+    Args:
+        tokens: prompt and completion tokens; None for no limit.
+        cost: US dollars; None for no limit.
+        spent: what earlier runs used up, see ``spending``.
+
+    Attributes:
+        spent: what has been used up so far.
+
+    Raises:
+        InvalidInput: a limit below 0.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: int | None = None,
+        cost: float | None = None,
+        spent: Spending | None = None,
+    ) -> None:
+        for name, value in (("tokens", tokens), ("cost", cost)):
+            if value is not None and value < 0:
+                raise InvalidInput(f"a budget of {value} {name} is none")
+        self._tokens = tokens
+        self._cost = cost
+        self.spent = spent or Spending()
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why no further call may be made; None while one may."""
+        spent = self.spent
+        if self._tokens is not None and spent.tokens >= self._tokens:
+            return f"{spent.tokens} tokens are used up, of {self._tokens}"
+        if self._cost is not None and spent.cost >= self._cost:
+            return f"{spent.cost:.4f} US dollars are spent, of {self._cost}"
+        if self._cost is not None and spent.unpriced:
+            return (
+                f"{spent.unpriced} calls had no known price, so that a budget of {self._cost} US "
+                "dollars cannot be kept; tell their prices, or limit tokens instead"
+            )
+        return None
+
+    def check(self) -> None:
+        """Refuses the next call.
+
+        Raises:
+            BudgetExhausted: nothing is left, or it cannot be told.
+        """
+        why = self.exhausted
+        if why is not None:
+            raise BudgetExhausted(f"the budget of the experiment is used up: {why}")
+
+
+async def spending(log: EventLog) -> Spending:
+    """What the calls in a log came to, those of judges included."""
+    spent = Spending()
+    async for record in log.read_all():
+        event = record.event if record.kind == "ModelCalled" else None
+        if isinstance(event, ModelCalled):
+            spent = spent.after(_reply(event))
+    return spent
+
+
+def _reply(event: ModelCalled) -> ModelReply | None:
+    if event.error is not None:
+        return None
+    cached = isinstance(event.reply, dict) and bool(event.reply.get("from_cache"))
+    return ModelReply(tokens=event.tokens, cost=event.cost, from_cache=cached)

@@ -1,0 +1,99 @@
+"""A cache of replies on disk: a request that was answered once is answered the same again."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import final
+
+import anyio.to_thread
+import msgspec
+
+from ...errors import InvalidInput
+from ...logger import journal
+from ..protocol import ModelReply, ModelRequest, request_digest
+
+__all__ = ("ResponseCache",)
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file holds; the request is there for people to read."""
+
+    request: ModelRequest
+    reply: ModelReply
+
+
+@final
+class ResponseCache:
+    """Replies by the digest of the whole request, a file each.
+
+    It makes a model repeat itself, temperature or not, so it is for trying things out and off
+    unless it is asked for. What it holds is outside of any log: forgetting a session does not reach
+    it. Several programs may share a directory.
+
+    Args:
+        directory: where the files lie; made when it is first needed.
+
+    Attributes:
+        hits: requests that were found.
+        misses: requests that were not.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.hits = 0
+        self.misses = 0
+
+    async def get(self, request: ModelRequest) -> ModelReply | None:
+        """The reply to a request, marked as from the cache and free of cost; None if there is none.
+
+        Raises:
+            InvalidInput: the directory cannot be read.
+        """
+        path = self._path(request)
+        entry = await anyio.to_thread.run_sync(self._read, path)
+        if entry is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        return msgspec.structs.replace(entry.reply, cost=0.0, latency=0.0, from_cache=True)
+
+    async def put(self, request: ModelRequest, reply: ModelReply) -> None:
+        """Keeps a reply.
+
+        Raises:
+            InvalidInput: the directory cannot be written.
+        """
+        entry = _Entry(request=msgspec.structs.replace(request, asker=None), reply=reply)
+        await anyio.to_thread.run_sync(self._write, self._path(request), msgspec.json.encode(entry))
+
+    def _path(self, request: ModelRequest) -> Path:
+        digest = request_digest(request)
+        return self._directory / digest[:2] / f"{digest[2:]}.json"
+
+    def _read(self, path: Path) -> _Entry | None:
+        """What a file holds; a damaged one is as good as none."""
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InvalidInput(f"cannot read the response cache: {error}") from error
+        try:
+            return msgspec.json.decode(content, type=_Entry)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            journal("models").warning(
+                "response_cache_entry_unreadable", path=str(path), error=str(error)
+            )
+            return None
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """Writes a file that is there in whole, or not at all, whoever else writes it too."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+                file.write(content)
+            os.replace(file.name, path)
+        except OSError as error:
+            raise InvalidInput(f"cannot write the response cache: {error}") from error

@@ -1,0 +1,153 @@
+"""Limits per model that the provider sets: calls at once, requests and tokens a minute."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import final
+
+import anyio
+import msgspec
+
+from ...errors import InvalidInput
+from ...events import Tokens
+
+__all__ = ("Gate", "Passage", "Rates", "Window")
+
+_MINUTE = 60.0
+
+
+@final
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a model may be asked; None for no limit.
+
+    Attributes:
+        concurrency: calls at once.
+        requests_per_minute: calls begun in any 60 s.
+        tokens_per_minute: prompt and completion tokens of the calls begun in any 60 s. A call counts
+            with an estimate until its reply says more.
+
+    Raises:
+        InvalidInput: a limit below 1.
+    """
+
+    concurrency: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InvalidInput(f"{name} has to be at least 1, not {value}")
+
+
+@final
+class Passage:
+    """One call among those of the last minute: when it passed, and how many tokens it counts with."""
+
+    __slots__ = ("time", "tokens")
+
+    def __init__(self, time: float, tokens: int) -> None:
+        self.time = time
+        self.tokens = tokens
+
+
+@final
+class Window:
+    """The calls of the last 60 seconds, and when there is room for another.
+
+    All times are seconds on one clock that never runs backward.
+    """
+
+    def __init__(self, rates: Rates) -> None:
+        self._requests = rates.requests_per_minute
+        self._tokens = rates.tokens_per_minute
+        self._passed: deque[Passage] = deque()
+        self._sum = 0
+
+    def wait(self, tokens: int, now: float) -> float:
+        """Seconds until a call of so many tokens may pass, as far as can be told; 0 if at once."""
+        passed = self._passed
+        while passed and passed[0].time + _MINUTE <= now:
+            self._sum -= passed.popleft().tokens
+        until = now
+        if self._requests is not None and len(passed) >= self._requests:
+            until = passed[len(passed) - self._requests].time + _MINUTE
+        if self._tokens is not None:
+            over = self._sum + self._clip(tokens) - self._tokens
+            for before in passed:
+                if over <= 0:
+                    break
+                over -= before.tokens
+                until = max(until, before.time + _MINUTE)
+        return until - now
+
+    def enter(self, tokens: int, now: float) -> Passage:
+        """Counts a call from now on."""
+        passage = Passage(now, self._clip(tokens))
+        if self._requests is not None or self._tokens is not None:
+            self._passed.append(passage)
+            self._sum += passage.tokens
+        return passage
+
+    def correct(self, passage: Passage, tokens: int) -> None:
+        """Counts a call with so many tokens instead."""
+        if self._passed and passage.time >= self._passed[0].time:
+            self._sum += tokens - passage.tokens
+        passage.tokens = tokens
+
+    def _clip(self, tokens: int) -> int:
+        """A call larger than a minute allows counts as a whole minute, else it could never pass."""
+        return tokens if self._tokens is None else min(tokens, self._tokens)
+
+
+@final
+class Gate:
+    """Lets calls of one model pass as its rates allow, first come, first served.
+
+    All waits are real. Nothing is refused: whoever comes too early waits.
+    """
+
+    def __init__(self, rates: Rates) -> None:
+        concurrency = rates.concurrency
+        self._slots = None if concurrency is None else anyio.CapacityLimiter(concurrency)
+        self._window = Window(rates)
+        self._first = anyio.Lock(fast_acquire=True)  # held by the first in line
+        self._not_before = 0.0
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Waits until fewer calls than allowed are under way, and counts as one of them."""
+        if self._slots is None:
+            yield
+            return
+        owner = object()  # one task may make several calls
+        try:
+            self._slots.acquire_on_behalf_of_nowait(owner)  # a turn of the loop less
+        except anyio.WouldBlock:
+            await self._slots.acquire_on_behalf_of(owner)
+        try:
+            yield
+        finally:
+            self._slots.release_on_behalf_of(owner)
+
+    async def enter(self, tokens: int) -> Passage:
+        """Waits until the minute has room for a call of about so many tokens."""
+        async with self._first:
+            while True:
+                now = anyio.current_time()
+                wait = max(self._window.wait(tokens, now), self._not_before - now)
+                if wait <= 0:
+                    return self._window.enter(tokens, now)
+                await anyio.sleep(wait)
+
+    def used(self, passage: Passage, tokens: Tokens) -> None:
+        """Takes what the reply counts in place of the estimate, as far as it says."""
+        if tokens.prompt is not None or tokens.completion is not None:
+            self._window.correct(passage, (tokens.prompt or 0) + (tokens.completion or 0))
+
+    def pause(self, seconds: float) -> None:
+        """Lets nobody pass for so long: the provider asks for it."""
+        self._not_before = max(self._not_before, anyio.current_time() + seconds)

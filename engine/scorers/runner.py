@@ -1,0 +1,305 @@
+"""Runs the scorers of one session: hands them the trace in order, and records what they measure.
+
+Scorers take no session time and reach the trace only through an enforced stop. One that raises is
+quarantined, with a record of it; the session goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, final
+
+import anyio
+
+from ..errors import (
+    CodecError,
+    Divergence,
+    DuplicateConflict,
+    InvalidInput,
+    SessionInterrupted,
+    error_text,
+)
+from ..events import Event, ScorerFailed, ScorerRef, StopAdvised, UtilityScored
+from ..log.contract import EventLog
+from ..records import TRACE, Draft, Record
+from .protocol import Attended, Measurement, Scorer, SessionScorer, measurement_id, stream_of
+
+__all__ = ("Measuring", "StopRule")
+
+STOPPER = ScorerRef(name="stop", version="1", config="")
+"""Who records an enforced stop, where the advice does not say."""
+
+_FAILED = "failed"
+
+
+class StopRule(Protocol):
+    """Decides when the human would stop: a fold over all records of one session."""
+
+    def feed(self, record: Record) -> StopAdvised | None:
+        """Takes the next record, in order of position; advises a stop the moment it is due."""
+        ...
+
+
+class _Broken:
+    """Stands in for a scorer that could not even begin."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        raise self._error
+
+
+class _Running:
+    """One scorer at work.
+
+    Attributes:
+        ref: who.
+        stream: where its measurements go.
+        scorer: its work on this session; None once it is quarantined.
+        failed: the record of its failure that the log holds already, if it does.
+        said: identities of what it has measured since it began.
+    """
+
+    __slots__ = ("failed", "ref", "said", "scorer", "stream")
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        session: str,
+        recorded: Mapping[str, Record],
+        excused: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self.ref = scorer.ref
+        self.stream = stream_of(self.ref)
+        self.failed = recorded.get(measurement_id(self.ref, _FAILED))
+        self.said: set[str] = set()
+        self.scorer: SessionScorer | None
+        try:
+            begun = scorer.begin(session)
+            if isinstance(begun, Attended):
+                begun.attend([r for r in recorded.values() if r.stream == self.stream], excused)
+            self.scorer = begun
+        except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
+            self.scorer = _Broken(error)
+
+
+@final
+class Measuring:
+    """The scorers of one session at work.
+
+    Args:
+        log: where measurements go.
+        session: session id.
+        scorers: who measures.
+        recorded: measurements that the log holds already; they are taken as they are.
+        stop: decides on stops to enforce; None to enforce none.
+        on_stop: called once with the first advice to enforce.
+        excused: for scorers that wait for others, see ``Attended``.
+
+    Attributes:
+        needed: whether there is anything to do at all.
+        position: of the last measurement that the log is known to hold.
+        utility: the last utility measured.
+
+    Raises:
+        InvalidInput: two scorers of one name and version.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        session: str,
+        scorers: Sequence[Scorer],
+        *,
+        recorded: Sequence[Record] = (),
+        stop: StopRule | None = None,
+        on_stop: Callable[[StopAdvised], Awaitable[None]] | None = None,
+        excused: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._log = log
+        self._session = session
+        self._recorded = {record.id: record for record in recorded if record.caller_id}
+        self._running = [_Running(scorer, session, self._recorded, excused) for scorer in scorers]
+        names = [running.stream for running in self._running]
+        if len(set(names)) < len(names):
+            raise InvalidInput(
+                f"session {session!r} has two scorers of one name and version: {', '.join(names)}"
+            )
+        self._stop = stop
+        self._on_stop = on_stop
+        self._queue: deque[Sequence[Record]] = deque()
+        self._work: anyio.Event | None = None
+        self._settled: anyio.Event | None = None
+        self._observing: anyio.CancelScope | None = None
+        self.needed = bool(self._running) or stop is not None
+        self._finished = False
+        self.position = max((record.position for record in recorded), default=0)
+        self.utility: float | None = None
+
+    def offer(self, records: Sequence[Record]) -> None:
+        """Takes trace records, in order; never waits."""
+        if records:
+            if records[-1].kind == "SessionClosed":
+                self._stop = None  # nothing is left to stop
+            self._queue.append(records)
+            if self._work is not None:
+                self._work.set()
+
+    async def settle(self) -> None:
+        """Waits until all that was offered is measured and recorded."""
+        while self._queue:
+            if self._settled is None or self._settled.is_set():
+                self._settled = anyio.Event()
+            await self._settled.wait()
+
+    @property
+    def active(self) -> bool:
+        """Whether any scorer is at work, and not quarantined."""
+        return any(running.scorer is not None for running in self._running)
+
+    def give_up(self) -> bool:
+        """Quarantines the scorer that is at work, since it takes too long; False if none is."""
+        if self._observing is None:
+            return False
+        self._observing.cancel()
+        return True
+
+    async def finish(self) -> None:
+        """Waits until all is measured, and ends ``run``."""
+        await self.settle()
+        self._finished = True
+        if self._work is not None:
+            self._work.set()
+
+    async def run(self) -> None:
+        """Measures until it is finished."""
+        while not self._finished:
+            if self._queue:
+                await self.measure(self._queue[0])
+                self._queue.popleft()
+            else:
+                if self._settled is not None:
+                    self._settled.set()
+                self._work = anyio.Event()
+                await self._work.wait()
+
+    async def measure(self, records: Sequence[Record]) -> None:
+        """Hands the records of one append to all scorers, and records what they measure.
+
+        The stop rule is fed in order of position: what was appended together comes first.
+        """
+        for record in records:
+            await self._rule(record)
+        for record in records:
+            for running in self._running:
+                if running.scorer is not None:
+                    for measured in await self._observe(running, running.scorer, record):
+                        await self._rule(measured)
+
+    async def _observe(
+        self, running: _Running, scorer: SessionScorer, record: Record
+    ) -> Sequence[Record]:
+        failed = running.failed
+        if failed is not None and failed.cause == _cause(record):
+            running.scorer = None  # as it was recorded, though it might do better now
+            return [failed]
+        try:
+            with anyio.CancelScope() as scope:
+                self._observing = scope
+                measurements = _checked(await scorer.observe(record))
+            if scope.cancelled_caught:
+                raise TimeoutError("it took too long")
+        except (Divergence, SessionInterrupted):
+            raise
+        except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
+            return await self._quarantine(running, record, error)
+        finally:
+            self._observing = None
+        if not measurements:
+            return ()
+        try:
+            return await self._record(running, record, measurements)
+        except (CodecError, DuplicateConflict, InvalidInput) as error:
+            return await self._quarantine(running, record, error)
+
+    async def _quarantine(
+        self, running: _Running, record: Record, error: Exception
+    ) -> Sequence[Record]:
+        running.scorer = None
+        event = ScorerFailed(scorer=running.ref, error=error_text(error), type=type(error).__name__)
+        return await self._record(running, record, [Measurement(event, _FAILED)])
+
+    async def _record(
+        self, running: _Running, record: Record, measurements: Sequence[Measurement]
+    ) -> list[Record]:
+        """Records measurements, but for those that the log holds already."""
+        known, fresh = self._sort(running, record, measurements)
+        if fresh:
+            stream = running.stream
+            try:
+                known += await self._log.append(self._session, fresh, stream=stream)
+            except DuplicateConflict:
+                if not running.said.isdisjoint(draft.id for draft in fresh):
+                    raise  # it contradicts itself
+                # Another process measures this session too; what was recorded first stands.
+                async for held in self._log.read(self._session, stream=stream):
+                    self._recorded[held.id] = held
+                known, fresh = self._sort(running, record, measurements)
+                if fresh:
+                    known += await self._log.append(self._session, fresh, stream=stream)
+            running.said.update(record.id for record in known)
+        for measured in known:
+            self.position = max(self.position, measured.position)
+            scored = measured.event
+            if isinstance(scored, UtilityScored) and scored.value is not None:
+                self.utility = scored.value
+        return known
+
+    def _sort(
+        self, running: _Running, record: Record, measurements: Sequence[Measurement]
+    ) -> tuple[list[Record], list[Draft]]:
+        """The records of those measurements that the log holds, and drafts of the others."""
+        known: list[Record] = []
+        fresh: list[Draft] = []
+        for event, of in measurements:
+            ident = measurement_id(running.ref, of)
+            before = self._recorded.get(ident)
+            if before is not None:
+                known.append(before)
+            else:
+                cause = _cause(record)
+                fresh.append(Draft(event, running.ref.name, "scorer", record.time, ident, cause))
+        return known, fresh
+
+    async def _rule(self, record: Record) -> None:
+        if self._stop is None:
+            return
+        advice = self._stop.feed(record)
+        if advice is None or self._on_stop is None:
+            return
+        self._stop = None
+        ref = advice.scorer or STOPPER
+        ident = measurement_id(ref, f"round/{advice.round}/tau/{advice.tau}")
+        if ident not in self._recorded:
+            cause = f"{record.stream}/{record.version}"
+            draft = Draft(advice, ref.name, "scorer", record.time, ident, cause)
+            [advised] = await self._log.append(self._session, [draft], stream=stream_of(ref))
+            self.position = max(self.position, advised.position)
+        await self._on_stop(advice)
+
+
+def _checked(measurements: Sequence[tuple[object, object]]) -> Sequence[Measurement]:
+    """Measurements that are ones, since a scorer may be anybody's."""
+    checked = []
+    for event, of in measurements:
+        if not (isinstance(event, Event) and isinstance(of, str)):
+            raise TypeError(f"a measurement is an event and what it is of, not {event!r} of {of!r}")
+        checked.append(Measurement(event, of))
+    return checked
+
+
+def _cause(record: Record) -> str:
+    return f"{TRACE}/{record.version}"

@@ -1,0 +1,83 @@
+"""Actors: a name in a session, and the coroutine that lives at its desk; the loop around policies."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from ..events import Participant
+from .decisions import NOTHING, Decision, Policy, Wait
+from .desk import Desk
+
+__all__ = ("Actor", "Player", "play", "playing")
+
+Actor = Callable[[Desk], Awaitable[None]]
+"""What lives at a desk until the session ends, or it has nothing more to do."""
+
+
+class Player(msgspec.Struct, frozen=True):
+    """A participant, and the actor that plays its part."""
+
+    participant: Participant
+    actor: Actor
+
+
+def playing(policy: Policy) -> Actor:
+    """The actor that plays a policy."""
+
+    async def actor(desk: Desk) -> None:
+        await play(desk, policy)
+
+    return actor
+
+
+async def play(desk: Desk, policy: Policy) -> None:
+    """Waits for news, decides, lets the working time pass, emits; until the policy finishes.
+
+    News that arrives while the working time passes has the pending decision reconsidered. A
+    decision that stands goes on where it was, once the news has been read, and what it submits was
+    made from the snapshot known when it was made; another one starts anew.
+
+    Raises:
+        DeskError: the policy decides again and again without time passing.
+    """
+    idle = False
+    while True:
+        decision, reading, working = await _decide(desk, policy, None, idle=idle)
+        until = desk.now + reading + working
+        base = desk.base()
+        while await desk.news_before(until):
+            before = decision
+            decision, reading, working = await _decide(desk, policy, before, idle=False)
+            if decision == before:
+                until += reading
+            else:
+                until, base = desk.now + reading + working, desk.base()
+        if not await desk.carry_out(decision, base=base):
+            return
+        idle = await _wait(desk, decision)
+
+
+async def _decide(
+    desk: Desk, policy: Policy, pending: Decision | None, *, idle: bool
+) -> tuple[Decision, float, float]:
+    """A decision, the time that reading took, and the time that carrying it out takes."""
+    view = desk.view
+    role = desk.participant.role
+    view.next_decision(desk.look(), pending, idle)
+    decision = await policy.decide(view)
+    reading = desk.timing.reading(role, view)
+    working = desk.timing.working(role, view, decision)
+    view.mark_read()
+    return decision, reading, working
+
+
+async def _wait(desk: Desk, decision: Decision) -> bool:
+    """Waits where the decision says so; True if the wait ran out without news."""
+    wait = next((verb for verb in decision.verbs if isinstance(verb, Wait)), None)
+    if wait is None and decision != NOTHING:
+        return False
+    await desk.yield_turn(wait.reason if wait else "")
+    seconds = wait.seconds if wait else None
+    return not await desk.news(within=seconds)

@@ -1,0 +1,131 @@
+"""What an actor can decide to do: verbs, and decisions made of them; and the protocol of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from ..events import JSON
+
+if TYPE_CHECKING:
+    from .view import View
+
+__all__ = (
+    "NOTHING",
+    "Act",
+    "Approve",
+    "Ask",
+    "Decision",
+    "Finish",
+    "Note",
+    "Policy",
+    "Rate",
+    "Say",
+    "Submit",
+    "Verb",
+    "Wait",
+)
+
+
+class Say(msgspec.Struct, frozen=True):
+    """Send a message to the others, or to those named in ``to``."""
+
+    text: str
+    to: tuple[str, ...] = ()
+
+
+class Act(msgspec.Struct, frozen=True):
+    """Take a task action; its outcome is news later."""
+
+    name: str
+    arguments: Mapping[str, JSON] = {}
+
+
+class Submit(msgspec.Struct, frozen=True):
+    """Put up a new version of the shared output.
+
+    It counts as made from the snapshot that the view showed when it was decided; where that is no
+    longer the latest it is refused, unless ``overwrite``.
+    """
+
+    content: JSON
+    media_type: str = "text/plain"
+    overwrite: bool = False
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Ask for approval, of an action perhaps."""
+
+    question: str
+    action: str | None = None
+    arguments: Mapping[str, JSON] = {}
+    to: tuple[str, ...] = ()
+
+
+class Approve(msgspec.Struct, frozen=True):
+    """Give or deny the approval asked for at trace version ``asked``."""
+
+    asked: int
+    approved: bool = True
+    comment: str = ""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Write into one's own memory."""
+
+    text: str
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Rate the progress of the round that is open now, 1 to 5."""
+
+    rating: int
+    explanation: str = ""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Leave the turn to the others until there is news, or for ``seconds`` at most."""
+
+    seconds: float | None = None
+    reason: str = ""
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """End the session."""
+
+    detail: str = ""
+
+
+Verb = Say | Act | Submit | Ask | Approve | Note | Rate | Wait | Finish
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What an actor does next: verbs that are emitted together once its working time has passed.
+
+    Attributes:
+        verbs: in order. None of them: wait for news.
+        seconds: working time; None where the session's ``Timing`` should model it.
+    """
+
+    verbs: tuple[Verb, ...] = ()
+    seconds: float | None = None
+
+
+NOTHING = Decision()
+"""Wait for news."""
+
+
+class Policy(Protocol):
+    """The usual way to write an actor: look at a view, decide.
+
+    ``decide`` is called when there is news, and when a wait is over. While the working time of a
+    decision passes, news calls it again, with that decision in ``view.pending``: return it to keep
+    it, another to change it, ``NOTHING`` to drop it. What it may use is the view, and nothing else;
+    its randomness is ``view.random``, so that a seed decides everything.
+    """
+
+    async def decide(self, view: View) -> Decision:
+        """The next decision in the light of a view."""
+        ...

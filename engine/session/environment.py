@@ -1,0 +1,93 @@
+"""The protocol of task environments: what actions there are, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from ..events import JSON, ActionResolved, Role
+
+__all__ = ("Action", "ActionSpec", "Environment", "NoEnvironment", "Outcome")
+
+
+class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of action, as actors are told of it.
+
+    Attributes:
+        name: what it is called.
+        description: what it does, in words for a model or a person.
+        parameters: JSON schema of its arguments.
+        repeatable: doing it again after a crash does no harm (a search, say).
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, JSON] = {}
+    repeatable: bool = False
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """An action that was taken: trace version of its ``ActionTaken``, by whom, what."""
+
+    version: int
+    actor: str
+    role: Role
+    name: str
+    arguments: Mapping[str, JSON]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of an action.
+
+    Attributes:
+        observation: what the one who acted sees.
+        error: why it failed; None where it did not.
+        seconds: how long it takes; None for the session's default.
+    """
+
+    observation: JSON = None
+    error: str | None = None
+    seconds: float | None = None
+
+
+class Environment(Protocol):
+    """A task's environment for one session. It applies actions one at a time, in log order."""
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        """The actions that humans and agents can take, by name."""
+        ...
+
+    async def perform(self, action: Action) -> Outcome:
+        """Applies an action's effect.
+
+        A wrong argument or a failed look-up is an ``Outcome`` with an error that the one who acted
+        can use (``InvalidInput`` raised comes to the same); any other exception closes the session
+        as failed.
+        """
+        ...
+
+    def recall(self, action: Action, resolved: ActionResolved) -> None:
+        """Takes over the recorded outcome of an action instead of performing it (on resuming).
+
+        An environment without state of its own does nothing here.
+        """
+        ...
+
+
+class NoEnvironment:
+    """The environment of a collaboration without task actions."""
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        """None at all."""
+        return {}
+
+    async def perform(self, action: Action) -> Outcome:
+        """Every action fails: there are none."""
+        return Outcome(error=f"there is no action {action.name!r} in this session", seconds=0.0)
+
+    def recall(self, action: Action, resolved: ActionResolved) -> None:
+        """Nothing to take over."""

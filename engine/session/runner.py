@@ -1,0 +1,410 @@
+"""Runs one session: its actors, its environment and its scorers, in one task group, to its end.
+
+A session that the log holds already goes on where it was: under a virtual clock by deterministic
+re-execution against the recorded prefix, with people or products from its view.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import final
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
+
+from .. import codec
+from ..errors import DuologError, InvalidInput, SessionInterrupted, error_text
+from ..events import ActorFailed, CloseReason, MessageSent, Role, SessionOpened, StopAdvised
+from ..log.contract import Advance, EventLog
+from ..records import TRACE, Draft, Record
+from ..scorers.protocol import Scorer
+from ..scorers.runner import Measuring, StopRule
+from .actors import Player
+from .clock import Clock, RealClock, VirtualClock
+from .desk import Desk
+from .environment import ActionSpec, Environment, NoEnvironment
+from .limits import Limits
+from .performer import ENVIRONMENT, Performing
+from .resume import check_opening, is_closed
+from .scheduler import RealTurns, VirtualTurns, Woke
+from .sequencer import ENGINE, Sequencer
+from .timing import Timing
+from .view import View
+from .watchdog import Steward
+
+__all__ = ("Session", "SessionResult", "first_error", "measured_mark", "run_session")
+
+
+@final
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """All that it takes to run one session.
+
+    Attributes:
+        id: session id, unique in its log.
+        opened: what is recorded of it at the opening. Its participants, clock and seed hold.
+        players: who plays the participants.
+        environment: the task environment, made for this session alone.
+        request: the initial request, which the first human sends at the opening.
+        clock: virtual, or real.
+        timing: how long things take.
+        limits: when to close it.
+        nudges: how often everybody is nudged when all wait for each other, before the session
+            closes as stalled.
+        scorers: who measures.
+        stop: decides on stops to enforce.
+        inherited: of a fork, what it takes over from its origin, after the opening.
+    """
+
+    id: str
+    opened: SessionOpened
+    players: tuple[Player, ...]
+    environment: Environment = msgspec.field(default_factory=NoEnvironment)
+    request: str | None = None
+    clock: Clock = VirtualClock()
+    timing: Timing = Timing()
+    limits: Limits = Limits()
+    nudges: int = 3
+    scorers: tuple[Scorer, ...] = ()
+    stop: StopRule | None = None
+    inherited: tuple[Draft, ...] = ()
+
+
+@final
+class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session ended.
+
+    Attributes:
+        session: session id.
+        reason: why it closed.
+        events: version of its trace.
+        rounds: rounds by handoff.
+        utility: the last utility measured; None where there is none.
+        seconds: session time from the opening to the close.
+        resumed: records that the log held already.
+        error: of the actor that failed, if one did.
+    """
+
+    session: str
+    reason: CloseReason
+    events: int
+    rounds: int
+    utility: float | None
+    seconds: float
+    resumed: int
+    error: str | None = None
+
+
+async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -> SessionResult:
+    """Runs a session to its end, from where the log has it.
+
+    Args:
+        log: where it is recorded.
+        session: the session.
+        fresh: the log is known to hold nothing of it, so that it need not be looked for.
+
+    Raises:
+        Divergence: the log holds another session under this id, or re-executing it does something
+            else than what it holds.
+        LogError: the log failed.
+        InvalidInput: the session contradicts itself.
+    """
+    trace: list[Record] = []
+    measured: list[Record] = []
+    if not fresh:
+        async for record in log.read_all(session=session.id):
+            (trace if record.stream == TRACE else measured).append(record)
+    if trace:
+        check_opening(session.id, trace[0], session.opened)
+    return await _Run(log, session, trace, measured).run()
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a group: what a caller can act on."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def measured_mark(session: Session) -> tuple[str, str]:
+    """Consumer and version of the checkpoint that says that a session is wholly measured."""
+    refs = [scorer.ref for scorer in session.scorers]
+    return f"measured/{session.id}", codec.digest(refs)
+
+
+def _is_cancelled() -> bool:
+    """Whether the task that runs now is being cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+class _Run:
+    """One run of one session."""
+
+    def __init__(
+        self, log: EventLog, session: Session, trace: Sequence[Record], measured: Sequence[Record]
+    ) -> None:
+        if session.clock.name != session.opened.clock:
+            raise InvalidInput(
+                f"session {session.id!r} opens with a {session.opened.clock} clock and is given a "
+                f"{session.clock.name} one"
+            )
+        self._log = log
+        self._session = session
+        self._trace = trace
+        self._actors: TaskGroup | None = None
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._late: set[str] = set()
+        self._left: set[str] = set()
+        virtual = isinstance(session.clock, VirtualClock)
+        replayed: Sequence[Record] = trace if virtual else ()
+        self._turns = self._make_turns(session.clock)
+        self._measuring = Measuring(
+            log,
+            session.id,
+            session.scorers,
+            recorded=measured,
+            stop=None if is_closed(trace) else session.stop,
+            on_stop=self._stop,
+            excused=self._turns.excused,
+        )
+        self._sequencer = Sequencer(
+            log,
+            session.id,
+            turns=self._turns,
+            limits=session.limits,
+            measuring=self._measuring,
+            settle=virtual,
+            recorded=replayed,
+            on_end=self._end,
+        )
+        self._performing = Performing(
+            session.environment,
+            self._sequencer,
+            self._turns,
+            seconds=session.timing.action,
+            recorded=trace,
+        )
+        self._steward = Steward(
+            self._sequencer,
+            self._turns,
+            seconds=session.limits.seconds,
+            nudges=session.nudges,
+        )
+        actions = dict(session.environment.actions)
+        self._desks = [self._make_desk(player, actions) for player in session.players]
+
+    def _make_turns(self, clock: Clock) -> VirtualTurns | RealTurns:
+        session = self._session
+        names = frozenset(player.participant.name for player in session.players)
+        if len(names) != len(session.players) or names & {ENGINE, ENVIRONMENT}:
+            raise InvalidInput(
+                f"the participants of session {session.id!r} need names of their own, other "
+                f"than {ENGINE!r} and {ENVIRONMENT!r}"
+            )
+        if any(player.participant not in session.opened.participants for player in session.players):
+            raise InvalidInput(f"session {session.id!r} has a player who is not in its opening")
+        if isinstance(clock, RealClock):
+            return RealTurns(
+                clock,
+                actors=names,
+                busy=lambda: bool(self._sequencer.in_flight),
+                steward=self._call_steward,
+                start=self._trace[-1].time if self._trace else 0.0,
+            )
+        return VirtualTurns(
+            clock,
+            seed=session.opened.seed,
+            actors=names | {ENVIRONMENT},
+            on_overdue=self._call_time,
+            steward=self._call_steward,
+            start=session.inherited[-1].time if session.inherited else 0.0,
+        )
+
+    def _make_desk(self, player: Player, actions: Mapping[str, ActionSpec]) -> Desk:
+        participant = player.participant
+        view = View(
+            participant.name,
+            participant.role,
+            seed=self._session.opened.seed,
+            actions_available=actions,
+        )
+        timing = self._session.timing
+        desk = Desk(participant, view, self._sequencer, self._turns, timing)
+        self._sequencer.connect(desk)
+        return desk
+
+    async def run(self) -> SessionResult:
+        try:
+            if self._measuring.needed:
+                await self._play_measured()
+            else:
+                await self._play()
+        except BaseExceptionGroup as group:
+            raise first_error(group) from None
+        finally:
+            self._turns.close()
+        return self._result()
+
+    async def _play_measured(self) -> None:
+        async with anyio.create_task_group() as scorers:
+            scorers.start_soon(self._measure)
+            await self._play()
+            await self._measuring.finish()
+            await self._mark_measured()
+
+    async def _measure(self) -> None:
+        """The scorers' task. Where one of them cannot go on, the run ends before its actors leave,
+        lest the session be closed for want of them.
+        """
+        try:
+            await self._measuring.run()
+        except SessionInterrupted as error:
+            self._sequencer.interrupt(error)
+
+    async def _play(self) -> None:
+        if is_closed(self._trace):
+            # Its records are measured all the same, since the process may have ended between the
+            # close and the measurement of it.
+            self._sequencer.adopt(self._trace)
+            self._measuring.offer(self._trace)
+            return
+        async with anyio.create_task_group() as self._actors:
+            if self._trace and isinstance(self._session.clock, RealClock):
+                self._restore()
+            else:
+                await self._open()
+            limit = self._steward.limit
+            if isinstance(self._turns, VirtualTurns):
+                self._turns.limit(limit)
+            elif limit is not None:
+                self._actors.start_soon(self._steward.wait_for_limit)
+            for player, desk in zip(self._session.players, self._desks, strict=True):
+                self._actors.start_soon(self._act, player, desk)
+            await self._live(ENVIRONMENT, "environment", self._performing.run)
+        if self._sequencer.failure is not None:
+            raise self._sequencer.failure
+
+    def _end(self) -> None:
+        """The session is closed, or the run has failed: nobody goes on."""
+        self._turns.end()
+        if self._actors is not None:
+            # From outside of any task: a cancel scope describes the task that cancels it, at length.
+            asyncio.get_running_loop().call_soon(self._actors.cancel_scope.cancel)
+
+    async def _open(self) -> None:
+        session = self._session
+        now = session.inherited[0].time if session.inherited else self._turns.now()
+        drafts = [Draft(session.opened, ENGINE, "environment", now), *session.inherited]
+        if session.request is not None:
+            human = next((p for p in session.opened.participants if p.role == "human"), None)
+            if human is None:
+                raise InvalidInput(f"session {session.id!r} has a request, and no human to make it")
+            drafts.append(Draft(MessageSent(text=session.request), human.name, "human", now))
+        records = await self._sequencer.emit(ENGINE, "environment", lambda: drafts)
+        self._performing.restore(records)
+        self._sequencer.connect(self._performing)
+
+    def _restore(self) -> None:
+        """Goes on from the view: nothing is run again that was run before."""
+        self._sequencer.adopt(self._trace)
+        for desk in self._desks:
+            for record in self._trace:
+                desk.deliver(record)
+        self._performing.restore(self._trace)
+        self._sequencer.connect(self._performing)
+        for record in self._trace:
+            self._measuring.offer([record])
+
+    async def _act(self, player: Player, desk: Desk) -> None:
+        """One actor's task."""
+        desk.attach()
+        await self._live(desk.name, desk.role, lambda: player.actor(desk))
+
+    async def _live(self, name: str, role: Role, work: Callable[[], Awaitable[None]]) -> None:
+        """Lets somebody work who takes turns; what it raises closes the session as failed."""
+        error: BaseException | None = None
+        try:
+            await self._turns.begin(name)
+            with anyio.CancelScope() as scope:
+                self._scopes[name] = scope
+                try:
+                    await work()
+                except Exception as raised:  # noqa: BLE001  (recorded as ActorFailed)
+                    error = raised
+                except asyncio.CancelledError as raised:
+                    if _is_cancelled():
+                        raise
+                    error = raised  # nobody cancelled it: some library of its own made that up
+            if name in self._late:
+                hold = getattr(self._session.clock, "hold", None)
+                error = TimeoutError(f"{name!r} held the turn for more than {hold} s of wall time")
+            if error is not None:
+                if _is_cancelled():  # what it raised on its way out is no failure of the session
+                    raise asyncio.CancelledError from error
+                await self._fail(name, role, error)
+        finally:
+            self._left.add(name)
+            self._turns.leave(name)
+
+    async def _fail(self, name: str, role: Role, error: BaseException) -> None:
+        if isinstance(error, BaseExceptionGroup):
+            error = first_error(error)
+        failed = ActorFailed(error=error_text(error), type=type(error).__name__)
+        detail = f"{failed.type}: {failed.error}"
+        await self._sequencer.close("failed", name, role, detail, first=[failed])
+
+    def _call_time(self, name: str) -> None:
+        """Ends what holds the turn for too long: the scorer that its actor waits for, or the actor."""
+        if self._measuring.give_up():
+            return
+        scope = self._scopes.get(name)
+        if scope is not None:
+            self._late.add(name)
+            scope.cancel()
+
+    def _call_steward(self, why: Woke) -> None:
+        if self._actors is not None and not _is_cancelled():
+            self._actors.start_soon(self._look_after, why)
+
+    async def _look_after(self, why: Woke) -> None:
+        """The steward's task, each time that it is called."""
+        try:
+            await checkpoint()  # it may have been called because all are being cancelled
+            present = [desk.name for desk in self._desks if desk.name not in self._left]
+            await self._steward.look_after(why, present)
+        finally:
+            self._turns.leave(ENGINE)
+
+    async def _stop(self, advice: StopAdvised) -> None:
+        detail = f"tolerance {advice.tau} reached in round {advice.round}"
+        await self._sequencer.close("tolerance", ENGINE, "environment", detail)
+
+    async def _mark_measured(self) -> None:
+        """Notes that every scorer has seen the whole session, so that a later run need not look."""
+        position = max(self._sequencer.position, self._measuring.position)
+        consumer, version = measured_mark(self._session)
+        before = await self._log.checkpoint(consumer, version) if self._trace else 0
+        if before < position:
+            advance = Advance(
+                consumer=consumer, version=version, expected=before, position=position
+            )
+            await self._log.append(self._session.id, [], checkpoint=advance)
+
+    def _result(self) -> SessionResult:
+        sequencer = self._sequencer
+        if sequencer.closed is None:  # the task group ended without a close: a bug, never silent
+            raise DuologError(f"session {self._session.id!r} ended without being closed")
+        return SessionResult(
+            session=self._session.id,
+            reason=sequencer.closed,
+            events=sequencer.version,
+            rounds=sequencer.rounds.number,
+            utility=self._measuring.utility,
+            seconds=sequencer.last - sequencer.first,
+            resumed=len(self._trace),
+            error=sequencer.detail if sequencer.closed == "failed" else None,
+        )

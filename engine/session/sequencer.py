@@ -1,0 +1,345 @@
+"""The one door through which everything in a session reaches its log, in one order.
+
+It stamps drafts with the session's time, appends them at the version it knows, keeps what must be
+known to judge the next one (rounds, the latest snapshot, actions in flight), and hands the records
+to the desks. Re-executing a recorded session, it checks each emission against the record instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NoReturn, Protocol, final
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from .. import codec
+from ..errors import Divergence, DuologError, LogError, SessionClosedError, SessionInterrupted
+from ..events import ACTS, ActionResolved, CloseReason, Event, ModelCalled, Role, SessionClosed
+from ..log.contract import EventLog
+from ..records import TRACE, Draft, Record
+from ..rounds import RoundProjector
+from ..scorers.runner import Measuring
+from .limits import Limits
+from .scheduler import STEWARD, Turns
+
+__all__ = ("ENGINE", "Receiver", "Sequencer")
+
+ENGINE = STEWARD
+"""The actor of what the engine itself records; its role is environment."""
+
+_NOTED = frozenset({"ActionResolved", "ModelCalled", "SessionClosed"})
+
+
+class Receiver(Protocol):
+    """Where new records go: a desk, the environment."""
+
+    def deliver(self, record: Record) -> None:
+        """Takes the next trace record; never waits."""
+        ...
+
+
+@final
+class Sequencer:
+    """Orders what one session emits.
+
+    Args:
+        log: where it goes.
+        session: session id.
+        turns: the session's clock.
+        limits: when to close it.
+        measuring: the scorers at work.
+        settle: whether scorers finish before an emission returns (virtual time).
+        recorded: the trace that the log holds already, to be re-executed.
+        on_end: called once the session is closed, or the run has failed.
+
+    Attributes:
+        version: version of the trace.
+        position: position of its last record.
+        snapshot: trace version of the latest snapshot; None where there is none.
+        in_flight: versions of the actions without outcome, in order.
+        closed: why the session was closed; None while it is open.
+        detail: how it was closed.
+        failure: why this run ended without a close: a divergence, an interruption, or the log
+            failed.
+        rounds: rounds by handoff.
+        acts: acts of humans and agents so far.
+        first: time of the first record.
+        last: time of the last one.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        session: str,
+        *,
+        turns: Turns,
+        limits: Limits,
+        measuring: Measuring,
+        settle: bool,
+        recorded: Sequence[Record],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._log = log
+        self.session = session
+        self.turns = turns
+        self._limits = limits
+        self._measuring = measuring
+        self._settle = settle and measuring.needed
+        self._recorded = recorded
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._lock = asyncio.Lock()
+        self._receivers: list[Receiver] = []
+        self._tokens = 0
+        self._cost = 0.0
+        self._limit = "actions: 0" if limits.actions == 0 else None
+        self._over = False
+        self.version = 0
+        self.position = 0
+        self.snapshot: int | None = None
+        self.in_flight: dict[int, None] = {}
+        self.closed: CloseReason | None = None
+        self.detail = ""
+        self.failure: DuologError | None = None
+        self.rounds = RoundProjector()
+        self.acts = 0
+        self.first = 0.0
+        self.last = 0.0
+
+    def connect(self, receiver: Receiver) -> None:
+        """Delivers all records from now on to a receiver."""
+        self._receivers.append(receiver)
+
+    @property
+    def recorded_next(self) -> Record | None:
+        """While re-executing: the record that the next emission has to reproduce."""
+        return self._recorded[self.version] if self.version < len(self._recorded) else None
+
+    def adopt(self, records: Sequence[Record]) -> None:
+        """Takes over a recorded trace as it is, to go on from there (real clock)."""
+        for record in records:
+            self._note(record)
+
+    async def emit(
+        self, actor: str, role: Role, make: Callable[[], Sequence[Draft]]
+    ) -> list[Record]:
+        """Appends what ``make`` gives, made once it is its turn in the order.
+
+        A caller that is cancelled meanwhile may find its events in the log, or none of them; the
+        session goes on from what the log holds.
+
+        Raises:
+            Divergence: a re-execution does something else than the log holds.
+            LogError: the log failed.
+            SessionClosedError: the session is over, and the caller shields itself from that.
+
+        After the first two nothing more is taken, whoever swallows them: the run has failed. Nor is
+        anything taken of a caller that has been cancelled and does more than leave: the session may
+        be resumed later, and then it would not do that.
+        """
+        self._check_cancelled()
+        records: list[Record] = []
+        async with self._lock:
+            if not self._over:
+                drafts = make()
+                over = None
+                if self._near_limit(role, len(drafts)):
+                    drafts, over = self._within_limits(role, drafts)
+                if drafts:
+                    records = await self._put(drafts)
+                over = over or self._limit
+                if over is not None:
+                    await self._close("limit", ENGINE, "environment", over)
+        if self._settle:
+            await self._measuring.settle()
+        if self._over:
+            await checkpoint()  # whoever still acts is cancelled
+            raise SessionClosedError(self.session)
+        return records
+
+    def diverge(self, version: int, what: str) -> NoReturn:
+        """Ends the run: what this session does is not what the log holds of it."""
+        self._break(Divergence(self.session, version, what))
+
+    def interrupt(self, why: str | Divergence | SessionInterrupted) -> NoReturn:
+        """Ends the run, and leaves the session as the log has it, to be resumed."""
+        self._break(SessionInterrupted(self.session, why) if isinstance(why, str) else why)
+
+    def _break(self, error: DuologError) -> NoReturn:
+        self.failure = error
+        self._over = True
+        self._on_end()
+        raise error
+
+    async def close(
+        self,
+        reason: CloseReason,
+        by: str,
+        role: Role,
+        detail: str = "",
+        *,
+        first: Sequence[Event] = (),
+    ) -> bool:
+        """Closes the session, resolving what is in flight as cancelled, in the same append; False
+        if it was closed before.
+        """
+        self._check_cancelled()
+        async with self._lock:
+            if self._over:
+                return False
+            await self._close(reason, by, role, detail, first)
+            return True
+
+    def _check_cancelled(self) -> None:
+        task = asyncio.current_task(self._loop)
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+
+    def _near_limit(self, role: Role, count: int) -> bool:
+        """Whether so many drafts might be too many."""
+        rounds, actions = self._limits.rounds, self._limits.actions
+        return (rounds is not None and role == "human" and self.rounds.number >= rounds) or (
+            actions is not None and self.acts + count > actions
+        )
+
+    def _within_limits(
+        self, role: Role, drafts: Sequence[Draft]
+    ) -> tuple[Sequence[Draft], str | None]:
+        """Drafts as far as the limits allow, and the limit that is reached before the rest."""
+        rounds, actions = self._limits.rounds, self._limits.actions
+        over = None
+        if rounds is not None and role == "human" and self.rounds.number >= rounds:
+            kinds = [codec.kind_of(draft.event)[0] for draft in drafts]
+            opening = [i for i, kind in enumerate(kinds) if self.rounds.opens(kind, role)]
+            if opening:
+                drafts, over = drafts[: opening[0]], f"rounds: {rounds}"
+        if actions is not None:
+            drafts = self._first(drafts, actions - self.acts)
+        return drafts, over
+
+    @staticmethod
+    def _first(drafts: Sequence[Draft], acts: int) -> Sequence[Draft]:
+        """Drafts up to so many acts, and what goes with the last of them."""
+        for index, draft in enumerate(drafts):
+            if codec.kind_of(draft.event)[0] in ACTS and draft.role in ("human", "agent"):
+                acts -= 1
+                if acts < 0:
+                    return drafts[:index]
+        return drafts
+
+    async def _close(
+        self,
+        reason: CloseReason,
+        by: str,
+        role: Role,
+        detail: str,
+        first: Sequence[Event] = (),
+    ) -> None:
+        now = self.turns.now()
+        drafts = [Draft(event, by, role, now) for event in first]
+        for action in self.in_flight:
+            cancelled = ActionResolved(action=action, outcome="cancelled")
+            drafts.append(Draft(cancelled, ENGINE, "environment", now, cause=f"{TRACE}/{action}"))
+        closed = SessionClosed(reason=reason, by=by, detail=detail)
+        drafts.append(Draft(closed, by, role, now))
+        await self._put(drafts)
+
+    async def _put(self, drafts: Sequence[Draft]) -> list[Record]:
+        """Checks drafts against what the log holds of them, appends the others, and tells all."""
+        held: Sequence[Record] = ()
+        if self.version < len(self._recorded):
+            held = self._recorded[self.version : self.version + len(drafts)]
+            for draft, record in zip(drafts, held, strict=False):
+                self._check(draft, record)
+            drafts = drafts[len(held) :]
+        records: list[Record] = []
+        if drafts:
+            expected = self.version + len(held)
+            try:
+                records = await self._log.append(self.session, drafts, expected_version=expected)
+            except LogError as error:
+                self._break(error)
+            except asyncio.CancelledError:
+                self._receive([*held, *await self._written(expected)])
+                raise
+        if held:
+            records = [*held, *records]
+        self._receive(records)
+        return records
+
+    async def _written(self, after: int) -> list[Record]:
+        """What the log holds of an append whose caller was cancelled: all of it, or nothing."""
+        records: list[Record] = []
+        with anyio.CancelScope(shield=True):
+            records += [r async for r in self._log.read(self.session, after_version=after)]
+        return records
+
+    def _receive(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._note(record)
+            for receiver in self._receivers:
+                receiver.deliver(record)
+        if self._measuring.needed:
+            self._measuring.offer(records)
+        if self._over:
+            self._on_end()
+
+    def _note(self, record: Record) -> None:
+        version = self.version = record.version
+        self.position = record.position
+        self.last = record.time
+        if version == 1:
+            self.first = record.time
+        self.rounds.feed(record)
+        kind = record.kind
+        if kind in ACTS:
+            if record.role in ("human", "agent"):
+                self.acts += 1
+                if self.acts == self._limits.actions:
+                    self._limit = f"actions: {self.acts}"
+            if kind == "SnapshotTaken":
+                self.snapshot = version
+            elif kind == "ActionTaken":
+                self.in_flight[version] = None
+        elif kind in _NOTED:
+            event = record.event
+            if isinstance(event, ActionResolved):
+                self.in_flight.pop(event.action, None)
+            elif isinstance(event, ModelCalled):
+                self._spend(event)
+            elif kind == "SessionClosed":
+                self._over = True
+                self.closed = "finished"  # so far as one can tell of what is of a newer schema
+                if isinstance(event, SessionClosed):
+                    self.closed, self.detail = event.reason, event.detail
+
+    def _spend(self, called: ModelCalled) -> None:
+        limits = self._limits
+        self._tokens += (called.tokens.prompt or 0) + (called.tokens.completion or 0)
+        self._cost += called.cost or 0.0
+        if limits.tokens is not None and self._tokens >= limits.tokens:
+            self._limit = f"tokens: {limits.tokens}"
+        elif limits.cost is not None and self._cost >= limits.cost:
+            self._limit = f"cost: {limits.cost}"
+
+    def _check(self, draft: Draft, record: Record) -> None:
+        """Compares what is emitted with what the log holds there."""
+        kind, schema = codec.kind_of(draft.event)
+        for field, then, now in (
+            ("kind", record.kind, kind),
+            ("schema", record.schema, schema),
+            ("actor", record.actor, draft.actor),
+            ("role", record.role, draft.role),
+            ("time", record.time, draft.time),
+            ("cause", record.cause, draft.cause),
+            ("seen", record.seen, draft.seen),
+        ):
+            if then != now:
+                what = f"{field} of {record.kind} was {then!r}, now it would be {now!r}"
+                self.diverge(record.version, what)
+        body = codec.encode_body(draft.event)
+        if record.body != body:
+            held = "forgotten" if record.body is None else record.body.decode()
+            self.diverge(record.version, f"it was {held}, now it would be {body.decode()}")

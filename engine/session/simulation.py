@@ -1,0 +1,125 @@
+"""Runs many sessions against one log, so many at a time; what the log holds is not run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, final
+
+import anyio
+import msgspec
+
+from ..errors import (
+    CheckpointConflict,
+    Divergence,
+    InvalidInput,
+    SessionClosedError,
+    SessionInterrupted,
+    SessionNotFound,
+    VersionConflict,
+)
+from ..log.contract import EventLog, SessionSummary
+from .runner import Session, SessionResult, first_error, measured_mark, run_session
+
+__all__ = ("Outcome", "SessionFailure", "simulate")
+
+
+@final
+class SessionFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that could not be run: its id, and why. The others are not affected.
+
+    ``resumable`` says that nothing is wrong with it: run again later, it goes on.
+    """
+
+    session: str
+    error: str
+    resumable: bool = False
+
+
+Outcome: TypeAlias = SessionResult | SessionFailure | str
+"""How a session came out: its result, why it could not be run, or its id where it was done."""
+
+
+_OF_ONE_SESSION = (
+    CheckpointConflict,
+    Divergence,
+    InvalidInput,
+    SessionClosedError,
+    SessionInterrupted,
+    VersionConflict,
+)
+"""Errors that say nothing about the other sessions: this one differs from what the log holds,
+another process runs it too, or a model that it needs cannot be asked.
+"""
+
+
+async def simulate(
+    log: EventLog,
+    sessions: Iterable[Callable[[], Session]],
+    *,
+    concurrency: int = 32,
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+) -> None:
+    """Runs sessions, so many at a time.
+
+    Each session is made when its turn comes, so that thousands of them cost no memory beforehand.
+    A session that the log holds, closed and wholly measured, is not run; one that is open is
+    resumed.
+
+    Args:
+        log: where they are recorded.
+        sessions: makers of sessions.
+        concurrency: how many run at once.
+        on_outcome: told of each session as it ends.
+
+    Raises:
+        InvalidInput: no concurrency at all.
+        LogError: the log failed; every session then stands where it was, and can be resumed.
+    """
+    if concurrency < 1:
+        raise InvalidInput(f"at least one session has to run at a time, not {concurrency}")
+    makers = iter(sessions)
+    try:
+        async with anyio.create_task_group() as workers:
+            for _ in range(concurrency):
+                workers.start_soon(_work, log, makers, on_outcome)
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+
+
+async def _work(
+    log: EventLog,
+    makers: Iterator[Callable[[], Session]],
+    on_outcome: Callable[[Outcome], None],
+) -> None:
+    for make in makers:
+        session = make()
+        held = await _held(log, session)
+        outcome: Outcome
+        if held is not None and await _is_done(log, session, held):
+            outcome = session.id
+        else:
+            try:
+                outcome = await run_session(log, session, fresh=held is None)
+            except _OF_ONE_SESSION as error:
+                outcome = SessionFailure(
+                    session=session.id,
+                    error=str(error),
+                    resumable=isinstance(error, SessionInterrupted),
+                )
+        on_outcome(outcome)
+
+
+async def _held(log: EventLog, session: Session) -> SessionSummary | None:
+    try:
+        return await log.summary(session.id)
+    except SessionNotFound:
+        return None
+
+
+async def _is_done(log: EventLog, session: Session, held: SessionSummary) -> bool:
+    """Whether the log holds a session closed, and measured by these scorers to its end."""
+    if held.state == "open":
+        return False
+    if held.state == "forgotten" or not session.scorers:
+        return True
+    return await log.checkpoint(*measured_mark(session)) >= held.position

@@ -1,0 +1,106 @@
+"""How long things take under a virtual clock: reading, typing, thinking, acting.
+
+All of it is modelled and none of it is waited for. The defaults: people read 238 words a minute
+(silent reading of English non-fiction, Brysbaert 2019) and type 52 (Dhakal et al. 2018); a model
+starts to answer after a second and writes 60 tokens a second.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .decisions import Act, Approve, Ask, Decision, Say, Submit
+
+if TYPE_CHECKING:
+    from ..events import JSON, Role, Tokens
+    from .view import View
+
+__all__ = ("Timing", "changed_words", "text_of", "words")
+
+_encoder = msgspec.json.Encoder()
+
+
+def text_of(content: JSON) -> str:
+    """A snapshot's content as text: itself, or the JSON of a structure, a line per entry."""
+    if isinstance(content, str):
+        return content
+    return msgspec.json.format(_encoder.encode(content), indent=1).decode()
+
+
+def words(text: str) -> int:
+    """How many words a text has, counted by white space."""
+    return len(text.split())
+
+
+def changed_words(before: str, after: str) -> int:
+    """Words in the lines of ``after`` that ``before`` has not: what a reader has to look at."""
+    known = set(before.splitlines())
+    return sum(words(line) for line in after.splitlines() if line not in known)
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates of a simulated session; all times in seconds.
+
+    Attributes:
+        read_wpm: words a minute that a person reads.
+        type_wpm: words a minute that a person types.
+        human_step: time a person takes to decide, and again for each click (an action, an approval).
+        agent_step: time before an agent's model starts to answer.
+        agent_tps: tokens a second that it writes.
+        tokens_per_word: to count an agent's tokens from its words.
+        action: how long an action takes whose environment does not say.
+    """
+
+    read_wpm: float = 238.0
+    type_wpm: float = 52.0
+    human_step: float = 1.0
+    agent_step: float = 1.0
+    agent_tps: float = 60.0
+    tokens_per_word: float = 1.3
+    action: float = 1.5
+
+    def reading(self, role: Role, view: View) -> float:
+        """Time to take in what is new in a view. Agents read in no time."""
+        if role != "human":
+            return 0.0
+        return view.unread_words / self.read_wpm * 60.0
+
+    def calling(self, tokens: Tokens, text: str) -> float:
+        """Time that a model takes to answer: until it starts, and for what it then writes.
+
+        Args:
+            tokens: as the reply counts them.
+            text: what it wrote, to go by where it did not count.
+        """
+        written: float | None = tokens.completion
+        if written is None:
+            written = words(text) * self.tokens_per_word
+        return self.agent_step + written / self.agent_tps
+
+    def working(self, role: Role, view: View, decision: Decision) -> float:
+        """Time to carry out a decision: what it says, or the sum over its verbs."""
+        if decision.seconds is not None:
+            return decision.seconds
+        produced = 0
+        clicks = 0
+        before = view.snapshot_text
+        for verb in decision.verbs:
+            if isinstance(verb, Say):
+                produced += words(verb.text)
+            elif isinstance(verb, Submit):
+                after = text_of(verb.content)
+                produced += changed_words(before, after) if role == "human" else words(after)
+            elif isinstance(verb, Ask):
+                produced += words(verb.question)
+            elif isinstance(verb, Approve):
+                produced += words(verb.comment)
+                clicks += 1
+            elif isinstance(verb, Act):
+                clicks += 1
+        if not (produced or clicks):
+            return 0.0
+        if role == "human":
+            return self.human_step * (1 + clicks) + produced / self.type_wpm * 60.0
+        return self.agent_step + produced * self.tokens_per_word / self.agent_tps

@@ -1,0 +1,339 @@
+"""What one actor can see: a fold of the records that are visible to it, and nothing more."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import final
+
+import msgspec
+
+from .. import codec
+from ..events import (
+    JSON,
+    ActionResolved,
+    ActionTaken,
+    ApprovalAsked,
+    ApprovalGiven,
+    Forgotten,
+    MessageSent,
+    NoteTaken,
+    Nudged,
+    Participant,
+    Role,
+    SessionOpened,
+    SnapshotTaken,
+    Unknown,
+)
+from ..records import TRACE, Record
+from .decisions import Decision
+from .environment import ActionSpec
+from .timing import changed_words, text_of, words
+
+__all__ = ("ActionSeen", "ApprovalSeen", "MessageSeen", "SnapshotSeen", "View", "Visibility")
+
+_OWN = frozenset({"NoteTaken", "ModelCalled", "ProgressRated"})
+_NEWS = frozenset(
+    {
+        "MessageSent",
+        "SnapshotTaken",
+        "ApprovalAsked",
+        "ApprovalGiven",
+        "TurnYielded",
+        "FeedbackGiven",
+        "ActionResolved",
+        "Nudged",
+    }
+)
+
+
+class MessageSeen(msgspec.Struct, frozen=True):
+    """A message: its trace version, who sent it in what role, the text, and when."""
+
+    version: int
+    actor: str
+    role: Role
+    text: str
+    time: float
+
+
+class SnapshotSeen(msgspec.Struct, frozen=True):
+    """The shared output as somebody left it."""
+
+    version: int
+    actor: str
+    role: Role
+    content: JSON
+    media_type: str
+    digest: str
+
+
+class ActionSeen(msgspec.Struct, frozen=True):
+    """An action of one's own, and its outcome once there is one (``resolved`` is None before)."""
+
+    version: int
+    name: str
+    arguments: Mapping[str, JSON]
+    resolved: ActionResolved | None = None
+
+
+class ApprovalSeen(msgspec.Struct, frozen=True):
+    """An approval that was asked for, and the answer once there is one."""
+
+    version: int
+    actor: str
+    asked: ApprovalAsked
+    given: ApprovalGiven | None = None
+
+
+@final
+class Visibility:
+    """Decides which trace records one actor may see, and which of them are news to it.
+
+    Messages go to everybody or to those named; notes, model calls, ratings and the outcome of an
+    action are for their actor alone; of the opening everybody sees all but others' private parts.
+
+    Attributes:
+        mine: trace versions of the actor's own actions.
+    """
+
+    def __init__(self, me: str) -> None:
+        self._me = me
+        self._hidden: set[int] = set()
+        self.mine: set[int] = set()
+
+    def see(self, record: Record) -> Record | None:
+        """The record as this actor sees it, or None. Takes the records in order."""
+        kind = record.kind
+        if record.stream != TRACE:
+            return None
+        if record.actor == self._me:
+            if kind == "ActionTaken":
+                self.mine.add(record.version)
+            return record
+        if kind in _OWN:
+            return None
+        if kind in ("MessageSent", "ApprovalAsked"):
+            event = record.event
+            if isinstance(event, MessageSent | ApprovalAsked) and (
+                not event.to or self._me in event.to
+            ):
+                return record
+            self._hidden.add(record.version)
+            return None
+        if kind == "ApprovalGiven" and self._hidden:
+            event = record.event
+            hidden = isinstance(event, ApprovalGiven) and event.asked in self._hidden
+            return None if hidden else record
+        if kind == "ActionResolved":
+            event = record.event
+            mine = isinstance(event, ActionResolved) and event.action in self.mine
+            return record if mine else None
+        if kind == "Nudged":
+            event = record.event
+            return record if isinstance(event, Nudged) and event.to == self._me else None
+        if kind == "SessionOpened":
+            return self._opening(record)
+        return None if isinstance(record.event, Unknown | Forgotten) else record
+
+    def is_news(self, record: Record) -> bool:
+        """Whether a visible record should make this actor look up."""
+        return record.kind in _NEWS and record.actor != self._me
+
+    def _opening(self, record: Record) -> Record | None:
+        event = record.event
+        if not isinstance(event, SessionOpened):
+            return None  # nobody can tell which parts of it are private
+        own = {name: part for name, part in event.private.items() if name == self._me}
+        opened = msgspec.structs.replace(event, private=own)
+        body = codec.encode_body(opened)
+        return msgspec.structs.replace(record, body=body, _event=opened)
+
+
+@final
+class View:
+    """What one actor knows at one moment: the context c_t that its next act is based on.
+
+    It changes only when its actor looks up, between decisions.
+
+    Attributes:
+        me: the actor's name.
+        role: its role.
+        seed: of the session's randomness.
+        actions_available: the task actions that it may take, by name.
+        now: session time, seconds.
+        version: trace version that the view has reached.
+        opened: the opening, without others' private parts.
+        messages: all messages seen, in order.
+        snapshot: the shared output as it stands, None where there is none yet.
+        own_snapshot: digest of the last snapshot of one's own.
+        actions: one's own actions by trace version, in order.
+        approvals: approvals asked, by trace version.
+        notes: one's own notes.
+        records: everything seen, in order.
+        news: what came since the decision before.
+        pending: the decision whose working time is passing, while it is reconsidered.
+        idle: the last wait ran out without news.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        role: Role,
+        *,
+        seed: int | None = None,
+        actions_available: Mapping[str, ActionSpec] | None = None,
+    ) -> None:
+        self.me = me
+        self.role = role
+        self.seed = seed
+        self.actions_available: Mapping[str, ActionSpec] = actions_available or {}
+        self.now = 0.0
+        self.version = 0
+        self.opened: SessionOpened | None = None
+        self.messages: list[MessageSeen] = []
+        self.snapshot: SnapshotSeen | None = None
+        self.own_snapshot: str | None = None
+        self.actions: dict[int, ActionSeen] = {}
+        self.approvals: dict[int, ApprovalSeen] = {}
+        self.notes: list[str] = []
+        self.records: list[Record] = []
+        self.news: tuple[Record, ...] = ()
+        self.pending: Decision | None = None
+        self.idle = False
+        self._decisions = 0
+        self._random: random.Random | None = None
+        self._unread: list[str] = []
+        self._read_text = ""
+        self._text: str | None = ""
+
+    @property
+    def participants(self) -> tuple[Participant, ...]:
+        """Who takes part."""
+        return self.opened.participants if self.opened else ()
+
+    @property
+    def private(self) -> JSON:
+        """What only this actor was told at the opening; None where nothing was."""
+        return self.opened.private.get(self.me) if self.opened else None
+
+    @property
+    def request(self) -> str:
+        """The initial request: the task text, or else the first human message seen."""
+        if self.opened and self.opened.request:
+            return self.opened.request
+        return next((m.text for m in self.messages if m.role == "human"), "")
+
+    @property
+    def in_flight(self) -> tuple[ActionSeen, ...]:
+        """One's own actions that have no outcome yet."""
+        return tuple(action for action in self.actions.values() if action.resolved is None)
+
+    @property
+    def open_approvals(self) -> tuple[ApprovalSeen, ...]:
+        """Approvals that others asked for and nobody has given or denied."""
+        return tuple(a for a in self.approvals.values() if a.given is None and a.actor != self.me)
+
+    @property
+    def snapshot_text(self) -> str:
+        """The shared output as text; empty where there is none."""
+        if self._text is None:
+            self._text = text_of(self.snapshot.content) if self.snapshot else ""
+        return self._text
+
+    @property
+    def unread_words(self) -> int:
+        """Words that came since the actor last read: others' messages, and what they changed."""
+        fresh = sum(words(text) for text in self._unread)
+        return fresh + changed_words(self._read_text, self.snapshot_text)
+
+    @property
+    def random(self) -> random.Random:
+        """Randomness for this decision, drawn from (seed, actor, number of the decision)."""
+        if self._random is None:
+            self._random = random.Random(f"{self.seed}/{self.me}/{self._decisions}")
+        return self._random
+
+    def feed(self, record: Record) -> None:
+        """Takes in the next visible record."""
+        self.version = record.version
+        self.records.append(record)
+        match record.event:
+            case MessageSent() as event:
+                self._message(record, event)
+            case SnapshotTaken() as event:
+                self._snapshot(record, event)
+            case ActionTaken() as event:
+                self._action(record, event)
+            case ActionResolved() as event:
+                self._resolved(event)
+            case ApprovalAsked() as event:
+                self._asked(record, event)
+            case ApprovalGiven() as event:
+                self._given(record, event)
+            case NoteTaken() as event:
+                self.notes.append(event.text)
+            case SessionOpened() as event:
+                self._opened(event)
+            case _:
+                pass  # seen, and kept in records; nothing to fold
+
+    def mark_read(self) -> None:
+        """Notes that the actor has read all that is in the view."""
+        self._unread.clear()
+        self._read_text = self.snapshot_text
+
+    def next_decision(self, news: tuple[Record, ...], pending: Decision | None, idle: bool) -> None:
+        """Sets the view up for another decision."""
+        self._decisions += 1
+        self._random = None
+        self.news = news
+        self.pending = pending
+        self.idle = idle
+
+    def _opened(self, event: SessionOpened) -> None:
+        self.opened = event
+        if event.request:
+            self._unread.append(event.request)
+
+    def _message(self, record: Record, event: MessageSent) -> None:
+        self.messages.append(
+            MessageSeen(record.version, record.actor, record.role, event.text, record.time)
+        )
+        if record.actor != self.me:
+            self._unread.append(event.text)
+
+    def _snapshot(self, record: Record, event: SnapshotTaken) -> None:
+        self.snapshot = SnapshotSeen(
+            record.version,
+            record.actor,
+            record.role,
+            event.content,
+            event.media_type,
+            event.digest,
+        )
+        self._text = None
+        if record.actor == self.me:
+            self.own_snapshot = event.digest
+            self._read_text = self.snapshot_text
+
+    def _action(self, record: Record, event: ActionTaken) -> None:
+        if record.actor == self.me:
+            self.actions[record.version] = ActionSeen(record.version, event.name, event.arguments)
+
+    def _resolved(self, event: ActionResolved) -> None:
+        action = self.actions.get(event.action)
+        if action is not None:
+            self.actions[event.action] = msgspec.structs.replace(action, resolved=event)
+
+    def _asked(self, record: Record, event: ApprovalAsked) -> None:
+        self.approvals[record.version] = ApprovalSeen(record.version, record.actor, event)
+        if record.actor != self.me:
+            self._unread.append(event.question)
+
+    def _given(self, record: Record, event: ApprovalGiven) -> None:
+        asked = self.approvals.get(event.asked)
+        if asked is not None:
+            self.approvals[event.asked] = msgspec.structs.replace(asked, given=event)
+        if record.actor != self.me:
+            self._unread.append(event.comment)

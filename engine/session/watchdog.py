@@ -1,0 +1,79 @@
+"""Looks after a session in which everybody waits, or whose time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import anyio
+
+from ..events import CloseReason, Nudged
+from ..records import Draft
+from .scheduler import Turns, Woke
+from .sequencer import ENGINE, Sequencer
+
+__all__ = ("Steward",)
+
+
+@final
+class Steward:
+    """What the engine does of its own accord, when it is called to (see ``Turns``).
+
+    Args:
+        sequencer: where it nudges and closes.
+        turns: the session's clock.
+        seconds: session time from the opening after which it closes the session; None for ever.
+        nudges: how often everybody is nudged when all wait for each other, before the session
+            closes as stalled. An act starts the count anew.
+    """
+
+    def __init__(
+        self, sequencer: Sequencer, turns: Turns, *, seconds: float | None, nudges: int
+    ) -> None:
+        self._sequencer = sequencer
+        self._turns = turns
+        self._seconds = seconds
+        self._nudges = nudges
+        self._nudged = 0
+        self._acts = -1
+
+    @property
+    def limit(self) -> float | None:
+        """When the session's time is up; None for never."""
+        return None if self._seconds is None else self._sequencer.first + self._seconds
+
+    async def wait_for_limit(self) -> None:
+        """Closes the session when its time is up, on the wall's clock."""
+        if self.limit is not None:
+            await anyio.sleep(max(0.0, self.limit - self._turns.now()))
+            await self.look_after(Woke.TIME, ())
+
+    async def look_after(self, why: Woke, present: Sequence[str]) -> None:
+        """Closes the session if its time is up; else nudges those present, who all wait for each
+        other, or closes it as stalled.
+        """
+        if why is Woke.TIME:
+            await self._close("limit", f"seconds: {self._seconds}")
+        elif not present:
+            await self._close("stalled", "everybody has left")
+        else:
+            await self._nudge(present)
+
+    async def _nudge(self, present: Sequence[str]) -> None:
+        sequencer = self._sequencer
+        if sequencer.acts != self._acts:
+            self._acts = sequencer.acts
+            self._nudged = 0
+        if self._nudged >= self._nudges:
+            await self._close("stalled", f"everybody waited, after {self._nudged} nudges")
+            return
+        self._nudged += 1
+        now = self._turns.now()
+        drafts = [
+            Draft(Nudged(to=name, reason="everybody is waiting"), ENGINE, "environment", now)
+            for name in present
+        ]
+        await sequencer.emit(ENGINE, "environment", lambda: drafts)
+
+    async def _close(self, reason: CloseReason, detail: str) -> None:
+        await self._sequencer.close(reason, ENGINE, "environment", detail)

@@ -1,0 +1,111 @@
+"""Where the instances of travel planning come from: an invented world, or TravelPlanner's files."""
+
+from __future__ import annotations
+
+from typing import Protocol, final
+
+import msgspec
+
+from ....engine import codec
+from ....engine.errors import InvalidInput
+from .dataset import load_dataset
+from .instances import Instance, make_instance
+from .tables import Sandbox
+from .world.generator import generate_world
+
+__all__ = ("Files", "Generated", "Source")
+
+
+class Source(Protocol):
+    """Where instances come from."""
+
+    @property
+    def name(self) -> str:
+        """Tells apart sessions on these instances from those on others of the same names."""
+        ...
+
+    def names(self, count: int) -> list[str]:
+        """Names of the first ``count`` instances.
+
+        Raises:
+            InvalidInput: there are not so many.
+        """
+        ...
+
+    def instance(self, name: str) -> tuple[Instance, Sandbox]:
+        """An instance, and the tables that it is searched in and its plans are judged by.
+
+        Raises:
+            InvalidInput: there is no such instance.
+        """
+        ...
+
+
+@final
+class Generated:
+    """Instances of an invented world; there are as many as one wants.
+
+    Args:
+        seed: of the world.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._world = generate_world(seed)
+        self.name = f"generated/{seed}"
+
+    def names(self, count: int) -> list[str]:
+        """``0`` and so on."""
+        return [str(index) for index in range(count)]
+
+    def instance(self, name: str) -> tuple[Instance, Sandbox]:
+        """The instance with this index."""
+        if not name.isdecimal():
+            raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+        instance = make_instance(self._world, int(name))
+        return instance, self._world.sandbox(instance.trip)
+
+
+@final
+class Files:
+    """The instances of a file or directory in TravelPlanner's or Collaborative Gym's formats.
+
+    Args:
+        path: see ``dataset.load_dataset``.
+
+    Raises:
+        InvalidInput: nothing there can be read, or there are no instances in it.
+    """
+
+    def __init__(self, path: str) -> None:
+        dataset = load_dataset(path)
+        if not dataset.instances:
+            raise InvalidInput(f"{path} holds tables, but no task instances")
+        self._sandbox = dataset.sandbox
+        self._instances = {
+            str(item.row): Instance(
+                id=str(item.row),
+                trip=item.trip,
+                request=item.request,
+                preferences=item.preferences,
+            )
+            for item in dataset.instances
+        }
+        builtins = [msgspec.to_builtins(item) for item in self._instances.values()]
+        self.name = f"files/{codec.digest(builtins)[:12]}"
+
+    def names(self, count: int) -> list[str]:
+        """Numbers of rows."""
+        if count > len(self._instances):
+            raise InvalidInput(
+                f"the data set has {len(self._instances)} instances, and {count} were asked for"
+            )
+        return list(self._instances)[:count]
+
+    def instance(self, name: str) -> tuple[Instance, Sandbox]:
+        """The instance of a row; all share one sandbox, as the benchmark has one database."""
+        found = self._instances.get(name)
+        if found is None:
+            raise InvalidInput(
+                f"the data set has no instance {name!r}; it has 0 to {len(self._instances) - 1}"
+            )
+        return found, self._sandbox

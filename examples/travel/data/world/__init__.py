@@ -1,0 +1,5 @@
+"""Invented worlds, from a seed."""
+
+from __future__ import annotations
+
+__all__ = ()

@@ -1,0 +1,288 @@
+"""A plan as text, day by day, and a forgiving parser of what people and models write in that form.
+
+Day 1:
+Current City: from Ithaca to Charlotte
+Transportation: Flight Number: F3633413, from Ithaca to Charlotte, Departure Time: 05:38
+Breakfast: Nagaland's Kitchen, Charlotte
+Attraction: The Charlotte Museum of History, Charlotte;
+Lunch: Cafe Maple Street, Charlotte
+Dinner: Bombay Vada Pav, Charlotte
+Accommodation: Affordable Spacious Room, Charlotte
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+import msgspec
+
+from ....engine.errors import InvalidInput
+from .plan import BLANK, FIELDS, DayPlan, Plan, plan_from_json
+from .values import tidy
+
+__all__ = ("PlanConverter", "parse_plan", "read_plan", "render_plan")
+
+_LABELS = {
+    "current_city": "Current City",
+    "transportation": "Transportation",
+    "breakfast": "Breakfast",
+    "attraction": "Attraction",
+    "lunch": "Lunch",
+    "dinner": "Dinner",
+    "accommodation": "Accommodation",
+}
+_ALIASES = {label.lower(): field for field, label in _LABELS.items()} | {
+    "city": "current_city",
+    "current cities": "current_city",
+    "location": "current_city",
+    "transport": "transportation",
+    "transit": "transportation",
+    "travel": "transportation",
+    "attractions": "attraction",
+    "activities": "attraction",
+    "sightseeing": "attraction",
+    "accommodations": "accommodation",
+    "accomodation": "accommodation",
+    "hotel": "accommodation",
+    "lodging": "accommodation",
+    "overnight": "accommodation",
+    "stay": "accommodation",
+    "supper": "dinner",
+}
+# Ways to travel that stand as labels themselves, and stay part of the value.
+_WAYS = re.compile(r"(?:flight|flight number|self-driving|taxi)", re.IGNORECASE)
+
+_NUMBERS = {word: n for n, word in enumerate(("one two three four five six seven").split(), 1)}
+_DAY = re.compile(
+    r"\W*day\s*#?\s*(?P<number>\d{1,3}|one|two|three|four|five|six|seven)\b\s*(?P<rest>$|[\W_].*$)",
+    re.IGNORECASE,
+)
+_DAYS = re.compile(r"\W*days?\s*\d+\s*(?:-|–|—|to|and|&)\s*(?:day\s*)?\d+\b", re.IGNORECASE)
+_FIELD = re.compile(
+    r"(?P<lead>[\s#>*_•·+\-–—]*(?:\d+[.)]\s+)?[^\w\s]*\s*)"
+    r"(?P<label>[A-Za-z][A-Za-z \-]{1,24}?)(?P<end>[*_]{0,2})(?:\s*\([^)]*\))?(?P<end2>[*_]{0,2})"
+    r"\s*[:：](?P<end3>[*_]{0,2})(?P<value>.*)"
+)
+_DECORATION = re.compile(r"[#*_•·|`]")
+_BULLET = re.compile(r"\s*(?:[-*+•·–—]|\d+[.)])\s+(?P<value>\S.*)")
+_PIPE = re.compile(r"(?<!\\)\|")
+_FENCE = re.compile(r"```(?:json)?\s*(?P<inside>[\[{].*[\]}])\s*```", re.DOTALL)
+
+
+class PlanConverter(Protocol):
+    """Turns a text that no parser reads into a plan, for instance by asking a model."""
+
+    async def __call__(self, text: str) -> Plan:
+        """Convert.
+
+        Raises:
+            InvalidInput: there is no plan in the text.
+        """
+        ...
+
+
+async def read_plan(text: str, convert: PlanConverter | None = None) -> Plan:
+    """Parse a plan, and have it converted where it cannot be parsed.
+
+    Raises:
+        InvalidInput: neither way reads it.
+    """
+    try:
+        return parse_plan(text)
+    except InvalidInput:
+        if convert is None:
+            raise
+    return await convert(text)
+
+
+def render_plan(plan: Plan) -> str:
+    """The plan as text. A line break inside a value is written as a backslash and an n."""
+    return "\n\n".join(_render_day(day) for day in plan)
+
+
+def _render_day(day: DayPlan) -> str:
+    lines = [f"Day {day.days}:"]
+    for field, label in _LABELS.items():
+        value = getattr(day, field) or BLANK
+        lines.append(f"{label}: {value.replace(chr(10), chr(92) + 'n')}")
+    return "\n".join(lines)
+
+
+def parse_plan(text: str) -> Plan:
+    """Read a plan from text.
+
+    Forgiven are prose around it, bold, bullets, headings, tables, case, blank lines, missing
+    semicolons after attractions, prices and remarks after the city, words for nothing, and JSON in
+    place of text.
+
+    Raises:
+        InvalidInput: there is no plan, or a line of it cannot be read; the message says which.
+    """
+    data = _json_in(text)
+    if data is not None:
+        return tuple(_tidied(day) for day in plan_from_json(data))
+    reader = _Reader()
+    for number, line in enumerate(text.split("\n"), 1):
+        reader.read(number, line.rstrip("\r"))
+    return reader.plan()
+
+
+def _json_in(text: str) -> object | None:
+    """The JSON that a text is, or holds in a fenced block; None where there is none."""
+    stripped = text.strip()
+    fenced = _FENCE.search(text)
+    if fenced:
+        stripped = fenced["inside"]
+    elif stripped[:1] not in ("[", "{"):
+        return None
+    try:
+        data: object = msgspec.json.decode(stripped)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidInput(f"the plan looks like JSON but is none: {error}") from error
+    return data
+
+
+def _tidied(day: DayPlan) -> DayPlan:
+    return DayPlan(days=day.days, **{field: tidy(field, getattr(day, field)) for field in FIELDS})
+
+
+class _Reader:
+    """Takes the lines of a plan one by one."""
+
+    def __init__(self) -> None:
+        self._days: dict[int, dict[str, str]] = {}
+        self._lines: dict[int, tuple[int, str]] = {}
+        self._day: int | None = None
+        self._open: str | None = None
+        self._columns: tuple[str | None, ...] = ()
+        self._decorated = False
+
+    def plan(self) -> Plan:
+        if not self._days:
+            raise InvalidInput(
+                "there is no plan in this text: expected a line 'Day 1:' and below it lines such "
+                "as 'Current City: ...' and 'Breakfast: Name, City'"
+            )
+        for day, fields in self._days.items():
+            if not fields:
+                raise _unreadable(*self._lines[day], f"nothing below it says what day {day} holds")
+        return tuple(
+            DayPlan(
+                days=day,
+                **{f: tidy(f, v, decorated=self._decorated) for f, v in fields.items()},
+            )
+            for day, fields in self._days.items()
+        )
+
+    def read(self, number: int, line: str) -> None:
+        if line.lstrip().startswith("|"):
+            self._read_cells(number, line)
+            return
+        self._columns = ()
+        if not line.strip():
+            return
+        if _DAYS.match(line):
+            raise _unreadable(number, line, "each day needs a heading and lines of its own")
+        heading = _DAY.match(line)
+        if heading:
+            self._begin(number, line, heading["number"])
+            self._decorated |= _DECORATION.search(line) is not None
+            return
+        for field, value, decorated in _fields_of(line):
+            self._decorated |= decorated
+            self._set(number, line, field, value)
+            return
+        self._continue(line)
+
+    def _begin(self, number: int, line: str, written: str) -> None:
+        day = _NUMBERS.get(written.lower()) or int(written)
+        if day in self._days:
+            raise _unreadable(number, line, f"day {day} was there before")
+        self._day, self._open = day, None
+        self._days[day], self._lines[day] = {}, (number, line)
+
+    def _set(self, number: int, line: str, field: str, value: str) -> None:
+        if self._day is None:
+            raise _unreadable(number, line, "it stands before any line 'Day 1:'")
+        fields = self._days[self._day]
+        value = value.strip()
+        self._open = field
+        if field == "attraction" and fields.get(field):
+            fields[field] = f"{fields[field]};{value}"
+        elif fields.get(field):
+            raise _unreadable(number, line, f"day {self._day} has its {field} already")
+        else:
+            fields[field] = value
+
+    def _continue(self, line: str) -> None:
+        """A line without label: the value of the one above, if that has none or is a list."""
+        if self._day is None or self._open is None:
+            return
+        fields, bullet = self._days[self._day], _BULLET.fullmatch(line)
+        value = bullet["value"] if bullet else line.strip()
+        if not fields[self._open]:
+            fields[self._open] = value
+        elif bullet and self._open == "attraction":
+            fields[self._open] = f"{fields[self._open]};{value}"
+
+    def _read_cells(self, number: int, line: str) -> None:
+        inside = line.strip().removeprefix("|").removesuffix("|")
+        cells = [cell.replace(r"\|", "|").strip() for cell in _PIPE.split(inside)]
+        if all(re.fullmatch(r":?-*:?", cell) for cell in cells):
+            return
+        self._decorated = True
+        fields = tuple(_field_named(cell.strip("*_ ")) for cell in cells)
+        if sum(field is not None for field in fields) > 2:
+            self._columns = fields
+            return
+        if self._columns:
+            self._read_row(number, line, cells)
+        elif fields[0] is not None and len(cells) > 1:
+            self._set(number, line, fields[0], "|".join(cells[1:]))
+
+    def _read_row(self, number: int, line: str, cells: list[str]) -> None:
+        if len(cells) != len(self._columns):
+            raise _unreadable(
+                number, line, f"it has {len(cells)} cells below {len(self._columns)} headings"
+            )
+        days = (re.fullmatch(r"\W*(?:day\s*)?(\d{1,3})\W*", c, re.IGNORECASE) for c in cells)
+        day = next((found[1] for found in days if found), None)
+        if day is None:
+            raise _unreadable(number, line, "it does not say which day it is")
+        self._begin(number, line, day)
+        for field, cell in zip(self._columns, cells, strict=True):
+            if field is not None:
+                self._set(number, line, field, cell)
+
+
+def _fields_of(line: str) -> Iterator[tuple[str, str, bool]]:
+    """The field that a line states, if it does: name, value, and whether it is decorated."""
+    found = _FIELD.fullmatch(line)
+    if found is None:
+        return
+    marks = "".join(found[part] for part in ("lead", "end", "end2", "end3"))
+    decorated = _DECORATION.search(marks) is not None
+    label = found["label"].strip()
+    field = _field_named(label)
+    if field is not None:
+        yield field, found["value"], decorated
+    elif _WAYS.fullmatch(label):
+        yield "transportation", f"{label}: {found['value'].strip()}", decorated
+
+
+def _field_named(label: str) -> str | None:
+    """The field with this name, a synonym of it, or a slip of the pen."""
+    lowered = " ".join(label.lower().split())
+    if lowered in _ALIASES:
+        return _ALIASES[lowered]
+    near = difflib.get_close_matches(lowered, _ALIASES, n=1, cutoff=0.85)
+    return _ALIASES[near[0]] if near else None
+
+
+def _unreadable(number: int, line: str, why: str) -> InvalidInput:
+    shown = line.strip()
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return InvalidInput(f"line {number} of the plan cannot be read: {shown!r}: {why}")

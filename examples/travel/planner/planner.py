@@ -1,0 +1,231 @@
+"""The planner: from what is known and what was found, the best plan there is.
+
+It works out journeys through the cities that were searched, and takes the most comfortable plan
+within the budget that meets all wishes; where none does, the one that fails least. Where nobody
+said otherwise, it assumes one traveller, one city (two where the destination is a state), and
+that comfort counts more than money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, islice, pairwise
+from typing import Final, NamedTuple
+
+from ..data.tables import Accommodation
+from ..plan.plan import BLANK, Plan
+from .days import Slot, meal_slots, write_days
+from .finds import Finds, SearchRequest
+from .knowledge import Knowledge
+from .routes import Journey, Leg, candidates, city_count, even_nights, journeys, transfers
+from .stays import Table, pick_meals, pick_room, room_cost
+
+__all__ = ("needed_searches", "plan_trip")
+
+_COMFORTS: Final = (10.0, 4.0, 1.5, 0.5, 0.0)
+_USUAL_COMFORT: Final = 10.0
+_JOURNEYS: Final = 24  # how many, the best first, are worked out in full
+_SPLIT_JOURNEYS: Final = 6  # and how many where the nights are spread unevenly
+_SPLITS: Final = 40  # how many uneven spreads of the nights are tried
+_CITIES_TO_SEARCH: Final = 8
+
+
+class _Draft(NamedTuple):
+    """A plan in the making, what it costs, and which wishes it fails."""
+
+    journey: Journey
+    rooms: tuple[Accommodation | None, ...]
+    meals: Table
+    slots: Sequence[Slot]
+    cost: float
+    burden: float
+    unmet: frozenset[str]
+
+
+def plan_trip(known: Knowledge, finds: Finds) -> Plan:
+    """Make the best plan that the finds allow; always one, with blanks where nothing was found."""
+    drafts = (_best_draft(known, finds, count) for count in _counts(known))
+    draft = next((draft for draft in drafts if draft is not None), None) or _sketch(known, finds)
+    return write_days(
+        known.origin, draft.journey, draft.rooms, draft.meals.by_city, draft.slots, finds
+    )
+
+
+def needed_searches(known: Knowledge, finds: Finds) -> tuple[SearchRequest, ...]:
+    """The searches to make next, none where the plan would not get better by any.
+
+    First the cities of a state, then the ways there, between them and back, then the offers of
+    the cities of the best journey; and where the plan still fails a wish, those of another.
+    """
+    state = known.destination
+    if known.to_state and state not in finds.cities:
+        return _not_made(finds, [SearchRequest("SearchCities", {"state": state})])
+    places = candidates(known, finds)
+    for count in _counts(known):
+        travel = _not_made(finds, _travel_searches(known, count))
+        if travel:
+            return travel
+        if journeys(known, finds, places, even_nights(known.days - 1, count)):
+            break
+    else:  # there is no way to travel: at least say what the first cities offer
+        return _not_made(finds, _offers_of(places[: city_count(known)]))
+    draft = _best_draft(known, finds, count)
+    if draft is not None and not draft.unmet:
+        return ()
+    saving = draft is not None and "budget" in draft.unmet
+    return _not_made(finds, _offers_of(_cities_to_search(known, finds, count, saving=saving)))
+
+
+def _counts(known: Knowledge) -> tuple[int, ...]:
+    """How many cities to try, the likeliest first: where nothing can be found, others may do."""
+    likeliest = city_count(known)
+    others = (3, 2, 1) if known.to_state else (1,)
+    return tuple(dict.fromkeys((likeliest, *(n for n in others if n < known.days))))
+
+
+def _offers_of(cities: Iterable[str]) -> list[SearchRequest]:
+    return [
+        SearchRequest(name, {"city": city})
+        for city in cities
+        for name in ("SearchAccommodations", "SearchRestaurants", "SearchAttractions")
+    ]
+
+
+def _not_made(finds: Finds, searches: Iterable[SearchRequest]) -> tuple[SearchRequest, ...]:
+    return tuple(search for search in searches if not finds.made(search))
+
+
+def _travel_searches(known: Knowledge, count: int) -> list[SearchRequest]:
+    home = known.origin
+    there = f"{known.destination} (state)" if known.to_state else known.destination
+    moves = transfers(even_nights(known.days - 1, count))
+    pairs = [(home, there), *[(there, there)] * (count - 1), (there, home)]
+    searches = [
+        SearchRequest("SearchDistance", {"origin": a, "destination": b})
+        for a, b in dict.fromkeys(pairs)
+    ]
+    if "no flight" not in known.transportation:
+        searches += [
+            SearchRequest(
+                "SearchFlights", {"origin": a, "destination": b, "date": known.dates[day]}
+            )
+            for (a, b), day in zip(pairs, moves, strict=True)
+        ]
+    return searches
+
+
+def _cities_to_search(
+    known: Knowledge, finds: Finds, count: int, *, saving: bool
+) -> tuple[str, ...]:
+    """The cities, not yet searched, of the best journey that leads to any.
+
+    Cities that were searched and have no room that fits are not gone to again.
+    """
+    places = candidates(known, finds)
+    searched = [city for city in places if _is_searched(city, finds)]
+    if len(searched) >= _CITIES_TO_SEARCH:
+        return ()
+    nights = even_nights(known.days - 1, count)
+    useless = {city for city in searched if pick_room(known, finds, city, min(nights), 0.0)[1]}
+    useful = [city for city in places if city not in useless]
+    for journey in journeys(known, finds, useful, nights, saving=saving):
+        fresh = tuple(city for city in journey.stops if city not in searched)
+        if fresh:
+            return fresh
+    return ()
+
+
+def _is_searched(city: str, finds: Finds) -> bool:
+    return finds.made(SearchRequest("SearchAccommodations", {"city": city}))
+
+
+def _best_draft(known: Knowledge, finds: Finds, count: int) -> _Draft | None:
+    """The best plan through so many cities that were searched; None where no journey is known."""
+    cities = [city for city in candidates(known, finds) if city in finds.accommodations]
+    total = known.days - 1
+    nights = even_nights(total, count)
+    best = _best_of(known, finds, cities, nights, _JOURNEYS)
+    if best is None or (best.unmet and count > 1):
+        cuts = ((0, *inner, total) for inner in combinations(range(1, total), count - 1))
+        for cut in islice(cuts, _SPLITS):
+            split = tuple(b - a for a, b in pairwise(cut))
+            if split == nights:
+                continue
+            other = _best_of(known, finds, cities, split, _SPLIT_JOURNEYS)
+            if other is not None and (best is None or _rank(other) < _rank(best)):
+                best = other
+            if best is not None and not best.unmet:
+                break
+    return best
+
+
+def _rank(draft: _Draft) -> tuple[int, float]:
+    return len(draft.unmet), draft.cost
+
+
+def _best_of(
+    known: Knowledge, finds: Finds, cities: Sequence[str], nights: tuple[int, ...], limit: int
+) -> _Draft | None:
+    """The most comfortable plan that meets all wishes, else the one that fails least."""
+    comfortable = journeys(known, finds, cities, nights)[:limit]
+    if not comfortable:
+        return None
+    worst: list[_Draft] = []
+    for comfort in _COMFORTS if known.budget is not None else (_USUAL_COMFORT,):
+        drafts = _drafts(known, finds, comfortable, comfort, lean=False)
+        good = [draft for draft in drafts if not draft.unmet]
+        if good:
+            return min(good, key=lambda draft: draft.burden)
+        worst += drafts
+    saving = journeys(known, finds, cities, nights, saving=True)[:limit]
+    for lean in (False, True):
+        worst += _drafts(known, finds, saving, 0.0, lean=lean)
+    return min(worst, key=_rank)
+
+
+def _drafts(
+    known: Knowledge, finds: Finds, ways: Iterable[Journey], comfort: float, *, lean: bool
+) -> list[_Draft]:
+    people = known.party
+    rooms: dict[tuple[str, int], tuple[Accommodation | None, tuple[str, ...]]] = {}
+    meals: dict[tuple[tuple[str, int], ...], Table] = {}
+    drafts = []
+    for way in ways:
+        unmet: set[str] = set()
+        cost = way.fare
+        stay = []
+        for city, nights in zip(way.stops, way.nights, strict=True):
+            if (city, nights) not in rooms:
+                rooms[city, nights] = pick_room(known, finds, city, nights, comfort)
+            room, failed = rooms[city, nights]
+            stay.append(room)
+            unmet.update(failed)
+            cost += 0.0 if room is None else nights * room_cost(room, people)
+        slots = [slot for slot in meal_slots(way) if not (lean and slot.travelling)]
+        counts: dict[str, int] = {}
+        for slot in slots:
+            counts[slot.city] = counts.get(slot.city, 0) + 1
+        key = tuple(sorted(counts.items()))
+        if key not in meals:
+            meals[key] = pick_meals(known, finds, counts, comfort)
+        table = meals[key]
+        unmet.update(f"cuisine {cuisine}" for cuisine in table.missing)
+        eaten = [r for chosen in table.by_city.values() for r in chosen]
+        cost += people * sum(restaurant.average_cost for restaurant in eaten)
+        if len(eaten) < len(slots):
+            unmet.add("meals")
+        if known.budget is not None and cost > known.budget:
+            unmet.add("budget")
+        burden = way.burden - way.fare + cost
+        drafts.append(_Draft(way, tuple(stay), table, slots, cost, burden, frozenset(unmet)))
+    return drafts
+
+
+def _sketch(known: Knowledge, finds: Finds) -> _Draft:
+    """A plan without ways to travel, where none was found: it shows what is still open."""
+    count = city_count(known)
+    places = candidates(known, finds)[:count] or (known.destination,)
+    nights = even_nights(known.days - 1, len(places))
+    blank = Leg(BLANK, 0.0, 0.0, 8.0, 8.0)
+    journey = Journey(places, nights, (blank,) * (len(places) + 1))
+    return _drafts(known, finds, [journey], _USUAL_COMFORT, lean=False)[0]

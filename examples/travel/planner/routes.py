@@ -1,0 +1,231 @@
+"""Ways through a trip's cities: which cities in which order, and how to get from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from math import ceil, inf
+from typing import NamedTuple
+
+from ..data.tables import Flight, Route
+from .finds import Finds
+from .knowledge import Knowledge
+
+__all__ = (
+    "Journey",
+    "Leg",
+    "candidates",
+    "city_count",
+    "even_nights",
+    "journeys",
+    "road_line",
+    "transfers",
+)
+
+_HOUR = 30.0  # dollars that an hour under way is worth, where nothing forces to save
+_CIRCLES = 20_000  # more than three cities out of any state give; a bound for stranger wishes
+
+
+class Leg(NamedTuple):
+    """One way from a city to another.
+
+    Attributes:
+        line: as a plan states it.
+        fare: in dollars, for everybody.
+        hours: under way.
+        departs: hour of the day, e.g. 8.5 for half past eight.
+        arrives: hour of the day; beyond 24 where it is the next day.
+    """
+
+    line: str
+    fare: float
+    hours: float
+    departs: float
+    arrives: float
+
+
+class Journey(NamedTuple):
+    """A closed circle from home through one or more cities.
+
+    Attributes:
+        stops: the cities, in order.
+        nights: how many in each.
+        legs: one more than there are stops; the last one leads home.
+    """
+
+    stops: tuple[str, ...]
+    nights: tuple[int, ...]
+    legs: tuple[Leg, ...]
+
+    @property
+    def fare(self) -> float:
+        """Dollars for all legs and everybody."""
+        return sum(leg.fare for leg in self.legs)
+
+    @property
+    def burden(self) -> float:
+        """Fare and time together, in dollars."""
+        return sum(leg.fare + _HOUR * leg.hours for leg in self.legs)
+
+
+def city_count(known: Knowledge) -> int:
+    """How many cities to visit; where nobody said, one, or two where it goes to a state."""
+    guess = 2 if known.to_state else 1
+    count = guess if known.cities is None else known.cities
+    return max(1, min(count, known.days - 1))
+
+
+def even_nights(total: int, stops: int) -> tuple[int, ...]:
+    """The nights of a trip spread evenly, the earlier stops first."""
+    return tuple(total // stops + (stop < total % stops) for stop in range(stops))
+
+
+def transfers(nights: Sequence[int]) -> tuple[int, ...]:
+    """On which days, counted from 0, there is a leg; the last is the day of the return."""
+    days = [0]
+    for count in nights:
+        days.append(days[-1] + count)
+    return tuple(days)
+
+
+def candidates(known: Knowledge, finds: Finds) -> tuple[str, ...]:
+    """The cities that may be visited, as far as they are known."""
+    if not known.to_state:
+        return (known.destination,)
+    cities = finds.cities.get(known.destination, ())
+    return tuple(city for city in cities if city != known.origin)
+
+
+def journeys(
+    known: Knowledge,
+    finds: Finds,
+    cities: Sequence[str],
+    nights: tuple[int, ...],
+    *,
+    saving: bool = False,
+) -> list[Journey]:
+    """All closed circles through as many of the cities as there are nights, least burden first.
+
+    Each goes by own car all the way, or by flights and taxis: the two do not mix, since the car
+    would be left behind.
+
+    Args:
+        known: decides what is allowed, and for how many people.
+        finds: what ways there are.
+        cities: to choose from.
+        nights: per stop.
+        saving: take the cheapest leg where there are several, however long it takes.
+    """
+    value = 0.0 if saving else _HOUR
+    people = known.party
+    days = transfers(nights)
+
+    @cache
+    def drive(a: str, b: str, day: int) -> Leg | None:
+        route = finds.routes.get((a, b, "self-driving"))
+        return None if route is None else _by_road(route, people)
+
+    @cache
+    def ride(a: str, b: str, day: int) -> Leg | None:
+        options: list[Leg] = []
+        if "no flight" not in known.transportation:
+            flights = finds.flights.get((a, b, known.dates[day]), ())
+            options += [_by_air(flight, people) for flight in flights]
+        taxi = finds.routes.get((a, b, "taxi"))
+        by_taxi = None if taxi is None else _by_road(taxi, people)
+        if by_taxi is not None:
+            options.append(by_taxi)
+        return min(options, key=lambda leg: leg.fare + value * leg.hours, default=None)
+
+    if len(nights) > len(cities):
+        return []
+    found = list(islice(_circles(known.origin, cities, days, ride), _CIRCLES))
+    if "no self-driving" not in known.transportation:
+        found += islice(_circles(known.origin, cities, days, drive), _CIRCLES)
+    through = [Journey(stops, nights, legs) for stops, legs in found]
+    return sorted(through, key=lambda journey: journey.fare if saving else journey.burden)
+
+
+_Way = Callable[[str, str, int], Leg | None]
+_Circle = tuple[tuple[str, ...], tuple[Leg, ...]]
+
+
+def _circles(
+    home: str, cities: Sequence[str], days: Sequence[int], way: _Way, *, so_far: _Circle = ((), ())
+) -> Iterator[_Circle]:
+    """Complete the circle begun in every way there is, with a leg on each of the days."""
+    stops, legs = so_far
+    here = stops[-1] if stops else home
+    day = days[len(stops)]
+    if len(stops) == len(days) - 1:
+        back = way(here, home, day)
+        if back is not None:
+            yield stops, (*legs, back)
+        return
+    for city in cities:
+        leg = None if city in stops else way(here, city, day)
+        if leg is not None:
+            further = ((*stops, city), (*legs, leg))
+            yield from _circles(home, cities, days, way, so_far=further)
+
+
+def road_line(route: Route) -> str:
+    """A way over land as a plan states it."""
+    cost = "" if route.cost is None else f", Cost: {route.cost:g}"
+    return (
+        f"{route.mode.capitalize()}, from {route.origin} to {route.destination}, "
+        f"Duration: {route.duration}, Distance: {route.distance}{cost}"
+    )
+
+
+def _by_air(flight: Flight, people: int) -> Leg:
+    departs, arrives = _hour(flight.departs), _hour(flight.arrives)
+    if arrives < departs:
+        arrives += 24
+    return Leg(
+        line=f"Flight Number: {flight.number}, from {flight.origin} to {flight.destination}, "
+        f"Departure Time: {flight.departs}, Arrival Time: {flight.arrives}",
+        fare=flight.price * people,
+        hours=arrives - departs + 2,  # the way to the airport and the wait there
+        departs=departs,
+        arrives=arrives,
+    )
+
+
+def _by_road(route: Route, people: int) -> Leg | None:
+    if route.cost is None or route.duration is None:
+        return None
+    hours = _duration(route.duration)
+    seats = 5 if route.mode == "self-driving" else 4
+    return Leg(
+        line=road_line(route),
+        fare=route.cost * ceil(people / seats),
+        hours=hours,
+        departs=8.0,
+        arrives=8.0 + hours,
+    )
+
+
+def _hour(clock: str) -> float:
+    """``08:30`` as 8.5; a time that cannot be read as noon."""
+    hours, _, minutes = clock.partition(":")
+    if not (hours.isdecimal() and minutes.isdecimal()):
+        return 12.0
+    return int(hours) + int(minutes) / 60
+
+
+def _duration(words: str) -> float:
+    """Hours in ``5 hours 12 mins``."""
+    hours = 0.0
+    number = 0.0
+    for word in words.replace(",", "").split():
+        if word.isdecimal():
+            number = float(word)
+        elif word.startswith("hour"):
+            hours += number
+        elif word.startswith("min"):
+            hours += number / 60
+        elif word.startswith("day"):
+            return inf
+    return hours

@@ -1,0 +1,231 @@
+"""Puts together what comes in pieces: messages, reasoning, and the arguments of tool calls.
+
+A fold without input or output: it takes events one by one, and gives what is whole. Nothing that
+it took is lost: what never ends is given as far as it came, with a word on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias, final
+
+import msgspec
+
+from ...engine.events import JSON
+from .names import AguiEvent
+
+__all__ = ("Assembler", "Call", "Piecewise", "Rest", "Spoken", "Whole")
+
+Piecewise: TypeAlias = Literal["message", "reasoning", "call"]
+
+_STEMS: Final[dict[str, tuple[Piecewise, str]]] = {
+    "TEXT_MESSAGE": ("message", "messageId"),
+    "REASONING_MESSAGE": ("reasoning", "messageId"),
+    "THINKING_TEXT_MESSAGE": ("reasoning", "messageId"),  # of old; it has no id
+    "TOOL_CALL": ("call", "toolCallId"),
+}
+_PARTS: Final = frozenset({"START", "CONTENT", "ARGS", "END", "CHUNK"})
+_ASIDE: Final = frozenset({"RAW", "CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"})
+_BOUNDS: Final = frozenset({"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"})
+_SAID: Final = frozenset(
+    """
+    type timestamp rawEvent messageId toolCallId toolCallName role name delta subagentRunId
+    """.split()
+)
+_THINKING: Final = "thinking"
+
+
+class Spoken(msgspec.Struct, frozen=True, kw_only=True):
+    """A message, or a piece of reasoning.
+
+    Attributes:
+        id: its own; empty where it has none.
+        reasoning: whether it is the model's reasoning.
+        role: whose it is.
+        name: of who said it; None where the role is all that is known.
+        text: all of it.
+        subagent: the invocation of a subagent that it belongs to.
+        fields: what its events said besides.
+        time: the last time stamp in it.
+        problem: what is wrong with it; None where all is well.
+    """
+
+    id: str
+    reasoning: bool
+    role: str
+    name: str | None
+    text: str
+    subagent: str | None
+    fields: AguiEvent
+    time: JSON
+    problem: str | None
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call with its arguments as they were written; the rest as for ``Spoken``."""
+
+    id: str
+    tool: str
+    arguments: str
+    subagent: str | None
+    fields: AguiEvent
+    time: JSON
+    problem: str | None
+
+
+class Rest(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that stands by itself, or one that cannot be put together: ``problem`` says why."""
+
+    event: AguiEvent
+    problem: str | None = None
+
+
+Whole: TypeAlias = Spoken | Call | Rest
+
+
+class _Open(msgspec.Struct, kw_only=True):
+    """Something that has begun."""
+
+    kind: Piecewise
+    id: str
+    lane: str
+    chunked: bool
+    role: str
+    name: str | None
+    time: JSON = None
+    pieces: list[str] = []
+    fields: AguiEvent = {}
+    problem: str | None = None
+
+    def whole(self) -> Spoken | Call:
+        text, subagent = "".join(self.pieces), self.lane or None
+        if self.kind == "call":
+            return Call(
+                id=self.id,
+                tool=self.name or "",
+                arguments=text,
+                subagent=subagent,
+                fields=self.fields,
+                time=self.time,
+                problem=self.problem,
+            )
+        return Spoken(
+            id=self.id,
+            reasoning=self.kind == "reasoning",
+            role=self.role,
+            name=self.name,
+            text=text,
+            subagent=subagent,
+            fields=self.fields,
+            time=self.time,
+            problem=self.problem,
+        )
+
+
+@final
+class Assembler:
+    """Takes events in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Piecewise, str], _Open] = {}
+
+    def take(self, event: AguiEvent) -> Iterator[Whole]:
+        """What is whole with this event, in order."""
+        kind = str(event.get("type"))
+        stem, _, part = kind.rpartition("_")
+        if stem in _STEMS and part in _PARTS and not (stem == "TOOL_CALL" and part == "CONTENT"):
+            yield from self._take(event, *_STEMS[stem], part)
+            return
+        if kind in _BOUNDS:
+            yield from self.finish()
+        elif kind not in _ASIDE:
+            yield from self._end_chunks(_lane(event))
+        if kind == "TOOL_CALL_RESULT":
+            call = self._open.get(("call", str(event.get("toolCallId"))))
+            if call is not None:
+                yield self._end(call, "its result came before its end")
+        yield Rest(event=event)
+
+    def finish(self) -> Iterator[Whole]:
+        """What is left when the stream, or a run in it, is over."""
+        for one in list(self._open.values()):
+            yield self._end(one, None if one.chunked else "it never ended")
+
+    def _take(self, event: AguiEvent, kind: Piecewise, id_field: str, part: str) -> Iterator[Whole]:
+        lane = _lane(event)
+        ident = self._id(event, kind, id_field, part)
+        if isinstance(ident, Rest):
+            yield ident
+            return
+        now = self._open.get((kind, ident))
+        yield from self._end_chunks(lane, but=now)
+        if now is None:
+            if part == "END":
+                yield Rest(event=event, problem=f"the end of a {kind} that never began")
+                return
+            now = self._begin(event, kind, ident, lane, part)
+        elif part == "START":
+            now.problem = "it began twice"
+        delta = event.get("delta")
+        if isinstance(delta, str):
+            now.pieces.append(delta)
+        elif delta is not None:
+            yield Rest(event=event, problem="its delta is no text")
+            return
+        now.time = event.get("timestamp") or now.time
+        for key, value in event.items():
+            if key not in _SAID and value is not None:
+                now.fields.setdefault(key, value)
+        if part == "END":
+            yield self._end(now, None)
+
+    def _id(self, event: AguiEvent, kind: Piecewise, field: str, part: str) -> str | Rest:
+        """Which message or call an event belongs to; the event itself where that is unclear."""
+        given = event.get(field)
+        if isinstance(given, str) and given:
+            return given
+        if given is not None:
+            return Rest(event=event, problem=f"its {field} is no text")
+        if str(event.get("type")).startswith("THINKING"):
+            return _THINKING
+        if part == "CHUNK":
+            for (found, ident), one in self._open.items():
+                if found == kind and one.chunked and one.lane == _lane(event):
+                    return ident
+        return Rest(event=event, problem=f"it has no {field}")
+
+    def _begin(self, event: AguiEvent, kind: Piecewise, ident: str, lane: str, part: str) -> _Open:
+        name = event.get("toolCallName" if kind == "call" else "name")
+        role = event.get("role")
+        begun = self._open[kind, ident] = _Open(
+            kind=kind,
+            id=ident,
+            lane=lane,
+            chunked=part == "CHUNK",
+            role=role if isinstance(role, str) and role else "assistant",
+            name=name if isinstance(name, str) and name else None,
+        )
+        if part not in ("START", "CHUNK"):
+            begun.problem = "it never began"
+        elif kind == "call" and not begun.name:
+            begun.problem = "it names no tool"
+        return begun
+
+    def _end(self, one: _Open, problem: str | None) -> Spoken | Call:
+        del self._open[one.kind, one.id]
+        one.problem = one.problem or problem
+        if one.id == _THINKING:
+            one.id = ""
+        return one.whole()
+
+    def _end_chunks(self, lane: str, but: _Open | None = None) -> Iterator[Whole]:
+        """What came in chunks, which have no end of their own, ends with what follows."""
+        for one in list(self._open.values()):
+            if one.chunked and one.lane == lane and one is not but:
+                yield self._end(one, None)
+
+
+def _lane(event: AguiEvent) -> str:
+    """Chunks of one subagent and those of another do not end each other."""
+    lane = event.get("subagentRunId")
+    return lane if isinstance(lane, str) else ""

@@ -1,0 +1,223 @@
+"""Records what a running app and its front end tell each other over AG-UI into a session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
+from typing import Final, ParamSpec, TypeVar, final
+
+import anyio
+
+from ...engine.errors import DuologError, LogUnavailable, SessionClosedError
+from ...engine.events import Role
+from ...engine.log.contract import EventLog
+from ...engine.logger import journal
+from ...telemetry.actor import Actor, Awaited
+from ...telemetry.session import Recording
+from ..importers.protocol import Remark
+from ..importers.trace_builder import ENVIRONMENT
+from .assembler import Assembler
+from .json_patch import tokens_of
+from .known import Known, load_known
+from .ledger import Filed
+from .parse import Given, Unreadable, objects_in
+from .runs_in import Filing
+
+__all__ = ("AguiRecorder",)
+
+_REMARKS: Final = 100
+_BATCH: Final = 256
+_PATIENCE: Final = 5.0  # seconds to wait for what others have handed over for the session
+
+G = TypeVar("G", bound=Given)
+P = ParamSpec("P")
+
+
+@final
+class AguiRecorder:
+    """Records one thread.
+
+    What people and agents say are messages; tool calls are actions with their results; the shared
+    state, or the part of it that is named, is the shared output; reasoning is the agent's own note;
+    what a run waits for is an approval asked for. Everything else is kept as it came, in an event
+    of the kind ``agui.`` and its type, which scoring passes over. Nothing is recorded twice: a
+    stream that is repeated, or a history that is sent along with each request, adds what is new.
+
+    Nothing that comes is lost and nothing that comes is an error: what cannot be read, or does not
+    fit, is kept, with a remark on it in ``remarks`` and in the program's log.
+
+    Args:
+        log: holds the session.
+        session: what to record into; its id is the thread's.
+        output: where the shared output is in the state, as a JSON Pointer such as ``/draft``; all
+            of the state, if left out.
+
+    Attributes:
+        remarks: what was wrong, the first hundred.
+        problems: how much there was.
+
+    Raises:
+        InvalidInput: ``output`` is no pointer.
+    """
+
+    def __init__(self, log: EventLog, session: Recording[Awaited], *, output: str = "") -> None:
+        self._log = log
+        self._session = session
+        self._output = output
+        tokens_of(output)  # raises where it is no pointer
+        self._filing: Filing | None = None
+        self._pieces = Assembler()
+        self._one_by_one = anyio.Lock(fast_acquire=True)
+        self._handed = 0  # to the session, since it was flushed
+        self.remarks: list[Remark] = []
+        self.problems = 0
+
+    async def take_input(self, given: Given) -> None:
+        """Takes a request to run the agent: what the human said and changed, and the answers.
+
+        Args:
+            given: a ``RunAgentInput``, as an object, a model, or JSON.
+
+        Raises:
+            SessionClosedError: the session is closed, and there is something new.
+            LogError: the log cannot be read, or is closed.
+        """
+        async with self._one_by_one:
+            filing = await self._begin()
+            for found in objects_in(given):
+                if isinstance(found, Unreadable):
+                    await self._put(filing.unreadable(found))
+                else:
+                    await self._put(filing.requested(found))
+
+    async def take(self, given: Given) -> None:
+        """Takes an event of the app's stream, in the form that it comes in.
+
+        Args:
+            given: an event as an object, a model of ``ag_ui.core``, or JSON; or server-sent events
+                in text, whole lines of them.
+
+        Raises:
+            SessionClosedError: the session is closed, and this is new.
+            LogError: the log cannot be read, or is closed.
+        """
+        async with self._one_by_one:
+            filing = await self._begin()
+            for found in objects_in(given):
+                if isinstance(found, Unreadable):
+                    await self._put(filing.unreadable(found))
+                    continue
+                for whole in self._pieces.take(found):
+                    await self._put(filing.file(whole))
+
+    async def finish(self) -> None:
+        """Takes note that the stream is over; what never ended is recorded as far as it came.
+
+        Raises:
+            SessionClosedError: the session is closed, and this is new.
+            LogError: the log cannot be read, or is closed.
+        """
+        async with self._one_by_one:
+            if self._filing is not None:
+                for whole in self._pieces.finish():
+                    await self._put(self._filing.file(whole))
+
+    async def record(self, events: AsyncIterable[Given]) -> None:
+        """Takes all events of a stream, as fast as they can be written; raises as ``take``."""
+        try:
+            async for event in events:
+                await self.take(event)
+                if self._handed >= _BATCH:
+                    self._handed = 0
+                    await self._session.flush()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.finish()
+
+    async def tap(
+        self, events: AsyncIterable[G], *, request: Given | None = None
+    ) -> AsyncGenerator[G, None]:
+        """Passes a stream on as it is, and records it on the way.
+
+        What keeps it from recording is logged and counted, and does not reach the stream.
+
+        Args:
+            events: the app's stream.
+            request: what it answers, to be taken first, see ``take_input``.
+        """
+        try:
+            if request is not None:
+                await self._quietly(self.take_input, request)
+            async for event in events:
+                await self._quietly(self.take, event)
+                yield event
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._quietly(self.finish)
+
+    async def _quietly(self, take: Callable[P, Awaitable[None]], *a: P.args, **k: P.kwargs) -> None:
+        try:
+            await take(*a, **k)
+        except DuologError as error:
+            self._remark(f"an event could not be recorded: {error}")
+
+    # --- into the log -----------------------------------------------------------------------------
+
+    async def _begin(self) -> Filing:
+        if self._filing is None:
+            known = Known(self._output)
+            with anyio.move_on_after(_PATIENCE):
+                await self._session.flush()
+            try:
+                known = await load_known(self._log, self._session.id, self._output)
+            except LogUnavailable as error:
+                # The ids still keep what comes again from being recorded twice.
+                self._remark(f"what the log holds already could not be read: {error}")
+            self._filing = Filing(known, [self._first("agent").name])
+        return self._filing
+
+    async def _put(self, found: Iterable[Filed]) -> None:
+        for filed in found:
+            if filed.problem is not None:
+                self._remark(filed.problem)
+            if filed.do is None:
+                continue
+            if self._session.closed:
+                raise SessionClosedError(self._session.id)
+            at = time.time() if filed.at is None else filed.at
+            receipt = await filed.do(self._actor(filed), at)
+            self._handed += 1
+            if filed.done is not None:
+                filed.done(receipt)
+
+    def _actor(self, filed: Filed) -> Actor[Awaited]:
+        """Who it was: by name, else the first of that role."""
+        session = self._session
+        if filed.role == "environment":
+            return session.actor(filed.name or ENVIRONMENT, role="environment")
+        return self._named(filed.name, filed.role) if filed.name else self._first(filed.role)
+
+    def _first(self, role: Role) -> Actor[Awaited]:
+        try:
+            return self._session.human if role == "human" else self._session.agent
+        except DuologError:  # the session was opened without one
+            return self._named(role, role)
+
+    def _named(self, name: str, role: Role) -> Actor[Awaited]:
+        try:
+            return self._session.actor(name, role=role)
+        except DuologError:  # somebody else has that name, or nobody may
+            return self._session.actor(f"{name} ({role})", role=role)
+
+    def _remark(self, what: str) -> None:
+        self.problems += 1
+        if len(self.remarks) < _REMARKS:
+            session = self._session.id
+            self.remarks.append(Remark("problem", what, f"session {session}", session))
+        if self.problems & (self.problems - 1) == 0:
+            journal("agui").warning(
+                "a stream is not as it should be",
+                session=self._session.id,
+                what=what,
+                problems=self.problems,
+            )

@@ -1,0 +1,140 @@
+"""The shapes that version 1.0 of the protocol gives to fields that an event need not have.
+
+What a log keeps may come from an app that has them otherwise. A front end that checks its events
+would refuse such a one, and the stream with it; so what does not fit is left out when it is told. It
+stays in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias
+
+import msgspec
+
+from ...engine.events import JSON
+from .names import AguiEvent
+
+__all__ = ("fitting",)
+
+_SAFE: Final = 2**53 - 1
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_SAFE)]
+_Stamp: TypeAlias = Annotated[int, msgspec.Meta(ge=-_SAFE, le=_SAFE)]
+_Object: TypeAlias = dict[str, JSON]
+
+
+class _Shape(msgspec.Struct, rename="camel"):
+    """Any of the shapes below."""
+
+
+class _Interrupt(_Shape):
+    id: str
+    reason: str
+    message: str | None = None
+    tool_call_id: str | None = None
+    subagent_run_id: str | None = None
+    response_schema: _Object | None = None
+    expires_at: str | None = None
+    metadata: _Object | None = None
+
+
+class _Success(_Shape, tag_field="type", tag="success"):
+    pending_tool_call_ids: list[str] | None = None
+
+
+class _Waiting(_Shape, tag_field="type", tag="interrupt"):
+    interrupts: Annotated[list[_Interrupt], msgspec.Meta(min_length=1)]
+
+
+class _Cancelled(_Shape, tag_field="type", tag="cancelled"):
+    pass
+
+
+class _Suspended(_Shape, tag_field="type", tag="suspended"):
+    interrupt_ids: list[str] | None = None
+
+
+class _Usage(_Shape):
+    provider: str | None = None
+    model: str | None = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    total_tokens: _Count | None = None
+    reasoning_tokens: _Count | None = None
+    cached_input_tokens: _Count | None = None
+    cache_write_input_tokens: _Count | None = None
+
+
+class _Tool(_Shape):
+    name: str
+    description: str
+    metadata: _Object | None = None
+
+
+class _Context(_Shape):
+    description: str
+    value: str
+
+
+class _Resume(_Shape):
+    interrupt_id: str
+    status: Literal["resolved", "cancelled"]
+    metadata: _Object | None = None
+
+
+class _Input(_Shape):
+    thread_id: str
+    run_id: str
+    messages: list[JSON]
+    protocol_version: str | None = None
+    parent_run_id: str | None = None
+    tools: list[_Tool] | None = None
+    context: list[_Context] | None = None
+    resume: list[_Resume] | None = None
+
+
+class _Operation(_Shape):
+    op: Literal["add", "remove", "replace", "move", "copy", "test"]
+    path: str
+
+
+_Role: TypeAlias = Literal["developer", "system", "assistant", "user", "reasoning", "tool"]
+_ANYWHERE: Final[Mapping[str, object]] = {
+    "code": str,
+    "description": str,
+    "input": _Input,
+    "metadata": _Object,
+    "name": str,
+    "parentMessageId": str,
+    "parentRunId": str,
+    "parentSubagentRunId": str,
+    "parentToolCallId": str,
+    "protocolVersion": str,
+    "replace": bool,
+    "role": _Role,
+    "source": str,
+    "subagentRunId": str,
+    "timestamp": _Stamp,
+    "usage": list[_Usage],
+}
+_OUTCOMES: Final[Mapping[str, object]] = {
+    "RUN_FINISHED": _Success | _Waiting | _Cancelled,
+    "SUBAGENT_FINISHED": _Success | _Suspended,
+}
+
+
+def fitting(event: AguiEvent) -> AguiEvent:
+    """An event without the fields that have another shape than the protocol gives them."""
+    shapes = {**_ANYWHERE, "outcome": _OUTCOMES.get(str(event.get("type")), object)}
+    fitted = {
+        key: value for key, value in event.items() if key not in shapes or _fits(value, shapes[key])
+    }
+    return event if len(fitted) == len(event) else fitted
+
+
+def _fits(value: JSON, shape: object) -> bool:
+    try:
+        msgspec.convert(value, shape)
+    except msgspec.ValidationError:
+        return False
+    return True

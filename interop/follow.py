@@ -1,0 +1,36 @@
+"""How a log is followed by those who tell others of it: records, and what else there is to tell."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from ..engine.log.contract import EventLog
+from ..engine.records import Record
+
+__all__ = ("Follow", "Step", "follow_records")
+
+Step: TypeAlias = tuple[Record, Sequence[msgspec.Struct]]
+"""A record, and what else is told of it, each an object of its own."""
+
+
+class Follow(Protocol):
+    """Follows a log from after a position on: catches up, then goes live, and leaves nothing out."""
+
+    def __call__(
+        self, log: EventLog, session: str | None, after: int, /
+    ) -> AbstractAsyncContextManager[AsyncIterator[Step]]:
+        """Steps in order of position. Raises LogClosed."""
+        ...
+
+
+@asynccontextmanager
+async def follow_records(
+    log: EventLog, session: str | None, after: int
+) -> AsyncIterator[AsyncIterator[Step]]:
+    """Follows a log with nothing but its records."""
+    async with log.subscribe(session=session, after_position=after) as records:
+        yield ((record, ()) async for record in records)

@@ -1,0 +1,46 @@
+"""What one client of the HTTP interface may take, so that none can take it from the others."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+
+__all__ = ("HttpLimits",)
+
+_MIB = 1024 * 1024
+
+
+class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of the HTTP interface; each has its own status where it is met.
+
+    Attributes:
+        body: bytes in the body of a request; more are refused with 413.
+        events: events in a batch; more are refused with 413.
+        buffered: bytes of all bodies that are being received at once; beyond it, 503.
+        streams: event streams at once; more are refused with 503.
+        page: sessions or records on a page, at most and where nothing is asked for.
+        page_bytes: bytes of records on a page, after which it ends early.
+        heartbeat: seconds of silence after which a stream says that it is still there.
+        patience: seconds for a request to arrive, and for a client that does not read what it is
+            sent. Late bodies are refused with 408; the connection ends otherwise.
+        connections: at once; more are refused with 503 and closed.
+
+    Raises:
+        InvalidInput: one of them is not above 0.
+    """
+
+    body: int = _MIB
+    events: int = 1000
+    buffered: int = 64 * _MIB
+    streams: int = 512
+    page: int = 1000
+    page_bytes: int = 4 * _MIB
+    heartbeat: float = 15.0
+    patience: float = 20.0
+    connections: int = 4096
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if not getattr(self, name) > 0:
+                raise InvalidInput(f"the limit {name!r} must be above 0, not {getattr(self, name)}")

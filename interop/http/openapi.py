@@ -1,0 +1,178 @@
+"""The OpenAPI description of the HTTP interface, made from the types that it reads and writes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from ... import __version__
+from ...engine.events import EVENTS
+from .limits import HttpLimits
+from .requests import Batch
+from .responses import Appended, Health, Problem, SessionPage, Sessions
+
+__all__ = ("describe",)
+
+Schema = dict[str, Any]  # JSON, which is built and changed here
+
+_STATUSES: Final = {
+    400: "Not valid: says which event and field",
+    401: "No token, or a wrong one",
+    404: "No such session",
+    408: "The body did not arrive in time",
+    409: "Another version than expected, an id that is taken, or a session that is closed",
+    413: "A body or a batch that is too large",
+    415: "Not application/json in UTF-8",
+    421: "Addressed by a name that is not this machine's own, without a token",
+    503: "Too much at once, or stopping, or the log cannot be written now: try again",
+}
+
+
+def describe(limits: HttpLimits) -> Schema:
+    """The description, as OpenAPI 3.1 has it.
+
+    Args:
+        limits: what is told of them.
+    """
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Duolog",
+            "version": __version__,
+            "description": "An event log of people and agents working together.",
+        },
+        "paths": _paths(limits),
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _schemas() -> Schema:
+    types = [Batch, Appended, Sessions, SessionPage, Health, Problem, *EVENTS.values()]
+    _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    for kind in EVENTS:
+        body = schemas[kind]
+        optional = {"kind", "digest"} if kind == "SnapshotTaken" else {"kind"}
+        body["required"] = [name for name in body.get("required", []) if name not in optional]
+        body["additionalProperties"] = False
+    schemas["Posted"]["oneOf"] = [
+        {"properties": {"kind": {"const": kind}, "body": _ref(kind)}} for kind in EVENTS
+    ]
+    return schemas
+
+
+def _paths(limits: HttpLimits) -> Schema:
+    session = _parameter("session", "path", {"type": "string"}, "Id of the session")
+    after = _number("after", "Where the page begins: `next` of the page before", 0)
+    limit = _number("limit", f"At most so many, and never more than {limits.page}", limits.page)
+    return {
+        "/v1/sessions": {
+            "get": _operation("Lists the sessions", "Sessions", [after, limit]),
+        },
+        "/v1/sessions/{session}": {
+            "get": _operation(
+                "A session's summary; with `after` also a page of records after a position",
+                "SessionPage",
+                [session, after, limit],
+                404,
+            ),
+        },
+        "/v1/sessions/{session}/events": {
+            "post": _operation(
+                "Appends events, all of them or none; the same batch of events with ids can be "
+                "sent again, and is recorded once. A session begins with SessionOpened; one that "
+                "does not is opened by the server.",
+                "Appended",
+                [session],
+                404,
+                408,
+                409,
+                413,
+                415,
+            )
+            | {"requestBody": {"required": True, "content": _json("Batch")}},
+        },
+        "/v1/sessions/{session}/agui": {"get": _agui()},
+        "/v1/stream": {"get": _stream()},
+        "/healthz": {"get": _operation("Whether the server is up", "Health", []) | _FREE},
+        "/openapi.json": {
+            "get": {
+                "summary": "This description",
+                "responses": {"200": {"description": "OpenAPI", "content": _anything()}},
+            }
+            | _FREE
+        },
+    }
+
+
+_FREE: Final[Schema] = {"security": []}
+
+
+def _agui() -> Schema:
+    text = {"type": "string"}
+    parameters = [
+        _parameter("session", "path", text, "The session's id"),
+        _parameter("after", "query", text, "Only what follows this position; `now` for the last"),
+        _parameter("updates", "query", text, "1: with what scoring makes of it, in CUSTOM events"),
+        _parameter("Last-Event-ID", "header", text, "As `after`, and goes before it"),
+    ]
+    found = _operation("Follows a session as events of AG-UI", "Problem", parameters)
+    found["responses"]["200"] = {
+        "description": "Events of AG-UI 1.0, with `id:` the position on the last one of each record",
+        "content": {"text/event-stream": {"schema": text}},
+    }
+    return found
+
+
+def _stream() -> Schema:
+    text = {"type": "string"}
+    parameters = [
+        _parameter("session", "query", text, "Only this session"),
+        _parameter("after", "query", text, "Only what follows this position; `now` for the last"),
+        _parameter("updates", "query", text, "1: with what scoring makes of the records"),
+        _parameter("Last-Event-ID", "header", text, "As `after`, and goes before it"),
+    ]
+    found = _operation("Follows the log as server-sent events", "Problem", parameters)
+    found["responses"]["200"] = {
+        "description": "`event: record` with `id:` the position; `event: update` where asked for",
+        "content": {"text/event-stream": {"schema": text}},
+    }
+    return found
+
+
+def _operation(summary: str, answer: str, parameters: list[Schema], *statuses: int) -> Schema:
+    responses: Schema = {"200": {"description": "Done", "content": _json(answer)}}
+    for status in sorted({400, 401, 421, 503, *statuses}):
+        responses[str(status)] = {"description": _STATUSES[status], "content": _json("Problem")}
+    return {"summary": summary, "parameters": parameters, "responses": responses}
+
+
+def _parameter(name: str, where: str, schema: Schema, what: str) -> Schema:
+    required = where == "path"
+    return {
+        "name": name,
+        "in": where,
+        "required": required,
+        "schema": schema,
+        "description": what,
+    }
+
+
+def _number(name: str, what: str, default: int) -> Schema:
+    return _parameter(name, "query", {"type": "integer", "minimum": 0, "default": default}, what)
+
+
+def _json(name: str) -> Schema:
+    return {"application/json": {"schema": _ref(name)}}
+
+
+def _anything() -> Schema:
+    return {"application/json": {"schema": {"type": "object"}}}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}

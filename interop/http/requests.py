@@ -1,0 +1,215 @@
+"""What a client posts: a batch of events as JSON, checked and turned into drafts.
+
+The types say what shape it has; ``rules`` says which values make sense. A batch that is refused is
+answered with the event and the field at fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ...engine.codec import digest
+from ...engine.errors import CodecError
+from ...engine.events import EVENTS, JSON, Event, SessionOpened, SnapshotTaken
+from ...engine.records import TRACE, Draft
+from .validation import MEASUREMENTS, TRACED, complaint, name_complaint, too_deep
+
+__all__ = ("Batch", "Drafts", "Fault", "Posted", "PostedRole", "read_batch")
+
+PostedRole: TypeAlias = Literal["human", "agent", "environment", "scorer"]
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+# Until the year 9999, the last that a date can be told of.
+_Time = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class Posted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An event as it is posted.
+
+    Attributes:
+        kind: name of the event's type, e.g. ``MessageSent``.
+        actor: who did it; for a measurement, the scorer's name.
+        role: the actor's role.
+        body: the event itself, see the schema of its kind.
+        id: unique in the session; makes the post idempotent.
+        time: UTC epoch seconds (or virtual ones, as ``SessionOpened.clock`` says); the server's
+            time where it is left out.
+        cause: ``stream/version`` of the record that this one answers.
+        seen: trace version that the actor had seen when it decided.
+    """
+
+    kind: str
+    actor: _Name
+    role: PostedRole
+    body: msgspec.Raw
+    id: _Name | None = None
+    time: _Time | None = None
+    cause: _Name | None = None
+    seen: _Count | None = None
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Events to append to a stream of one session, all of them or none.
+
+    Attributes:
+        events: in order; either all of them have ids, or none.
+        stream: ``trace``, or a scorer's stream, ``name@version``.
+        expected_version: version that the stream must have.
+    """
+
+    events: Annotated[list[Posted], msgspec.Meta(min_length=1)]
+    stream: _Name = TRACE
+    expected_version: _Count | None = None
+
+
+class Fault(NamedTuple):
+    """Why a batch is refused.
+
+    Attributes:
+        what: is wrong, in words.
+        event: index of the event at fault, from 0; None where it is the batch as a whole.
+        field: path of the field at fault, e.g. ``body.text``; empty where there is none.
+    """
+
+    what: str
+    event: int | None = None
+    field: str = ""
+
+
+class Drafts(NamedTuple):
+    """A batch, ready to be appended."""
+
+    drafts: Sequence[Draft]
+    stream: str
+    expected_version: int | None
+
+
+_decode = msgspec.json.Decoder(Batch).decode
+_decode_any = msgspec.json.Decoder().decode
+_bodies = {kind: msgspec.json.Decoder(cls).decode for kind, cls in EVENTS.items()}
+_fields = {kind: frozenset((*cls.__struct_encode_fields__, "kind")) for kind, cls in EVENTS.items()}
+_AT = re.compile(r"(.*) - at `\$(?:\.events\[(\d+)\])?\.?(.*)`", re.DOTALL)
+
+
+def read_batch(data: bytes, now: float) -> Drafts | Fault:
+    """The drafts in the body of a request, or why there are none.
+
+    Args:
+        data: JSON in UTF-8.
+        now: UTC epoch seconds, for events that do not say when they were.
+    """
+    try:
+        data.decode()
+        batch = _decode(data)
+    except UnicodeDecodeError as error:
+        return Fault(f"the body is not UTF-8: byte {error.start} ({error.reason})")
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return _fault(error, None)
+    fault = _check(batch)
+    drafts: list[Draft] = []
+    for index, posted in enumerate(batch.events):
+        if fault is not None:
+            return fault
+        event = _event(index, posted)
+        if isinstance(event, Fault):
+            return event
+        fault = _place(index, posted, batch)
+        time = now if posted.time is None else posted.time
+        drafts.append(
+            Draft(event, posted.actor, posted.role, time, posted.id, posted.cause, posted.seen)
+        )
+    if fault is not None:
+        return fault
+    expected = batch.expected_version
+    if expected is None and isinstance(drafts[0].event, SessionOpened):
+        expected = 0
+    return Drafts(drafts, batch.stream, expected)
+
+
+def _check(batch: Batch) -> Fault | None:
+    """What is wrong with the batch as a whole."""
+    if why := name_complaint(batch.stream):
+        return Fault(f"the stream's name {why}", field="stream")
+    ids = [posted.id for posted in batch.events]
+    named = [ident for ident in ids if ident is not None]
+    if named and len(named) < len(ids):
+        return Fault(
+            "some events have ids and some have none: give all of them ids, or none",
+            ids.index(None),
+            "id",
+        )
+    if len(set(named)) < len(named):
+        twice = next(n for n, ident in enumerate(ids) if ident in ids[:n])
+        return Fault(f"the id {ids[twice]!r} is there twice", twice, "id")
+    return None
+
+
+def _place(index: int, posted: Posted, batch: Batch) -> Fault | None:
+    """What is wrong with an event where it stands."""
+    for field in ("actor", "id", "cause"):
+        name = getattr(posted, field)
+        if name is not None and (why := name_complaint(name)):
+            return Fault(f"it {why}", index, field)
+    traced = batch.stream == TRACE
+    if posted.kind not in (TRACED if traced else MEASUREMENTS):
+        where = "the trace" if traced else "a scorer's stream"
+        return Fault(f"a {posted.kind} does not belong into {where}", index, "kind")
+    if traced == (posted.role == "scorer"):
+        wrong = "a scorer writes into a stream of its own" if traced else "only scorers write here"
+        return Fault(f"{wrong}: {batch.stream!r} takes no {posted.role}", index, "role")
+    if posted.kind == "SessionOpened" and (index or batch.expected_version):
+        return Fault("a SessionOpened is a session's first event", index, "kind")
+    return None
+
+
+def _event(index: int, posted: Posted) -> Event | Fault:
+    """The event in a body."""
+    kind, body = posted.kind, bytes(posted.body)
+    decode = _bodies.get(kind)
+    if decode is None:
+        return Fault(f"there is no kind {kind!r}; there are {', '.join(EVENTS)}", index, "kind")
+    try:
+        plain = _decode_any(body)
+        if isinstance(plain, dict) and (unknown := plain.keys() - _fields[kind]):
+            name = min(unknown)
+            return Fault(f"a {kind} has no field {name!r}", index, f"body.{name}")
+        if too_deep(plain):
+            return Fault("it nests too deep", index, "body")
+        if kind == "SnapshotTaken" and isinstance(plain, dict):
+            return _snapshot(index, plain)
+        event = decode(body)
+    except (msgspec.MsgspecError, CodecError, RecursionError) as error:
+        return _fault(error, index)
+    wrong = complaint(event)
+    return event if wrong is None else Fault(wrong.why, index, f"body.{wrong.field}")
+
+
+def _snapshot(index: int, plain: dict[str, JSON]) -> SnapshotTaken | Fault:
+    """A snapshot, whose digest the client may leave to us."""
+    right = digest(plain.get("content"))
+    if plain.setdefault("digest", right) != right:
+        return Fault(
+            "it is not the digest of the content; leave it out, and it will be computed",
+            index,
+            "body.digest",
+        )
+    event = msgspec.convert(plain, SnapshotTaken)
+    wrong = complaint(event)
+    return event if wrong is None else Fault(wrong.why, index, f"body.{wrong.field}")
+
+
+def _fault(error: Exception, index: int | None) -> Fault:
+    """What a decoder complains about, and where."""
+    if isinstance(error, RecursionError):
+        return Fault("it nests too deep", index, "" if index is None else "body")
+    found = _AT.fullmatch(str(error))
+    what, at, field = found.groups() if found else (str(error), None, "")
+    what = what[:1].lower() + what[1:]
+    if index is None:
+        return Fault(what, None if at is None else int(at), field)
+    return Fault(what, index, f"body.{field}" if field else "body")

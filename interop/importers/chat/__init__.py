@@ -1,0 +1,5 @@
+"""Chat messages."""
+
+from __future__ import annotations
+
+__all__ = ()

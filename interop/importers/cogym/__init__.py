@@ -1,0 +1,5 @@
+"""Collaborative Gym."""
+
+from __future__ import annotations
+
+__all__ = ()

@@ -1,0 +1,233 @@
+"""The files of Collaborative Gym: result directories, their event logs, and what lies beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, final
+
+import msgspec
+
+from ....engine.errors import InvalidInput
+from ....engine.events import JSON
+from ..json_files import Piece, decode, lines_of, load, read_bytes
+from ..json_sniff import Shape, shape_of
+from ..protocol import Remark
+from ..timestamps import seconds_of
+
+__all__ = (
+    "LOG_NAMES",
+    "Chat",
+    "Row",
+    "Run",
+    "Survey",
+    "is_log",
+    "loose_logs",
+    "results_of",
+    "row_of",
+    "rows_of",
+    "runs_at",
+    "survey",
+)
+
+LOG_NAMES: Final = ("event_log.jsonl", "event_log.json")
+"""What an event log is called; the second, an array, is an older form."""
+
+_KEYS: Final = frozenset({"role", "action", "action_type"})
+_ARCHIVED: Final = ("_old", ".del")
+_NUMBERED: Final = re.compile(r"env_(.+)_(\d+)")
+
+
+class Chat(msgspec.Struct):
+    """A message in the chat, which each record holds from the beginning."""
+
+    role: str
+    message: str = ""
+    timestamp: str | float | None = None
+
+
+class Row(msgspec.Struct):
+    """A record of an event log: an act, how it came out, and the state after it."""
+
+    role: str
+    action: str
+    action_status: str = "succeeded"
+    action_type: str = ""
+    timestamp: str | float | None = None
+    current_chat_history: msgspec.Raw = msgspec.Raw(b"null")
+    current_observation: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Run(NamedTuple):
+    """One session's files.
+
+    Attributes:
+        log: its event log.
+        name: of the session, as far as the files name it.
+        group: name of the experiment, which is the directory above, or the one above that where
+            the one above is called ``results``; empty for a file on its own.
+        directory: where the rest of its results are; None for a file on its own.
+    """
+
+    log: Path
+    name: str
+    group: str
+    directory: Path | None
+
+    @property
+    def numbered(self) -> tuple[str, str] | None:
+        """Task and instance, where the name tells them: ``env_travel_planning_21``."""
+        found = _NUMBERED.fullmatch(self.name) if self.directory else None
+        return (found.group(1), found.group(2)) if found else None
+
+
+def is_log(shape: Shape | None) -> bool:
+    """Whether a file begins with a record of an event log."""
+    return shape is not None and shape.keys >= _KEYS
+
+
+def loose_logs(directory: Path) -> list[Path]:
+    """Event logs right in a directory, under any names."""
+    return [path for path in sorted(directory.glob("*.jsonl")) if is_log(shape_of(path))]
+
+
+def runs_at(source: Path) -> Iterator[Run | Remark]:
+    """The sessions below a directory, or the one that a file is the log of.
+
+    A directory without results may hold event logs on their own, under any names.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    if not source.is_dir():
+        yield _run(source)
+        return
+    found = sorted(path for name in LOG_NAMES for path in source.rglob(name))
+    if not found:
+        loose = loose_logs(source)
+        if not loose:
+            raise InvalidInput(
+                f"{source} is no result of Collaborative Gym: no {LOG_NAMES[0]} lies below it"
+            )
+        yield from map(_run, loose)
+    whole = {path.parent for path in found if path.name == LOG_NAMES[0]}
+    for path in found:
+        if path.name != LOG_NAMES[0] and path.parent in whole:
+            continue
+        if path.parent != source and any(mark in path.parent.name for mark in _ARCHIVED):
+            what = "set aside by a later run, and left out; import it by its own name"
+            yield Remark("difference", what, str(path.parent))
+            continue
+        yield _run(path)
+
+
+def _run(path: Path) -> Run:
+    if path.name in LOG_NAMES:
+        directory = path.resolve().parent
+        above = directory.parent
+        group = above.parent.name if above.name == "results" else above.name
+        return Run(path, directory.name, group, directory)
+    return Run(path, path.stem, "", None)
+
+
+def rows_of(path: Path) -> Iterator[Piece]:
+    """The records of an event log, not looked at yet.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
+    if path.suffix != ".json":
+        yield from lines_of(path)
+        return
+    for number, raw in enumerate(load(read_bytes(path), list[msgspec.Raw], str(path)), start=1):
+        yield Piece(f"{path}, record {number}", number, raw)
+
+
+def row_of(piece: Piece) -> Row | Remark:
+    """A record; a remark where it is none."""
+    try:
+        return decode(piece.data, Row)
+    except InvalidInput as error:
+        return Remark("problem", f"no record of Collaborative Gym: {error}", piece.where)
+
+
+class _Glance(msgspec.Struct):
+    role: str
+    timestamp: str | float | None = None
+
+
+class _Members(msgspec.Struct):
+    private: Mapping[str, msgspec.Raw] = {}
+
+
+class _Start(msgspec.Struct):
+    current_observation: _Members | None = None
+
+
+@final
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What has to be known of a log before its first record is turned into events.
+
+    Attributes:
+        session: id of the session. It is made from the names of the directory and the one above,
+            and from the log's first record; from the whole log where that has no time.
+        members: who takes part, by role as the log has it, in order of their appearance.
+        complete: whether the log itself lists them, so that who is missing there took no part.
+    """
+
+    session: str
+    members: tuple[str, ...]
+    complete: bool
+
+
+def survey(run: Run) -> Survey:
+    """Looks through a log once.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
+    whole = hashlib.sha256()
+    first: bytes | None = None
+    timed = False
+    roles: dict[str, None] = {}
+    listed: tuple[str, ...] = ()
+    for piece in rows_of(run.log):
+        data = bytes(piece.data).strip()
+        whole.update(data)
+        try:
+            glance = decode(piece.data, _Glance)
+        except InvalidInput:
+            continue
+        if glance.role != "environment":
+            roles.setdefault(glance.role)
+        if first is None:
+            first = data
+            timed = seconds_of(glance.timestamp, None) is not None
+            listed = _members(data)
+    named = hashlib.sha256(f"{run.group}/{run.name}\n".encode())
+    named.update(first if timed and first is not None else whole.digest())
+    return Survey(
+        session=f"{run.name}-{named.hexdigest()[:12]}",
+        members=tuple(dict.fromkeys([*listed, *roles])),
+        complete=bool(listed),
+    )
+
+
+def _members(data: bytes) -> tuple[str, ...]:
+    """The team, which the first record's private observations are listed by."""
+    try:
+        start = decode(data, _Start)
+    except InvalidInput:
+        return ()
+    return tuple(start.current_observation.private) if start.current_observation else ()
+
+
+def results_of(path: Path) -> Mapping[str, JSON] | None:
+    """An object in a file of results; None where there is no such file.
+
+    Raises:
+        InvalidInput: it holds something else.
+    """
+    return load(read_bytes(path), dict[str, JSON], str(path)) if path.exists() else None

@@ -1,0 +1,118 @@
+"""Files of JSON: one value, an array, or a value on each line; given piece by piece."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from .json_sniff import shape_of
+
+__all__ = ("Piece", "decode", "lines_of", "load", "pieces_of", "read_bytes")
+
+_T = TypeVar("_T")
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class Piece(NamedTuple):
+    """A value in a file.
+
+    Attributes:
+        where: its place, in words.
+        number: of the line, or its place in the array, from 1; 1 where it is the whole file.
+        data: its JSON, not looked at yet.
+    """
+
+    where: str
+    number: int
+    data: bytes | msgspec.Raw
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole of a file.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
+    try:
+        return path.read_bytes().removeprefix(_BOM)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def lines_of(path: Path) -> Iterator[Piece]:
+    """The lines of a file that are not blank.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if number == 1:
+                    line = line.removeprefix(_BOM)
+                if line.strip():
+                    yield Piece(f"{path}, line {number}", number, line)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def pieces_of(path: Path) -> Iterator[Piece]:
+    """The values in a file: its lines, the elements of its array, or the one value that it is.
+
+    Lines are read one by one; a file that is one value is in memory while its pieces are read.
+
+    Raises:
+        InvalidInput: it cannot be read, or is no JSON as a whole.
+    """
+    shape = shape_of(path)
+    if shape is not None and shape.form == "lines":
+        yield from lines_of(path)
+        return
+    data = read_bytes(path)
+    if shape is None or shape.form == "object":
+        yield Piece(str(path), 1, data)
+        return
+    for number, raw in enumerate(load(data, list[msgspec.Raw], str(path)), start=1):
+        yield Piece(f"{path}, element {number}", number, raw)
+
+
+def decode(data: bytes | msgspec.Raw, type: type[_T]) -> _T:
+    """A value of a type out of JSON, as Python's own encoder writes it too: ``NaN`` and the like
+    become null, and half of a surrogate pair a replacement character.
+
+    Raises:
+        InvalidInput: it is no such value; says why.
+    """
+    try:
+        return msgspec.json.decode(data, type=type)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        try:
+            return msgspec.json.decode(_repaired(bytes(data)), type=type)
+        except msgspec.ValidationError as other:
+            raise InvalidInput(str(other)) from other
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            raise InvalidInput(str(error)) from error
+
+
+def load(data: bytes | msgspec.Raw, type: type[_T], where: str) -> _T:
+    """The same; an error says where.
+
+    Raises:
+        InvalidInput: it is no such value.
+    """
+    try:
+        return decode(data, type)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error
+
+
+def _repaired(data: bytes) -> bytes:
+    value = json.loads(data.decode(), parse_constant=lambda _: None)
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

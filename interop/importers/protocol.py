@@ -1,0 +1,100 @@
+"""The protocol of importers: what turns somebody else's log into sessions of ours.
+
+An importer is found by its entry point in the group ``duolog.importers``: a factory without
+arguments. It knows one format, and reads from files; it never sees the log that it fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from ...engine.records import Draft
+from .json_sniff import Shape
+
+__all__ = ("Foreign", "Found", "Importer", "Reading", "Remark", "RemarkKind")
+
+RemarkKind = Literal["problem", "difference"]
+
+
+class Foreign(NamedTuple):
+    """An event of an imported session.
+
+    Attributes:
+        session: id of the session: the same whenever and from wherever the source is read.
+        stream: the trace, or the importer's measurement stream.
+        draft: the event with its envelope.
+    """
+
+    session: str
+    stream: str
+    draft: Draft
+
+
+class Remark(NamedTuple):
+    """Something that a person should know of an import.
+
+    Attributes:
+        kind: a ``problem``: something could not be read, and is missing in the log; or a
+            ``difference`` on purpose to how the source, or its own analysis, has it.
+        what: in words; the same words for the same kind of thing.
+        where: the place in the source.
+        session: the session that it is about, if any.
+    """
+
+    kind: RemarkKind
+    what: str
+    where: str
+    session: str | None = None
+
+
+Found: TypeAlias = Foreign | Remark
+"""What an importer reads: events, session by session, each stream in order; and remarks."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """How a source is to be read.
+
+    Attributes:
+        zone: of local times that do not say their zone; None for the zone of this machine.
+    """
+
+    zone: tzinfo | None = UTC
+
+
+class Importer(Protocol):
+    """Reads one format."""
+
+    @property
+    def name(self) -> str:
+        """What the format is called, as after ``--format``."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """The format in a few words, for messages."""
+        ...
+
+    def recognises(self, source: Path, shape: Shape | None) -> bool:
+        """Whether a source looks like this format.
+
+        Args:
+            source: a file or a directory.
+            shape: what the file begins like; None for a directory, or for what is no JSON.
+        """
+        ...
+
+    def read(self, source: Path, reading: Reading) -> Iterator[Found]:
+        """Reads a source from beginning to end, one session after the other; blocks on files.
+
+        Reading the same source again gives the same. What cannot be read is remarked as a
+        ``problem`` where the rest can still be read.
+
+        Raises:
+            InvalidInput: the source as a whole is not of this format, or cannot be read.
+        """
+        ...

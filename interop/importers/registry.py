@@ -1,0 +1,62 @@
+"""Which importers there are, and which of them a source is for."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final
+
+from ...engine.errors import InvalidInput
+from .json_sniff import Shape, shape_of
+from .protocol import Importer
+
+__all__ = ("GROUP", "find_importer", "importer_names", "recognise")
+
+GROUP: Final = "duolog.importers"
+
+
+def importer_names() -> list[str]:
+    """Names of the formats that installed packages can import, in alphabetical order."""
+    return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def find_importer(name: str) -> Importer:
+    """The importer of a format.
+
+    Raises:
+        InvalidInput: there is none of this name, or there are several.
+    """
+    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+    if not found:
+        raise InvalidInput(
+            f"there is no importer for {name!r}; there are: {', '.join(importer_names())}"
+        )
+    if len({entry.value for entry in found}) > 1:
+        packages = ", ".join(sorted(entry.value for entry in found))
+        raise InvalidInput(f"several packages offer an importer {name!r}: {packages}")
+    return _load(found[0])
+
+
+def recognise(source: Path) -> Importer | None:
+    """The importer that recognises a source; None where none does.
+
+    Raises:
+        InvalidInput: the source cannot be read, or several recognise it.
+    """
+    if not source.exists():
+        raise InvalidInput(f"cannot read {source}: No such file or directory")
+    shape: Shape | None = None if source.is_dir() else shape_of(source)
+    found = [
+        importer
+        for importer in map(find_importer, importer_names())
+        if importer.recognises(source, shape)
+    ]
+    if len(found) > 1:
+        names = " and ".join(importer.name for importer in found)
+        raise InvalidInput(f"{source} looks like {names}: say which, with --format")
+    return found[0] if found else None
+
+
+def _load(entry: EntryPoint) -> Importer:
+    importer: Importer = entry.load()()
+    return importer

@@ -1,0 +1,255 @@
+"""Takes what an importer reads into a log: once, however often it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final, TypeAlias, final
+
+import anyio.to_thread
+import msgspec
+
+from ...engine import codec
+from ...engine.errors import CodecError, InvalidInput
+from ...engine.log.contract import EventLog
+from ...engine.records import TRACE, Draft, Record
+from .protocol import Foreign, Found, Importer, Reading, Remark
+
+__all__ = ("Taken", "import_foreign", "survey_foreign")
+
+_BATCH: Final = 256
+
+_Progress: TypeAlias = Callable[[int], None]
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import did.
+
+    Attributes:
+        sessions: sessions in the source.
+        records: events taken into the log.
+        known: events that the log had already.
+        remarks: what a person should know of it: problems, and differences on purpose.
+    """
+
+    sessions: int
+    records: int
+    known: int
+    remarks: tuple[Remark, ...] = ()
+
+
+async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> list[Remark]:
+    """Reads a source through without taking anything; gives the problems in it.
+
+    Raises:
+        InvalidInput: the source as a whole cannot be read.
+    """
+    found = importer.read(source, reading)
+    problems: list[Remark] = []
+    while batch := await anyio.to_thread.run_sync(_next, found):
+        for one in batch:
+            if isinstance(one, Remark):
+                if one.kind == "problem":
+                    problems.append(one)
+            else:
+                body = _unfit(one)
+                if isinstance(body, Remark):
+                    problems.append(body)
+    return problems
+
+
+async def import_foreign(
+    log: EventLog,
+    source: Path,
+    importer: Importer,
+    *,
+    reading: Reading | None = None,
+    keep_going: bool = False,
+    look_first: bool = True,
+    progress: _Progress | None = None,
+) -> Taken:
+    """Takes the sessions in a source into a log.
+
+    What the log has already is passed over, so that importing again adds nothing, and an import
+    that was interrupted is finished by running it again. A session that has grown since is taken
+    on from where the log has it.
+
+    Args:
+        log: an open log.
+        source: a file or a directory.
+        importer: reads it.
+        reading: how.
+        keep_going: take what can be taken. Else the first problem ends the import.
+        look_first: unless it keeps going, read the source through before anything is taken.
+        progress: called with the number of events done so far.
+
+    Raises:
+        InvalidInput: the source cannot be read, or, unless ``keep_going``, part of it; or the log
+            has a session of that name with other contents.
+        LogUnavailable: the log cannot be written.
+    """
+    reading = reading or Reading()
+    if look_first and not keep_going:
+        problems = await survey_foreign(source, importer, reading)
+        if problems:
+            first = problems[0]
+            raise InvalidInput(f"{first.where}: {first.what}; nothing was imported")
+    taking = _Taking(log, keep_going)
+    found = importer.read(source, reading)
+    while batch := await anyio.to_thread.run_sync(_next, found):
+        for one in batch:
+            await taking.take(one)
+        if progress is not None:
+            progress(taking.done)
+    await taking.finish()
+    if progress is not None:
+        progress(taking.done)
+    return taking.taken()
+
+
+def _next(found: Iterator[Found]) -> list[Found]:
+    return list(islice(found, _BATCH))
+
+
+def _unfit(one: Foreign) -> Remark | bytes:
+    """The body of an event; a remark where the log cannot hold it."""
+    try:
+        return codec.encode_body(one.draft.event)
+    except CodecError as error:
+        return Remark("problem", str(error), f"session {one.session}", one.session)
+
+
+@final
+class _Stream:
+    """One stream: what the log holds of it is compared, the rest is appended."""
+
+    def __init__(self, log: EventLog, session: str, stream: str) -> None:
+        self._log = log
+        self._session = session
+        self._stream = stream
+        self._held: AsyncIterator[Record] | None = log.read(session, stream=stream)
+        self._version = 0
+        self._waiting: list[Draft] = []
+        self.known = 0
+        self.added = 0
+
+    async def take(self, draft: Draft, body: bytes) -> str | None:
+        """Takes the next event; gives what is wrong where the log has another one there."""
+        if self._held is not None:
+            record = await anext(self._held, None)
+            if record is not None:
+                self._version = record.version
+                self.known += 1
+                return None if _same(record, draft, body) else _other(record)
+            self._held = None
+        self._waiting.append(draft)
+        if len(self._waiting) >= _BATCH:
+            await self.flush()
+        return None
+
+    async def flush(self) -> None:
+        """Appends what waits."""
+        if self._waiting:
+            records = await self._log.append(
+                self._session, self._waiting, stream=self._stream, expected_version=self._version
+            )
+            self._version = records[-1].version
+            self.added += len(records)
+            self._waiting = []
+
+
+def _same(record: Record, draft: Draft, body: bytes) -> bool:
+    """Whether the log holds this event; an erased one stays erased."""
+    kind, schema = codec.kind_of(draft.event)
+    envelope = (record.kind, record.actor, record.role, record.time)
+    if envelope != (kind, draft.actor, draft.role, draft.time):
+        return False
+    return record.body is None or (record.body == body and record.schema == schema)
+
+
+def _other(record: Record) -> str:
+    return (
+        f"the log has another {record.kind} at version {record.version} of its stream "
+        f"{record.stream!r}: the source has changed, or is read in another way; import it into "
+        "another log"
+    )
+
+
+@final
+class _Taking:
+    """One import."""
+
+    def __init__(self, log: EventLog, keep_going: bool) -> None:
+        self._log = log
+        self._keep_going = keep_going
+        self._session: str | None = None
+        self._streams: dict[str, _Stream] = {}
+        self._refused = False
+        self._sessions = 0
+        self._records = 0
+        self._known = 0
+        self._remarks: list[Remark] = []
+
+    @property
+    def done(self) -> int:
+        """How many events are done."""
+        return self._records + self._known + sum(s.known + s.added for s in self._streams.values())
+
+    async def take(self, one: Found) -> None:
+        """Takes the next thing that was read."""
+        if isinstance(one, Remark):
+            self._remark(one)
+            return
+        if one.session != self._session:
+            await self.finish()
+            self._session = one.session
+            self._sessions += 1
+            self._refused = False
+        if self._refused:
+            return
+        body = _unfit(one)
+        if isinstance(body, Remark):
+            self._remark(body)
+            return
+        stream = self._streams.get(one.stream)
+        if stream is None:
+            stream = _Stream(self._log, one.session, one.stream)
+            self._streams[one.stream] = stream
+        wrong = await stream.take(one.draft, body)
+        if wrong is not None:
+            self._refuse(one.session, wrong)
+        elif one.stream != TRACE:
+            await self._flush(before=one.stream)
+
+    async def finish(self) -> None:
+        """Writes what waits of the session that was read last."""
+        await self._flush()
+        for stream in self._streams.values():
+            self._records += stream.added
+            self._known += stream.known
+        self._streams = {}
+
+    def taken(self) -> Taken:
+        """What was done."""
+        return Taken(
+            sessions=self._sessions,
+            records=self._records,
+            known=self._known,
+            remarks=tuple(self._remarks),
+        )
+
+    async def _flush(self, before: str | None = None) -> None:
+        """Writes the trace before what was measured of it."""
+        for name in sorted(self._streams, key=lambda name: name != TRACE):
+            if name != before:
+                await self._streams[name].flush()
+
+    def _remark(self, remark: Remark) -> None:
+        if remark.kind == "problem" and not self._keep_going:
+            raise InvalidInput(f"{remark.where}: {remark.what}; {self.done} events are in the log")
+        self._remarks.append(remark)
+
+    def _refuse(self, session: str, wrong: str) -> None:
+        self._remark(Remark("problem", wrong, f"session {session!r}", session))
+        self._refused = True

@@ -1,0 +1,5 @@
+"""tau-bench."""
+
+from __future__ import annotations
+
+__all__ = ()

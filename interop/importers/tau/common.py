@@ -1,0 +1,122 @@
+"""What τ-bench and τ²-bench have in common: how a run is turned into a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ....engine import codec
+from ....engine.errors import InvalidInput
+from ....engine.events import (
+    JSON,
+    ActionResolved,
+    CloseReason,
+    Role,
+    ScorerRef,
+    SessionClosed,
+    UtilityScored,
+)
+from ..chat.session import AGENT, HUMAN, Cast, Converser
+from ..chat.steps import Item, Said, Step, steps_of
+from ..protocol import Found, Remark
+from ..trace_builder import ENVIRONMENT, Scribe
+
+__all__ = (
+    "SCORER",
+    "SIMULATED",
+    "Ending",
+    "Turn",
+    "close",
+    "rated",
+    "reward_of",
+    "turns_of",
+    "unit",
+    "without_policy",
+)
+
+SCORER: Final = ScorerRef(name="tau", version="1", config=codec.digest({"value": "reward"}))
+"""The reward as the benchmark computed it."""
+
+
+SIMULATED: Final = "simulated"
+"""What decides for the user, where no more is known of it: it is always a program."""
+
+
+class Turn(NamedTuple):
+    """A message: its place from 1, as it stands, and its steps."""
+
+    number: int
+    item: Item
+    steps: Sequence[Step]
+
+
+class Ending(NamedTuple):
+    """How a run ended: the reason, ``user``, ``assistant`` or the environment, and in words."""
+
+    reason: CloseReason
+    by: str
+    detail: str = ""
+
+
+def turns_of(items: Sequence[Item], where: str, session: str) -> Iterator[Turn | Remark]:
+    """The messages of a run; a remark where one is none."""
+    for index, item in enumerate(items, start=1):
+        try:
+            yield Turn(index, item, list(steps_of(item)))
+        except InvalidInput as error:
+            place = f"{where}, message {index}"
+            yield Remark("problem", f"no message: {error}", place, session)
+
+
+def without_policy(turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
+    """The policy, which the agent was given as the first message; and the rest."""
+    first = turns[0].steps if turns else ()
+    if len(first) == 1 and isinstance(first[0], Said) and first[0].role == "system":
+        return first[0].text, turns[1:]
+    return None, turns
+
+
+def close(
+    scribe: Scribe, cast: Cast, talk: Converser, ending: Ending, time: float
+) -> Iterator[Found]:
+    """Ends a session; calls without a result are cancelled."""
+    for version in talk.unresolved:
+        event = ActionResolved(action=version, outcome="cancelled")
+        yield scribe.put(event, ENVIRONMENT, "environment", time, cause=version)
+    by: tuple[str, Role] = (
+        cast.of(ending.by) if ending.by in (HUMAN, AGENT) else (ending.by, "environment")
+    )
+    closed = SessionClosed(reason=ending.reason, by=by[0], detail=ending.detail)
+    yield scribe.put(closed, *by, time)
+
+
+def unit(value: JSON) -> float | None:
+    """A number in [0, 1]; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value <= 1 else None
+
+
+def rated(parts: Mapping[str, JSON]) -> dict[str, float | None]:
+    """Named parts of a reward, those that are numbers."""
+    return {
+        name: unit(value)
+        for name, value in parts.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+
+
+def reward_of(
+    value: JSON, parts: Mapping[str, float | None], broken: str | None = None
+) -> UtilityScored:
+    """A reward as a utility; missing where the run broke off, or there is none in [0, 1]."""
+    if broken is not None:
+        return UtilityScored(scorer=SCORER, missing=broken)
+    found = unit(value)
+    missing = None
+    if found is None:
+        said = msgspec.json.encode(value).decode()
+        missing = "there is no reward" if value is None else f"the reward {said} is not in [0, 1]"
+    return UtilityScored(scorer=SCORER, value=found, parts=parts, missing=missing)

@@ -1,0 +1,59 @@
+"""Times as other programs write them: with a zone, without one, or as numbers."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ...engine.errors import InvalidInput
+
+__all__ = ("seconds_of", "zone_name", "zone_named")
+
+_LOCAL = "local"
+
+
+def zone_named(name: str) -> tzinfo | None:
+    """The zone of this name: ``UTC``, ``Europe/Berlin``, or ``local`` for this machine's (None).
+
+    Raises:
+        InvalidInput: there is no such zone.
+    """
+    if name.lower() == _LOCAL:
+        return None
+    if name.upper() in ("UTC", "Z"):
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidInput(
+            f"there is no time zone {name!r}; name one like Europe/Berlin, UTC, or local"
+        ) from error
+
+
+def zone_name(zone: tzinfo | None) -> str:
+    """What a zone is called."""
+    return _LOCAL if zone is None else str(zone)
+
+
+def seconds_of(stamp: object, zone: tzinfo | None) -> float | None:
+    """Seconds since the epoch of a time stamp; None where it is none.
+
+    A number is taken for such seconds. A text is read as ISO 8601; one that names no zone is local
+    time in ``zone``. Of an hour that occurs twice when clocks are set back, the first is meant.
+
+    Args:
+        stamp: what stands in the source.
+        zone: of local times; None for this machine's.
+    """
+    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
+        return float(stamp) if math.isfinite(stamp) else None
+    if not isinstance(stamp, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(stamp.strip())
+        if moment.tzinfo is None and zone is not None:
+            moment = moment.replace(tzinfo=zone)
+        return moment.timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

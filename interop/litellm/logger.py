@@ -1,0 +1,55 @@
+"""A callback for LiteLLM, for products that call models through it; light until it is made."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol, Unpack
+
+from ...engine.errors import MissingExtra
+from ...telemetry.recorder import Recorder
+from ...telemetry.session import About
+
+if TYPE_CHECKING:
+    from .hooks import LiteLLMLogger
+
+__all__ = ("Recording", "litellm_logger")
+
+
+class Recording(Protocol):
+    """A log that is embedded in a product: ``Log`` or ``SyncLog``."""
+
+    @property
+    def recorder(self) -> Recorder:
+        """What events are handed over to."""
+        ...
+
+
+def litellm_logger(log: Recording, **about: Unpack[About]) -> LiteLLMLogger:
+    """A callback for LiteLLM that records calls into the sessions that their metadata name.
+
+    Register it, and say with each call which session it belongs to::
+
+        litellm.callbacks.append(duolog.litellm_logger(log))
+        await litellm.acompletion(..., metadata={"duolog_session": "conversation-42"})
+
+    ``duolog_actor`` in the metadata names who made the call (``agent`` by default), ``duolog_role``
+    is ``human`` for a simulated user, ``duolog_purpose`` says what for. Calls that name no session
+    are left alone. Each call is recorded once, by LiteLLM's id of it; a stream as a whole.
+
+    It works with asynchronous and synchronous calls, from any thread and event loop, and neither
+    raises into LiteLLM nor keeps it waiting. LiteLLM tells of a call only after its caller has the
+    answer: ``settle`` (or ``wait``, in threads) waits for that, before a session is closed.
+
+    Args:
+        log: an open ``Log`` or ``SyncLog``.
+        about: what a session is about that no one has opened before its first call.
+
+    Raises:
+        MissingExtra: LiteLLM is not installed.
+    """
+    if find_spec("litellm") is None:
+        raise MissingExtra("llm", "recording calls made through LiteLLM")
+    from .hooks import LiteLLMLogger
+    from .recorder import CallRecorder
+
+    return LiteLLMLogger(CallRecorder(log, about))

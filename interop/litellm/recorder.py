@@ -1,0 +1,197 @@
+"""Records the calls that a product makes through LiteLLM, as it tells its callbacks of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, NamedTuple, final
+
+import anyio
+import msgspec
+
+from ...engine.errors import DuologError
+from ...engine.logger import journal
+from ...telemetry.commands import Saying
+from ...telemetry.queue import Entry
+from ...telemetry.receipt import Receipt
+from ...telemetry.session import About
+from .calls import call_id, called, place_of
+from .logger import Recording
+
+__all__ = ("CallRecorder", "LiteLLMStatistics")
+
+_CALLS: Final = 10_000  # ids of calls that are remembered
+_POLL: Final = 0.005  # seconds between looks whether calls are over
+
+
+class LiteLLMStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """How a logger of LiteLLM calls stands.
+
+    Attributes:
+        recorded: calls handed over to the log.
+        repeated: what LiteLLM told again, and was left out.
+        skipped: calls whose metadata name no session.
+        failed: calls that could not be handed over: there was no room, or the log is closed, or
+            LiteLLM told something unexpected.
+        under_way: calls that were begun and are not over, as far as LiteLLM told.
+    """
+
+    recorded: int = 0
+    repeated: int = 0
+    skipped: int = 0
+    failed: int = 0
+    under_way: int = 0
+
+
+class _Outcome(NamedTuple):
+    """What tells one attempt of a call from another: LiteLLM may tell of each more than once."""
+
+    failed: bool
+    began: datetime
+
+
+@final
+class CallRecorder:
+    """Takes what LiteLLM tells of calls, from any thread, and hands it over to a log.
+
+    Args:
+        log: an open ``Log`` or ``SyncLog``.
+        about: what a session is about that no one has opened before its first call.
+    """
+
+    def __init__(self, log: Recording, about: About) -> None:
+        journal("litellm")  # so that it is loaded before anything is wrong
+        self._log = log
+        self._about = about
+        # Protects what follows.
+        self._lock = threading.Lock()
+        self._told: OrderedDict[str, list[_Outcome]] = OrderedDict()
+        self._begun: OrderedDict[str, str] = OrderedDict()  # sessions by the ids of calls
+        self._recorded = self._repeated = self._skipped = self._failed = 0
+
+    def begin(self, told: Mapping[str, object]) -> None:
+        """Takes note of a call that is about to be made."""
+        try:
+            place, call = place_of(told), call_id(told)
+            if place is None or not call:
+                return
+            with self._lock:
+                self._begun[call] = place.session
+                if len(self._begun) > _CALLS:
+                    self._begun.popitem(last=False)
+        except Exception as error:  # noqa: BLE001  (logged, and counted)
+            self._complain("a call could not be noted", error)
+
+    def end(
+        self, told: Mapping[str, object], response: object, began: datetime, ended: datetime
+    ) -> None:
+        """Records a call that is over."""
+        call = ""
+        try:
+            call = call_id(told)
+            self._record(told, call, response, began, ended)
+        except Exception as error:  # noqa: BLE001  (logged, and counted)
+            self._complain("a call could not be recorded", error)
+        finally:
+            with self._lock:
+                self._begun.pop(call, None)
+
+    def _record(
+        self,
+        told: Mapping[str, object],
+        call: str,
+        response: object,
+        began: datetime,
+        ended: datetime,
+    ) -> None:
+        place = place_of(told)
+        attempt = self._attempt(call, _Outcome(response is None, began), known=place is not None)
+        if place is None or attempt is None:
+            return
+        event = called(told, response, began, ended, attempt)
+        recorder = self._log.recorder
+        lane = recorder.lane_nowait(place.session, self._about)
+        names = {one.name: one.role for one in lane.opened.participants}
+        ident = f"litellm/{call}" if attempt == 1 else f"litellm/{call}/{attempt}"
+        entry = Entry(
+            "called_model",
+            Saying(event),
+            place.actor,
+            names.get(place.actor, place.role),
+            ended.timestamp(),
+            Receipt(place.session),
+            ident if call else None,
+        )
+        if not recorder.hand_over(lane, entry):  # its callers wait for room; LiteLLM must not
+            recorder.intake.drop(lane, entry)
+        with self._lock:
+            if entry.receipt.error is None:
+                self._recorded += 1
+            else:
+                self._failed += 1
+
+    def _attempt(self, call: str, outcome: _Outcome, *, known: bool) -> int | None:
+        """Which attempt of its call this is; None where LiteLLM told of it before."""
+        with self._lock:
+            if not known:
+                self._skipped += 1
+                return None
+            if not call:
+                return 1
+            outcomes = self._told.setdefault(call, [])
+            self._told.move_to_end(call)
+            if len(self._told) > _CALLS:
+                self._told.popitem(last=False)
+            if outcome in outcomes:
+                self._repeated += 1
+                return None
+            outcomes.append(outcome)
+            return len(outcomes)
+
+    def _complain(self, what: str, error: Exception) -> None:
+        with self._lock:
+            self._failed += 1
+            count = self._failed
+        if count & (count - 1) == 0:
+            expected = isinstance(error, DuologError)
+            journal("litellm").warning(
+                what,
+                failed=count,
+                error=f"{type(error).__name__}: {error}",
+                exc_info=None if expected else error,
+            )
+
+    def under_way(self, session: str | None) -> bool:
+        """Whether calls are not over yet: of a session, or of all."""
+        with self._lock:
+            return bool(self._begun) if session is None else session in self._begun.values()
+
+    async def settle(self, session: str | None, seconds: float) -> bool:
+        """Waits until calls are over; whether they are."""
+        with anyio.move_on_after(seconds):
+            # LiteLLM tells of a call on any thread, and none of them owes this loop a call.
+            while self.under_way(session):  # noqa: ASYNC110
+                await anyio.sleep(_POLL)
+        return not self.under_way(session)
+
+    def wait(self, session: str | None, seconds: float) -> bool:
+        """The same in a thread that has no event loop."""
+        until = time.monotonic() + seconds
+        pause = threading.Event()
+        while self.under_way(session) and time.monotonic() < until:
+            pause.wait(_POLL)
+        return not self.under_way(session)
+
+    def statistics(self) -> LiteLLMStatistics:
+        """How it stands."""
+        with self._lock:
+            return LiteLLMStatistics(
+                recorded=self._recorded,
+                repeated=self._repeated,
+                skipped=self._skipped,
+                failed=self._failed,
+                under_way=len(self._begun),
+            )

@@ -1,0 +1,154 @@
+"""A model call as a span and metrics, in the words of the conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from ...engine.events import JSON, ModelCalled
+from . import names
+from .gen_ai_messages import message, text_part, written
+from .signals import Attributes, Began, Ended, Fact, Measured, Value
+
+__all__ = ("Named", "call_facts", "error_kind", "model_named")
+
+_PROVIDERS: Final[Mapping[str, str]] = {
+    "anthropic": "anthropic",
+    "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
+    "bedrock": "aws.bedrock",
+    "cohere": "cohere",
+    "deepseek": "deepseek",
+    "gemini": "gcp.gemini",
+    "groq": "groq",
+    "mistral": "mistral_ai",
+    "openai": "openai",
+    "perplexity": "perplexity",
+    "vertex_ai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+    "xai": "x_ai",
+}
+"""Providers as LiteLLM names them before the slash, and as the conventions do."""
+
+_FAMILIES: Final = (
+    ("gpt-", "openai"),
+    ("chatgpt-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("claude-", "anthropic"),
+    ("gemini-", "gcp.gemini"),
+)
+"""Models that are commonly asked for without their provider."""
+
+
+class Named(NamedTuple):
+    """A model as the conventions name it: the provider, ``_OTHER`` where unknown, and the model."""
+
+    provider: str
+    model: str
+
+
+def model_named(model: str) -> Named:
+    """Tells provider and model apart in a name as LiteLLM takes it, e.g. ``openai/gpt-4o``."""
+    before, slash, rest = model.partition("/")
+    if slash and rest:
+        return Named(_PROVIDERS.get(before, before), rest)
+    for prefix, provider in _FAMILIES:
+        if model.startswith(prefix):
+            return Named(provider, model)
+    return Named("_OTHER", model)
+
+
+def error_kind(error: str) -> str:
+    """The kind of an error in its text, e.g. ``ModelTimeout: no answer``; ``_OTHER`` without one."""
+    kind, colon, _ = error.partition(":")
+    return kind if colon and kind.isidentifier() else "_OTHER"
+
+
+def call_facts(
+    event: ModelCalled,
+    key: str,
+    parent: str,
+    start: float,
+    session: str,
+    labels: Attributes,
+    *,
+    content: bool,
+) -> Iterator[Fact]:
+    """The span of a model call, and what is measured of it.
+
+    Args:
+        event: the call.
+        key: of its span.
+        parent: key of the span that it lies in.
+        start: when it began.
+        session: session id.
+        labels: of the session, for metrics.
+        content: whether what was said may be told.
+    """
+    provider, model = model_named(event.model)
+    about = {
+        names.OPERATION: "chat",
+        names.PROVIDER: provider,
+        names.REQUEST_MODEL: model,
+    }
+    begun: dict[str, Value] = {
+        **about,
+        names.CONVERSATION: session,
+        names.PURPOSE: event.purpose,
+        names.ATTEMPT: event.attempt,
+    }
+    yield Began(key, parent, f"chat {model}", start, begun, client=True)
+    error = None if event.error is None else error_kind(event.error)
+    detail = event.error if content else None
+    ended = {**_usage(event), **_reply(event.reply, content=content)}
+    yield Ended(key, start + event.latency, ended, error, detail)
+    failed = {} if error is None else {names.ERROR_TYPE: error}
+    yield Measured(names.OPERATION_DURATION, event.latency, {**labels, **about, **failed})
+    for direction, count in (("input", event.tokens.prompt), ("output", event.tokens.completion)):
+        if count is not None:
+            kind = {names.TOKEN_TYPE: direction}
+            yield Measured(names.TOKEN_USAGE, count, {**labels, **about, **kind})
+    if event.cost is not None:
+        priced = {names.PROVIDER: provider, names.REQUEST_MODEL: model}
+        yield Measured(names.MODEL_COST, event.cost, {**labels, **priced})
+
+
+def _usage(event: ModelCalled) -> dict[str, Value]:
+    tokens = event.tokens
+    found = {
+        names.INPUT_TOKENS: tokens.prompt,
+        names.OUTPUT_TOKENS: tokens.completion,
+        names.CACHED_TOKENS: tokens.cached,
+        names.REASONING_TOKENS: tokens.reasoning,
+        names.COST: event.cost,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _reply(reply: JSON, *, content: bool) -> dict[str, Value]:
+    """What a reply tells, where it has the shape in which Duolog's own callers record it."""
+    found: dict[str, Value] = {}
+    if not isinstance(reply, Mapping):
+        return found
+    model, finish = reply.get("model"), reply.get("finish")
+    if isinstance(model, str):
+        found[names.RESPONSE_MODEL] = model
+    if isinstance(finish, str):
+        found[names.FINISH_REASONS] = (finish,)
+    if content:
+        found[names.OUTPUT_MESSAGES] = written([_message(reply, finish)])
+    return found
+
+
+def _message(reply: Mapping[str, JSON], finish: JSON) -> JSON:
+    parts: list[JSON] = []
+    if isinstance(said := reply.get("text"), str) and said:
+        parts.append(text_part(said))
+    calls = reply.get("tool_calls")
+    for call in calls if isinstance(calls, list | tuple) else ():
+        if isinstance(call, Mapping):
+            named = {name: call.get(name) for name in ("id", "name", "arguments")}
+            parts.append({"type": "tool_call", **named})
+    return message("assistant", parts, finish)

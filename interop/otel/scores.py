@@ -1,0 +1,203 @@
+"""OpenTelemetry out of a log: what its records say, and what scoring makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, final
+
+from ...engine.errors import MissingExtra
+from ...engine.events import SessionOpened, StopAdvised
+from ...engine.log.contract import EventLog
+from ...engine.records import Record
+from ...scoring.trajectory.fold import TrajectoryFold
+from ...scoring.trajectory.options import Options
+from ...scoring.trajectory.updates import (
+    EffortUpdated,
+    RoundClosed,
+    SessionEnded,
+    StopAdvice,
+    Update,
+)
+from . import names
+from .exporter import OtelExport
+from .labels import session_labels
+from .signals import (
+    SESSION,
+    Attributes,
+    Fact,
+    Measured,
+    Noted,
+    Origin,
+    Teller,
+    Told,
+    Value,
+    round_key,
+)
+from .spans import SpanFold
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+__all__ = ("ScoreFold", "otel_export")
+
+_COUNTED: Final[Mapping[str, tuple[str, Attributes]]] = {
+    "rounds": (names.EFFORT_ROUNDS, {}),
+    "acts": (names.EFFORT_ACTS, {}),
+    "deferrals": (names.EFFORT_DEFERRALS, {}),
+    "seconds": (names.EFFORT_TIME, {}),
+    "tokens_written": (names.EFFORT_TOKENS, {names.DIRECTION: "written"}),
+    "tokens_read": (names.EFFORT_TOKENS, {names.DIRECTION: "read"}),
+}
+"""Measures of effort that can be added up over sessions, and their metrics."""
+
+
+def otel_export(
+    log: EventLog,
+    *,
+    tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
+    logger_provider: LoggerProvider | None = None,
+    content: bool = False,
+    session: str | None = None,
+    options: Options | None = None,
+    name: str | None = "otel",
+    after_position: int = 0,
+    virtual_epoch: float = 0.0,
+    deadline: float = 10.0,
+) -> OtelExport:
+    """Tells OpenTelemetry of a log as it grows: spans, evaluation events and metrics.
+
+    Enter it with ``async with`` while the log is open. It sets nothing up: the providers are the
+    product's, or the global ones. It runs beside, in a thread; an exporter that is slow or fails
+    holds nobody up, and what fails is logged and counted.
+
+    How far it came is kept in the log under ``name``, so that it goes on there after a restart. Only
+    what was told in the last seconds before a process was killed is told again: its spans under the
+    same ids, its events with the same ``duolog.log.position``.
+
+    Args:
+        log: the log.
+        tracer_provider: of spans; None for the global one.
+        meter_provider: of metrics; None for the global one.
+        logger_provider: of events; None for the global one.
+        content: whether to tell what people, agents, tools and models said, too.
+        session: only this one; None for all.
+        options: how to score: rounds, tolerances, whose utility and ratings count.
+        name: under which the log keeps how far it came; one per destination. None keeps nothing.
+        after_position: where to begin if the log keeps nothing under that name.
+        virtual_epoch: of sessions on virtual time, UTC epoch seconds at which that begins.
+        deadline: seconds for which leaving it goes on telling.
+
+    Raises:
+        MissingExtra: OpenTelemetry is not installed.
+    """
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
+        raise MissingExtra("otel", "exporting to OpenTelemetry")
+    from .sdk import Emitter
+
+    scoring = options or Options()
+
+    def tellers(name: str, origin: Origin | None) -> Sequence[Teller]:
+        spans = SpanFold(name, content=content, rounds=scoring.rounds, origin=origin)
+        return ScoreFold(name, scoring), spans
+
+    emitter = Emitter(tracer_provider, meter_provider, logger_provider, epoch=virtual_epoch)
+    return OtelExport(
+        log,
+        emitter,
+        tellers,
+        session=session,
+        name=name,
+        after_position=after_position,
+        deadline=deadline,
+    )
+
+
+@final
+class ScoreFold:
+    """Facts from scoring: utility and effort of rounds and sessions, and advice to stop.
+
+    Args:
+        session: session id.
+        options: how to score.
+    """
+
+    def __init__(self, session: str, options: Options) -> None:
+        self._fold = TrajectoryFold(session, options)
+        self._counted: dict[str, float] = {}
+        self._stops: set[tuple[int, int]] = set()
+        self._labels: Attributes = {}
+
+    def feed(self, record: Record) -> list[Fact]:
+        """Takes the next record, of any stream, in order of position.
+
+        Raises:
+            CodecError: a body that is needed is damaged.
+        """
+        return list(self._facts(record))
+
+    def _facts(self, record: Record) -> Iterator[Fact]:
+        opened = record.event if record.kind == "SessionOpened" else None
+        if isinstance(opened, SessionOpened):
+            self._labels = session_labels(opened)
+        for update in self._fold.feed(record):
+            yield from self._told(update, record)
+        event = record.event if record.kind == "StopAdvised" else None
+        if isinstance(event, StopAdvised):
+            yield from self._stop(record, event.round, event.tau, enforced=event.enforced)
+
+    def _told(self, update: Update, record: Record) -> Iterator[Fact]:
+        if isinstance(update, RoundClosed):
+            point = update.point
+            attributes: dict[str, Value] = {
+                names.ROUND_UTILITY: point.utility,
+                names.STALE: point.stale,
+                **_effort(point.effort),
+            }
+            if point.rating is not None:
+                attributes[names.ROUND_RATING] = point.rating
+            yield Noted(round_key(update.round), attributes)
+            yield from self._count(point.effort)
+        elif isinstance(update, EffortUpdated):
+            yield from self._count(update.effort)
+        elif isinstance(update, StopAdvice):
+            yield from self._stop(record, update.round, update.tau, enforced=False)
+        elif isinstance(update, SessionEnded):
+            last = self._fold.trajectory().points[-1]
+            ended: Attributes = {names.SESSION_UTILITY: last.utility, **_effort(last.effort)}
+            yield Noted(SESSION, ended)
+            yield from self._count(last.effort)
+            yield Measured(names.FINAL_UTILITY, last.utility, self._labels)
+
+    def _count(self, effort: Mapping[str, float | None]) -> Iterator[Fact]:
+        """What effort grew by; a measure that shrinks, as the human reads less than was put up,
+        waits until it is above what was counted.
+        """
+        for measure, (metric, attributes) in _COUNTED.items():
+            value = effort.get(measure)
+            before = self._counted.get(measure, 0.0)
+            if value is not None and value > before:
+                self._counted[measure] = value
+                yield Measured(metric, value - before, {**self._labels, **attributes})
+
+    def _stop(self, record: Record, number: int, tau: int, *, enforced: bool) -> Iterator[Fact]:
+        """An advice to stop, once: it follows from the ratings, and may be recorded besides."""
+        if (number, tau) in self._stops:
+            return
+        self._stops.add((number, tau))
+        attributes: dict[str, Value] = {
+            names.CONVERSATION: record.session,
+            names.POSITION: record.position,
+            names.ROUND: number,
+            names.TAU: tau,
+            names.ENFORCED: enforced,
+        }
+        yield Told(names.STOP, record.time, attributes, (round_key(number), SESSION))
+        yield Measured(names.STOPS, 1, {**self._labels, names.TAU: tau})
+
+
+def _effort(effort: Mapping[str, float | None]) -> dict[str, Value]:
+    return {names.EFFORT + measure: value for measure, value in effort.items() if value is not None}

@@ -1,0 +1,242 @@
+"""Facts to OpenTelemetry: spans, events and metrics, through providers that somebody else set up."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+from opentelemetry._logs import LoggerProvider, LogRecord, SeverityNumber, get_logger_provider
+from opentelemetry.context import Context
+from opentelemetry.metrics import Counter, Histogram, MeterProvider, get_meter_provider
+from opentelemetry.sdk.trace import Tracer as SdkTracer
+from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    TracerProvider,
+    get_tracer_provider,
+    set_span_in_context,
+)
+
+from ... import __version__
+from . import names
+from .signals import SESSION, Began, Ended, Fact, Measured, Noted, Origin, Told
+
+__all__ = ("Emitter", "Emitting")
+
+_SEVERITIES = {"info": SeverityNumber.INFO, "warn": SeverityNumber.WARN}
+
+
+class _Ids(NamedTuple):
+    """The identity of a span: the same however often the session is told."""
+
+    trace: int
+    span: int
+
+
+@final
+class _Wanted(IdGenerator):
+    """Gives the ids that are wanted next on this thread; random ones where none are."""
+
+    def __init__(self) -> None:
+        self._random = RandomIdGenerator()
+        self._local = threading.local()
+
+    def want(self, ids: _Ids | None) -> None:
+        """Says which ids the next span gets."""
+        self._local.ids = ids
+
+    def generate_span_id(self) -> int:
+        """The id of the next span."""
+        ids: _Ids | None = getattr(self._local, "ids", None)
+        return self._random.generate_span_id() if ids is None else ids.span
+
+    def generate_trace_id(self) -> int:
+        """The id of the next trace."""
+        ids: _Ids | None = getattr(self._local, "ids", None)
+        return self._random.generate_trace_id() if ids is None else ids.trace
+
+
+@final
+class Emitter:
+    """Emits through a tracer, a logger and meters; shared by all sessions.
+
+    The ids of spans are derived from the session, where the tracer is one of the SDK's: so a session
+    that is told again, or further after a restart, is the same trace. Any other tracer gives random
+    ids, and what follows a restart lies in a trace of its own.
+
+    Args:
+        tracer_provider: None for the global one; so are the others.
+        meter_provider: of metrics.
+        logger_provider: of events.
+        epoch: where virtual time begins, UTC epoch seconds.
+    """
+
+    def __init__(
+        self,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+        *,
+        epoch: float = 0.0,
+    ) -> None:
+        about = (names.SCOPE, __version__)
+        self._providers = (
+            tracer_provider or get_tracer_provider(),
+            logger_provider or get_logger_provider(),
+        )
+        self.epoch = epoch
+        self.tracer = self._providers[0].get_tracer(*about, schema_url=names.SCHEMA_URL)
+        self.logger = self._providers[1].get_logger(*about, schema_url=names.SCHEMA_URL)
+        self.wanted: _Wanted | None = None
+        if isinstance(self.tracer, SdkTracer):
+            # This tracer is ours alone, by its scope, and shared by all who emit to the provider.
+            if not isinstance(self.tracer.id_generator, _Wanted):
+                self.tracer.id_generator = _Wanted()
+            self.wanted = self.tracer.id_generator
+        meter = (meter_provider or get_meter_provider()).get_meter(
+            *about, schema_url=names.SCHEMA_URL
+        )
+        self._counters: dict[str, Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+        for name, (kind, unit, text, bounds) in names.INSTRUMENTS.items():
+            if kind == "counter":
+                self._counters[name] = meter.create_counter(name, unit, text)
+            else:
+                self._histograms[name] = meter.create_histogram(
+                    name, unit, text, explicit_bucket_boundaries_advisory=bounds
+                )
+
+    def measure(self, fact: Measured) -> None:
+        """Tells a metric."""
+        if counter := self._counters.get(fact.name):
+            counter.add(fact.value, fact.attributes)
+        else:
+            self._histograms[fact.name].record(fact.value, fact.attributes)
+
+    def flush(self, seconds: float) -> bool:
+        """Has spans and events leave for where they go; whether they did, as far as is known.
+
+        Metrics leave at times of their own.
+        """
+        done = True
+        for provider in self._providers:
+            flush = getattr(provider, "force_flush", None)  # the SDK's have it, the API's need not
+            if flush is not None:
+                done = bool(flush(int(1000 * seconds))) and done
+        return done
+
+
+@final
+class Emitting:
+    """Emits the facts of one session.
+
+    Args:
+        emitter: shared by all sessions.
+        session: session id.
+        opened: time of its first record, on its clock.
+        virtual: whether its clock is a virtual one.
+    """
+
+    def __init__(self, emitter: Emitter, session: str, opened: float, *, virtual: bool) -> None:
+        self._emitter = emitter
+        self._epoch = emitter.epoch if virtual else 0.0
+        self._origin = Origin(session, opened)
+        self._spans: dict[str, Span] = {}
+        self._flags = TraceFlags(TraceFlags.SAMPLED)
+
+    def emit(self, fact: Fact) -> None:
+        """Emits one fact; whatever the providers raise is raised."""
+        if isinstance(fact, Measured):
+            self._emitter.measure(fact)
+        elif isinstance(fact, Told):
+            self._tell(fact)
+        elif isinstance(fact, Began):
+            self._begin(fact)
+        elif isinstance(fact, Noted):
+            if span := self._spans.get(fact.key):
+                span.set_attributes(fact.attributes)
+        else:
+            self._end(fact)
+
+    def _begin(self, fact: Began) -> None:
+        emitter = self._emitter
+        parent = None if fact.parent is None else self._context_of((fact.parent, SESSION))
+        links: tuple[Link, ...] = ()
+        if fact.origin is not None and emitter.wanted is not None:
+            ids = _ids_of(fact.origin, SESSION)
+            links = (Link(SpanContext(ids.trace, ids.span, is_remote=False)),)
+        if emitter.wanted is not None:
+            emitter.wanted.want(_ids_of(self._origin, fact.key))
+        try:
+            span = emitter.tracer.start_span(
+                fact.name,
+                context=_within(parent),
+                kind=SpanKind.CLIENT if fact.client else SpanKind.INTERNAL,
+                attributes=fact.attributes,
+                links=links,
+                start_time=self._nanoseconds(fact.start),
+            )
+        finally:
+            if emitter.wanted is not None:
+                emitter.wanted.want(None)
+        self._spans[fact.key] = span
+        if fact.key == SESSION:
+            self._flags = span.get_span_context().trace_flags
+
+    def _end(self, fact: Ended) -> None:
+        span = self._spans.pop(fact.key, None)
+        if span is None:
+            return
+        span.set_attributes(fact.attributes)
+        if fact.error is not None:
+            span.set_attribute(names.ERROR_TYPE, fact.error)
+            span.set_status(Status(StatusCode.ERROR, fact.detail))
+        span.end(self._nanoseconds(fact.end))
+
+    def _tell(self, fact: Told) -> None:
+        self._emitter.logger.emit(
+            LogRecord(
+                timestamp=self._nanoseconds(fact.time),
+                context=_within(self._context_of(fact.about)),
+                severity_number=_SEVERITIES[fact.severity],
+                attributes=fact.attributes,
+                event_name=fact.name,
+            )
+        )
+
+    def _context_of(self, keys: Sequence[str]) -> SpanContext | None:
+        """The identity of the first of some spans that is known; an ended one's is, if derived."""
+        for key in keys:
+            if span := self._spans.get(key):
+                return span.get_span_context()
+            if self._emitter.wanted is not None:
+                ids = _ids_of(self._origin, key)
+                return SpanContext(ids.trace, ids.span, is_remote=False, trace_flags=self._flags)
+        return None
+
+    def _nanoseconds(self, seconds: float) -> int:
+        return round((self._epoch + seconds) * 1e9)
+
+
+def _within(context: SpanContext | None) -> Context:
+    """A context that holds this span, and nothing of the product's."""
+    span = INVALID_SPAN if context is None else NonRecordingSpan(context)
+    return set_span_in_context(span, Context())
+
+
+def _ids_of(origin: Origin, key: str) -> _Ids:
+    """The ids of a span: a session opened again elsewhere under the same id is another one."""
+    session = f"duolog\0{origin.session}\0{origin.opened!r}".encode("utf-8", "surrogatepass")
+    trace = hashlib.sha256(session).digest()
+    span = hashlib.sha256(session + b"\0" + key.encode("utf-8", "surrogatepass")).digest()
+    return _Ids(int.from_bytes(trace[:16]) or 1, int.from_bytes(span[:8]) or 1)

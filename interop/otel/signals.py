@@ -1,0 +1,145 @@
+"""What there is to tell OpenTelemetry, before it is told: facts about spans, events and metrics.
+
+Spans are named by keys that are unique in their session. The same log gives the same facts, in the
+same order, whoever asks and when; so a fold that begins again ends up with the same open spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from ...engine.records import Record
+
+__all__ = (
+    "SESSION",
+    "Attributes",
+    "Began",
+    "Ended",
+    "Fact",
+    "Measured",
+    "Noted",
+    "Origin",
+    "Teller",
+    "Told",
+    "Value",
+    "round_key",
+    "still_open",
+)
+
+Value: TypeAlias = str | int | float | bool | Sequence[str]
+Attributes: TypeAlias = Mapping[str, Value]
+
+SESSION = "session"
+"""Key of the span that is the session."""
+
+
+def round_key(number: int) -> str:
+    """Key of a round's span."""
+    return f"round/{number}"
+
+
+class Origin(NamedTuple):
+    """A session as far as the identity of its trace goes: its id, and when it was opened."""
+
+    session: str
+    opened: float
+
+
+class Began(NamedTuple):
+    """A span began.
+
+    Attributes:
+        key: of the span.
+        parent: key of the span that it lies in; None for the session.
+        name: of the span.
+        start: seconds, on the session's clock.
+        attributes: what is known from the start.
+        client: it is a call of something outside.
+        origin: the session that this one was forked from.
+    """
+
+    key: str
+    parent: str | None
+    name: str
+    start: float
+    attributes: Attributes
+    client: bool = False
+    origin: Origin | None = None
+
+
+class Noted(NamedTuple):
+    """Something more became known of a span that has not ended."""
+
+    key: str
+    attributes: Attributes
+
+
+class Ended(NamedTuple):
+    """A span ended.
+
+    Attributes:
+        key: of the span.
+        end: seconds, on the session's clock.
+        attributes: what became known by then.
+        error: what kind of failure it ended in, if it did.
+        detail: of the failure, in words; only where contents may be told.
+    """
+
+    key: str
+    end: float
+    attributes: Attributes
+    error: str | None = None
+    detail: str | None = None
+
+
+class Told(NamedTuple):
+    """An event of the Logs API.
+
+    Attributes:
+        name: of the event.
+        time: seconds, on the session's clock.
+        attributes: what it says.
+        about: keys of the spans that it is about; the first that can be found counts.
+        severity: ``warn`` where something went wrong.
+    """
+
+    name: str
+    time: float
+    attributes: Attributes
+    about: tuple[str, ...] = (SESSION,)
+    severity: Literal["info", "warn"] = "info"
+
+
+class Measured(NamedTuple):
+    """A metric took a value, or grew by it."""
+
+    name: str
+    value: float
+    attributes: Attributes
+
+
+Fact: TypeAlias = Began | Noted | Ended | Told | Measured
+
+
+class Teller(Protocol):
+    """Folds the records of one session, of all streams in order of position, into facts."""
+
+    def feed(self, record: Record) -> Sequence[Fact]:
+        """Takes the next record.
+
+        Raises:
+            CodecError: a body that is needed is damaged.
+        """
+        ...
+
+
+def still_open(open_spans: dict[str, list[Began | Noted]], facts: Sequence[Fact]) -> None:
+    """Takes facts that are not to be told again; keeps what is needed of spans that are open."""
+    for fact in facts:
+        if isinstance(fact, Began):
+            open_spans[fact.key] = [fact]
+        elif isinstance(fact, Noted) and fact.key in open_spans:
+            open_spans[fact.key].append(fact)
+        elif isinstance(fact, Ended):
+            open_spans.pop(fact.key, None)

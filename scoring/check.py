@@ -1,0 +1,267 @@
+"""Checks a session's log against itself: what was recorded or kept, against what follows from it.
+
+Nothing should differ. What can be recomputed is folded from the trace again; what scorers recorded
+is measured again by those scorers that are given, none of which asks a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import final
+
+import msgspec
+
+from ..engine import codec
+from ..engine.errors import error_text
+from ..engine.events import (
+    Event,
+    ProgressRated,
+    ScorerFailed,
+    ScorerRef,
+    SessionClosed,
+    SnapshotTaken,
+    StopAdvised,
+    UtilityScored,
+)
+from ..engine.log.contract import EventLog, SessionSummary
+from ..engine.records import TRACE, Record
+from ..engine.rounds import RoundProjector, Rounds
+from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
+from .live import score_records
+from .trajectory.fold import TrajectoryFold
+from .trajectory.options import Options
+from .trajectory.tolerance import check_taus
+
+__all__ = ("Check", "Difference", "check_session")
+
+
+@final
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that differs between the log and what follows from it.
+
+    Attributes:
+        session: session id.
+        what: what differs, in words.
+        recorded: as the log has it; None where it has nothing.
+        fresh: as computed now; None where nothing comes of it.
+    """
+
+    session: str
+    what: str
+    recorded: str | None
+    fresh: str | None
+
+
+@final
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of checking a session.
+
+    Attributes:
+        session: session id.
+        records: how many records there are.
+        measurements: how many of them a scorer recorded.
+        remeasured: how many of those were measured again.
+        skipped: streams that no scorer was there for.
+        forgotten: its contents were erased, so that there is nothing to compare.
+        differences: what differs.
+    """
+
+    session: str
+    records: int
+    measurements: int
+    remeasured: int
+    skipped: tuple[str, ...]
+    forgotten: bool
+    differences: tuple[Difference, ...]
+
+
+async def check_session(log: EventLog, session: str, scorers: Iterable[Scorer] = ()) -> Check:
+    """Checks one session.
+
+    Compared are: the line in the session list with the records; the trajectory folded in the order
+    of the log with the one folded from the trace first and the measurements after it; which round
+    a measurement says it is about with where its version lies; enforced stops with the tolerance;
+    and what the scorers recorded with what they measure now, byte for byte.
+
+    Args:
+        log: the log.
+        session: session id.
+        scorers: those whose measurements can be repeated, each under its name and version.
+
+    Raises:
+        SessionNotFound: the log has no such session.
+        CodecError: a body is damaged.
+        LogClosed: the log is closed.
+    """
+    while True:  # a session that grows meanwhile is read again
+        summary = await log.summary(session)
+        records = [record async for record in log.read_all(session=session)]
+        if (await log.summary(session)).position == summary.position:
+            break
+    trace = [record for record in records if record.stream == TRACE]
+    measured = [record for record in records if record.stream != TRACE]
+    streams = {record.stream for record in measured}
+    known = _measurers(measured, scorers)
+    checking = _Checking(session)
+    forgotten = any(record.body is None for record in records)
+    if not forgotten:
+        checking.compare_summary(summary, records)
+        checking.compare_order(records, [*trace, *measured])
+        checking.compare_places(trace, records)
+        checking.compare_stops(records)
+        for stream, scorer in known.items():
+            mine = [record for record in measured if record.stream == stream]
+            await checking.compare_measurements(scorer, trace, mine)
+    return Check(
+        session=session,
+        records=len(records),
+        measurements=len(measured),
+        remeasured=0 if forgotten else sum(record.stream in known for record in measured),
+        skipped=tuple(sorted(streams - known.keys())),
+        forgotten=forgotten,
+        differences=tuple(checking.found),
+    )
+
+
+@final
+class _Checking:
+    """Collects the differences in one session."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self.found: list[Difference] = []
+
+    def _compare(self, what: str, recorded: object, fresh: object) -> None:
+        if recorded != fresh:
+            self._differ(what, str(recorded), str(fresh))
+
+    def _differ(self, what: str, recorded: str | None, fresh: str | None) -> None:
+        self.found.append(
+            Difference(session=self._session, what=what, recorded=recorded, fresh=fresh)
+        )
+
+    def compare_summary(self, summary: SessionSummary, records: Sequence[Record]) -> None:
+        """The line in the session list, with what the records add up to."""
+        trace = [record for record in records if record.stream == TRACE]
+        projector = RoundProjector()
+        state, utility = "open", None
+        for record in records:
+            projector.feed(record)
+            event = record.event
+            if isinstance(event, SessionClosed):
+                state = event.reason
+            elif isinstance(event, UtilityScored) and event.value is not None:
+                utility = event.value
+        self._compare("number of records in the session list", summary.events, len(records))
+        self._compare("trace version in the session list", summary.version, len(trace))
+        self._compare("state in the session list", summary.state, state)
+        self._compare("last utility in the session list", summary.utility, utility)
+        if trace:
+            self._compare("rounds in the session list", summary.rounds, projector.number)
+            self._compare("time of the opening", summary.opened, trace[0].time)
+            self._compare("time of the last record", summary.last, trace[-1].time)
+
+    def compare_order(self, records: Iterable[Record], sorted_out: Iterable[Record]) -> None:
+        """The trajectory as it came live, with the one that comes of measuring afterwards."""
+        for rounds in _CONVENTIONS:
+            live, late = [
+                score_records(given, Options(rounds=rounds)) for given in (records, sorted_out)
+            ]
+            for then, now in zip(live.points, late.points, strict=True):
+                self._compare(f"round {then.round} by {rounds}, live and afterwards", then, now)
+
+    def compare_places(self, trace: Iterable[Record], records: Iterable[Record]) -> None:
+        """What measurements say that they are about, with what lies there."""
+        kinds: dict[int, str] = {}
+        rounds: dict[Rounds, dict[int, int]] = {name: {} for name in _CONVENTIONS}
+        projectors = {name: RoundProjector(name) for name in _CONVENTIONS}
+        for record in trace:
+            kinds[record.version] = record.kind
+            for name, projector in projectors.items():
+                projector.feed(record)
+                rounds[name][record.version] = projector.number
+        for record in records:
+            event = record.event
+            if not isinstance(event, UtilityScored | ProgressRated):
+                continue
+            what = f"{record.kind} {record.stream}/{record.version}"
+            if isinstance(event, UtilityScored) and event.snapshot is not None:
+                kind = kinds.get(event.snapshot)
+                self._compare(f"what {what} scores", SnapshotTaken.__name__, kind)
+            elif event.until is not None:
+                number = rounds[event.rounds].get(event.until)
+                self._compare(f"the round that {what} is about", event.round, number)
+
+    def compare_stops(self, records: Sequence[Record]) -> None:
+        """Advised stops, with the tolerance at that point of the log, however rounds are counted."""
+        taus = check_taus({r.event.tau for r in records if isinstance(r.event, StopAdvised)})
+        if not taus:
+            return
+        folds = [
+            TrajectoryFold(self._session, Options(rounds=rounds, taus=taus))
+            for rounds in _CONVENTIONS
+        ]
+        for record in records:
+            event = record.event
+            for fold in folds:
+                fold.feed(record)
+            if isinstance(event, StopAdvised):
+                rounds = [fold.stops.get(event.tau) for fold in folds]
+                if event.round not in rounds:
+                    what = f"the round after which {record.stream} stops at τ = {event.tau}"
+                    self._differ(what, str(event.round), str(rounds[0]))
+
+    async def compare_measurements(
+        self, scorer: Scorer, trace: Iterable[Record], recorded: Iterable[Record]
+    ) -> None:
+        """What a scorer recorded, with what it measures now."""
+        fresh = await _measure(scorer, self._session, trace)
+        for record in recorded:
+            event = fresh.pop(record.id, None)
+            if event is None or not _same(record, event):
+                self._differ(f"measurement {record.id}", _text(record.event), _text(event))
+        for ident, event in fresh.items():
+            self._differ(f"measurement {ident}", None, _text(event))
+
+
+def _measurers(measured: Iterable[Record], scorers: Iterable[Scorer]) -> dict[str, Scorer]:
+    """The scorer of each stream, where one is given with the very configuration that it had."""
+    refs: dict[str, ScorerRef] = {}
+    for record in measured:
+        ref = getattr(record.event, "scorer", None)
+        if isinstance(ref, ScorerRef):
+            refs.setdefault(record.stream, ref)
+    return {
+        stream: scorer
+        for stream, ref in sorted(refs.items())
+        for scorer in scorers
+        if scorer.ref == ref and stream_of(ref) == stream
+    }
+
+
+async def _measure(scorer: Scorer, session: str, trace: Iterable[Record]) -> dict[str, Event]:
+    """What a scorer measures on a trace, by identity; the first of each, as a session has it."""
+    found: dict[str, Event] = {}
+    try:
+        measuring = scorer.begin(session)
+        for record in trace:
+            for event, of in await measuring.observe(record):
+                found.setdefault(measurement_id(scorer.ref, of), event)
+    except Exception as error:  # noqa: BLE001  (compared with the failure that was recorded)
+        text = error_text(error)
+        failed = ScorerFailed(scorer=scorer.ref, error=text, type=type(error).__name__)
+        found[measurement_id(scorer.ref, "failed")] = failed
+    return found
+
+
+def _same(record: Record, event: Event) -> bool:
+    kind, schema = codec.kind_of(event)
+    body = codec.encode_body(event)
+    return record.body == body or record.event == codec.decode_body(kind, schema, body)
+
+
+def _text(event: object) -> str | None:
+    return None if event is None else msgspec.json.encode(event).decode()
+
+
+_CONVENTIONS: tuple[Rounds, ...] = ("handoff", "human-turn")

@@ -1,0 +1,178 @@
+"""Forks beside what really happened: from the same point on, with another agent, user or seed.
+
+D@τ asks what is lost where a human leaves early, and answers from one course of events. A fork
+plays the rest again, so that a difference is one between two courses that share their beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from ..trajectory.points import Trajectory
+from . import Estimate
+from .sample import Sample
+
+__all__ = ("Fork", "ForkGroup", "ForkReport", "compare_forks", "without_forks")
+
+_PLAYERS = ("agent", "user", "model")
+
+
+class Fork(msgspec.Struct, frozen=True, kw_only=True):
+    """A fork and its origin.
+
+    Attributes:
+        session: the fork's id.
+        origin: the origin's id.
+        version: the last trace version that they share.
+        round: the first round with anything of the fork's own; None where it has not gone on.
+        before: utility that stood before that round, in either.
+        then: final utility of the origin; None where it is not among the sessions.
+        now: final utility of the fork.
+        difference: ``now`` less ``then``.
+        rounds_then: rounds of the origin.
+        rounds_now: rounds of the fork.
+        played_then: who played in the origin, by label.
+        played_now: who plays in the fork.
+        state: ``open``, or why the fork was closed.
+        reason: why there is no difference; None where there is one.
+    """
+
+    session: str
+    origin: str
+    version: int
+    round: int | None
+    before: float
+    then: float | None
+    now: float
+    difference: float | None
+    rounds_then: int | None
+    rounds_now: int
+    played_then: Mapping[str, str]
+    played_now: Mapping[str, str]
+    state: str
+    reason: str | None = None
+
+
+class ForkGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """The forks in which the same players took over from the same players.
+
+    Attributes:
+        played_then: who played in the origins.
+        played_now: who plays in the forks.
+        forks: how many there are with a difference.
+        then: mean final utility of the origins.
+        now: mean final utility of the forks.
+        difference: mean difference, with its interval over forks.
+        rounds: mean difference in rounds.
+    """
+
+    played_then: Mapping[str, str]
+    played_now: Mapping[str, str]
+    forks: int
+    then: Estimate
+    now: Estimate
+    difference: Estimate
+    rounds: Estimate
+
+
+class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All forks, and what they come to by who took over from whom."""
+
+    groups: tuple[ForkGroup, ...]
+    forks: tuple[Fork, ...]
+
+
+def compare_forks(
+    trajectories: Iterable[Trajectory], *, bootstrap: int = 1000, seed: int = 0
+) -> ForkReport:
+    """Compares each fork among some sessions with the session that it left.
+
+    Args:
+        trajectories: forks and origins, in any order; other sessions do not matter.
+        bootstrap: resamples for the intervals (percentile, 95 %); 0 for none.
+        seed: seeds the resampling.
+    """
+    sessions = {item.session: item for item in trajectories}
+    forks = tuple(
+        _fork(item, sessions.get(item.forked_from.session), item.forked_from.version)
+        for item in sessions.values()
+        if item.forked_from is not None
+    )
+    grouped: dict[tuple[tuple[str, str], ...], list[Fork]] = {}
+    for fork in forks:
+        if fork.difference is not None:
+            key = (*sorted(fork.played_then.items()), ("", ""), *sorted(fork.played_now.items()))
+            grouped.setdefault(key, []).append(fork)
+    groups = [_group(grouped[key], bootstrap, f"{seed}/forks/{key}") for key in sorted(grouped)]
+    return ForkReport(groups=tuple(groups), forks=forks)
+
+
+def without_forks(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """The sessions without the forks whose origins are among them.
+
+    A fork shares its beginning with its origin; means over both would count that twice.
+    """
+    sessions = {item.session for item in trajectories}
+    return [
+        item
+        for item in trajectories
+        if item.forked_from is None or item.forked_from.session not in sessions
+    ]
+
+
+def _fork(fork: Trajectory, origin: Trajectory | None, version: int) -> Fork:
+    before = [point.utility for point in fork.points if point.round < (fork.forked_at or 0)]
+    now = fork.points[-1].utility if fork.points else 0.0
+    then = origin.points[-1].utility if origin is not None and origin.points else None
+    reason = None
+    if origin is None:
+        reason = "its origin is not among the sessions"
+    elif fork.forked_at is None:
+        reason = "it has not gone on"
+    return Fork(
+        session=fork.session,
+        origin=fork.forked_from.session if fork.forked_from else "",
+        version=version,
+        round=fork.forked_at,
+        before=before[-1] if before else 0.0,
+        then=then,
+        now=now,
+        difference=None if reason is not None or then is None else now - then,
+        rounds_then=None if origin is None else len(origin.points),
+        rounds_now=len(fork.points),
+        played_then={} if origin is None else _players(origin),
+        played_now=_players(fork),
+        state=fork.state,
+        reason=reason,
+    )
+
+
+def _players(item: Trajectory) -> dict[str, str]:
+    return {name: item.group[name] for name in _PLAYERS if name in item.group}
+
+
+def _group(forks: Sequence[Fork], resamples: int, seed: str) -> ForkGroup:
+    sample = Sample(
+        {
+            "then": [fork.then for fork in forks],
+            "now": [fork.now for fork in forks],
+            "difference": [fork.difference for fork in forks],
+            "rounds": [
+                None if fork.rounds_then is None else fork.rounds_now - fork.rounds_then
+                for fork in forks
+            ],
+        },
+        resamples,
+        seed,
+    )
+    return ForkGroup(
+        played_then=forks[0].played_then,
+        played_now=forks[0].played_now,
+        forks=len(forks),
+        then=sample.estimate("then"),
+        now=sample.estimate("now"),
+        difference=sample.estimate("difference"),
+        rounds=sample.estimate("rounds"),
+    )

@@ -1,3 +1,0 @@
-"""Style sheet and script of a report's page; see ``duolog.scoring.html``."""
-
-__all__ = ()

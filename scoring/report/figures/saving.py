@@ -1,0 +1,143 @@
+"""Draws the figures of a report and writes them; needs the extra ``plots``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....engine.errors import InvalidInput, MissingExtra
+from ...metrics import Report, aggregate, effort_curve
+from ...trajectory.points import Trajectory
+from .curve import draw_curves
+from .panels import Panels
+from .quintiles import draw_quintiles
+from .scatter import draw_scatter
+from .style import SETTINGS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ("FORMATS", "save_figures")
+
+FORMATS = ("png", "svg", "pdf")
+"""The formats that figures are written in."""
+
+_AXES: Mapping[str, str] = {
+    "rounds": "Human-led rounds",
+    "acts": "Acts of the human",
+    "tokens_written": "Tokens that the human wrote",
+    "tokens_read": "Tokens that the human had to read",
+    "deferrals": "Vague requests of the human",
+    "seconds": "Session time that the human spent (s)",
+    "agent_tokens": "Tokens that the agent generated",
+    "human_tokens": "Tokens that the human generated",
+    "token_ratio": "Agent tokens per human token",
+}
+"""What stands below the axis of a measure of effort."""
+
+_NO_DATES: Mapping[str, Mapping[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""What to leave out of a file, so that the same report gives the same bytes."""
+
+
+def save_figures(
+    source: Report | Sequence[Trajectory],
+    directory: str | os.PathLike[str],
+    formats: Sequence[str] = ("png", "svg"),
+    *,
+    series: Sequence[str] | None = None,
+    efforts: Sequence[str] = (),
+) -> list[Path]:
+    """Draws a report's figures and writes them into a directory, which is made where missing.
+
+    ``curve``: mean utility by round with its standard error, dots sized by the sessions that got
+    there, the automated baseline as a line. ``tokens``: tokens of agent against human, with lines
+    of equal ratio. ``ratio``: final performance by quintile of that ratio. The last two are left
+    out where no tokens are known. The same report gives the same files, byte for byte.
+
+    Args:
+        source: a report, or trajectories, which are then reported under ``formal``.
+        directory: where to write; files of the same names are replaced.
+        formats: of ``png``, ``svg``, ``pdf``.
+        series: the labels that tell lines within a panel apart; by default the agent where it
+            varies. All other labels that vary make panels.
+        efforts: measures of effort to draw a curve against as well, as in ``Point.effort``; needs
+            trajectories as the source.
+
+    Returns:
+        The files written.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        InvalidInput: a format is unknown, a label or measure does not occur, or the directory
+            cannot be written.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise InvalidInput(f"no figures as {name!r}: choose of {', '.join(FORMATS)}")
+    report = source if isinstance(source, Report) else aggregate(source, bootstrap=0)
+    for name in series or ():
+        if name not in report.group_by:
+            known = ", ".join(report.group_by) or "none"
+            raise InvalidInput(f"no label {name!r} to tell series apart; the report has: {known}")
+    if efforts and isinstance(source, Report):
+        raise InvalidInput("curves against effort are drawn from trajectories, not from a report")
+    settings: Any = dict(SETTINGS)  # typed differently from version to version of matplotlib
+    try:
+        from matplotlib import rc_context
+    except ModuleNotFoundError as error:
+        raise MissingExtra("plots", "a figure") from error
+    trajectories = () if isinstance(source, Report) else source
+    written: list[Path] = []
+    try:
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        with rc_context(settings):
+            for name, figure in _figures(report, Panels(report, series), trajectories, efforts):
+                for kind in formats:
+                    path = folder / f"{name}.{kind}"
+                    figure.savefig(path, format=kind, metadata=dict(_NO_DATES[kind]))
+                    written.append(path)
+    except OSError as error:
+        why = error.strerror or error
+        raise InvalidInput(f"cannot write figures to {os.fspath(directory)}: {why}") from error
+    return written
+
+
+def _figures(
+    report: Report,
+    panels: Panels,
+    trajectories: Sequence[Trajectory],
+    efforts: Sequence[str],
+) -> Iterator[tuple[str, Figure]]:
+    groups = panels.groups
+    if any(group.curve for group in groups):
+        yield "curve", draw_curves(panels, {id(g): g.curve for g in groups}, "Rounds")
+    for measure in efforts:
+        curves = {
+            id(group): effort_curve(
+                [
+                    item
+                    for item in trajectories
+                    if not item.baseline
+                    and {n: item.group[n] for n in report.group_by if n in item.group}
+                    == group.group
+                ],
+                measure,
+            )
+            for group in groups
+        }
+        if not any(curves.values()):
+            raise InvalidInput(f"no session has a measure of effort {measure!r}")
+        whole = all(point.x.is_integer() for curve in curves.values() for point in curve)
+        axis = _AXES.get(measure, measure.replace("_", " ").capitalize())
+        yield f"curve-{measure}", draw_curves(panels, curves, axis, whole=whole)
+    if groups and (figure := draw_scatter(panels, report)) is not None:
+        yield "tokens", figure
+    if (figure := draw_quintiles(panels, report)) is not None:
+        yield "ratio", figure

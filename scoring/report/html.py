@@ -1,0 +1,270 @@
+"""A report as one self-contained page: the table, curves and scatter plots to point at; no network.
+
+The page holds the numbers as JSON, and a style sheet and a script of a few hundred lines that draw
+them. It loads nothing: its content security policy forbids it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ..metrics import Buckets, Estimate, Group, Report, SessionScore
+from .figures.geometry import (
+    bucket_members,
+    jitter,
+    log_ticks,
+    ratio_lines,
+    size_note,
+    token_limits,
+    token_sessions,
+    utility_limits,
+    varying_labels,
+)
+from .figures.panels import Panels, panel_title
+from .text.data import curve_data
+from .text.wording import ABSENT, absences, completeness, count, number, percent, rows_of, span
+
+__all__ = ("report_html", "save_html")
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def save_html(
+    report: Report, path: str | os.PathLike[str], *, title: str = "Collaborative effort scaling"
+) -> Path:
+    """Writes a report's page into a file.
+
+    Raises:
+        InvalidInput: the file cannot be written.
+    """
+    target = Path(path)
+    try:
+        target.write_text(report_html(report, title=title), encoding="utf-8")
+    except OSError as error:
+        why = error.strerror or error
+        raise InvalidInput(f"cannot write the page to {target}: {why}") from error
+    return target
+
+
+def report_html(report: Report, *, title: str = "Collaborative effort scaling") -> str:
+    """A report's page, as text: HTML with everything that it needs."""
+    panels = Panels(report)
+    data = msgspec.json.encode(_data(report, panels)).decode().replace("<", "\\u003c")
+    assets = files(f"{__package__}.page")
+    style = assets.joinpath("report.css").read_text(encoding="utf-8")
+    script = assets.joinpath("report.js").read_text(encoding="utf-8")
+    body = "\n".join([*_head(report, title), *_sections(report, panels)])
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n"
+        f'<div id="tip" role="status"></div>\n<script type="application/json" id="data">{data}'
+        f"</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _head(report: Report, title: str) -> list[str]:
+    rows = rows_of(report)
+    shared = " · ".join(f"{name} {value}" for name, value in rows.shared.items())
+    sessions = sum(group.sessions for group in report.groups if not group.baseline)
+    automated = sum(group.sessions for group in report.groups if group.baseline)
+    about = f"{sessions:,} sessions, {automated:,} automated runs, convention {report.convention}"
+    return [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="note">{escape(" · ".join(part for part in (shared, about) if part))}</p>',
+        '<div class="switches" id="switches"></div>',
+    ]
+
+
+def _sections(report: Report, panels: Panels) -> list[str]:
+    parts = ["<h2>Utility, gain and drop</h2>", *_table(report, panels)]
+    if any(group.curve for group in panels.groups):
+        note = (
+            "Mean utility after each round, shorter sessions carried forward. Shaded: ±1 SEM over "
+            "sessions. Dot area: sessions that came that far. Dashed grey: automated runs."
+        )
+        parts += _figure("Scaling curve", note, "curves")
+    shown, left_out = token_sessions(report)
+    if shown:
+        note = "Tokens that the agent and the (simulated) human generated, a dot per session."
+        if left_out:
+            note += f" {left_out:,} sessions without tokens of both sides are not shown."
+        parts += _figure("Effort of both sides", note, "tokens")
+    if any(buckets.stats for buckets in report.buckets):
+        note = (
+            "Final performance by quintile of the ratio of agent to human tokens, a dot per "
+            "session; line: mean ±1 SEM, all agents together."
+        )
+        parts += _figure("Performance by balance of effort", note, "ratios")
+    return parts
+
+
+def _figure(title: str, note: str, name: str) -> list[str]:
+    return [
+        f"<h2>{title}</h2>",
+        f'<p class="note">{note}</p>',
+        f'<div class="panels" id="{name}"></div>',
+    ]
+
+
+def _table(report: Report, panels: Panels) -> list[str]:
+    rows = rows_of(report)
+    if not rows.groups:
+        return ["<p>There are no sessions to report on.</p>"]
+    spans = [("Utility", 3), ("Gain", 2)]
+    spans += [(f"Drop at τ = {tau}", 2) for tau in report.taus]
+    spans += [("Tokens per session", 3)]
+    names = [rows.label.capitalize(), "N", "Automated baseline"]
+    names += ["First update", "Final step", "Overall"]
+    names += ["abs.", "rel."] * (1 + len(report.taus))
+    names += ["Agent", "Human", "Ratio"]
+    head = '<tr><th colspan="3"></th>'
+    head += "".join(f'<th class="span" colspan="{wide}">{name}</th>' for name, wide in spans)
+    head += f'</tr>\n<tr><th class="name">{escape(names[0])}</th>'
+    head += "".join(f"<th>{name}</th>" for name in names[1:]) + "</tr>"
+    lines = ['<div class="wide"><table>', f"<thead>\n{head}\n</thead>\n<tbody>"]
+    order = list(panels.looks)
+    section = ""
+    for group in rows.groups:
+        if rows.section(group) != section:
+            section = rows.section(group)
+            heading = f'<td colspan="{len(names)}">{escape(section)}</td>'
+            lines.append(f'<tr class="section">{heading}</tr>')
+        lines.append(_row(group, rows.name(group), panels, order))
+    lines.append("</tbody></table></div>")
+    notes = [*absences(report.groups, rows)]
+    if report.resamples:
+        notes.insert(
+            0,
+            f"Below each number its {100 * report.level:g} % bootstrap interval over sessions "
+            f"({report.resamples:,} resamples, seed {report.seed}).",
+        )
+    missing = completeness([group.counts for group in report.groups if not group.baseline])
+    notes += [f"{phrase[0].upper()}{phrase[1:]}." for phrase in missing]
+    return [*lines, *[f'<p class="note">{escape(note)}</p>' for note in notes]]
+
+
+def _row(group: Group, name: str, panels: Panels, order: Sequence[tuple[str, ...]]) -> str:
+    key = panels.series(group.group)
+    mark, swatch = "", ""
+    if not group.baseline:
+        mark = f' data-series="{order.index(key)}"'
+        swatch = f'<span class="swatch" style="background:{panels.looks[key].colour}"></span>'
+    final = group.final
+    if group.baseline:
+        final = Estimate(reason=group.overall.reason)
+    cells = [
+        f'<td class="name">{swatch}{escape(name)}</td>',
+        f"<td>{group.sessions:,}</td>",
+        _cell(group.final if group.baseline else group.reference),
+        *[_cell(estimate) for estimate in (group.first, final, group.overall)],
+    ]
+    pairs = [(group.gain_abs, group.gain_rel), *[(drop.abs, drop.rel) for drop in group.drops]]
+    for absolute, relative in pairs:
+        cells += [_cell(absolute), _cell(relative, percent(relative.value), interval=False)]
+    effort = group.effort
+    for tokens in (effort.agent_tokens, effort.human_tokens):
+        cells.append(_cell(tokens, count(tokens.value), interval=False))
+    cells.append(_cell(effort.ratio, number(effort.ratio.value, 2), interval=False))
+    return f"<tr{mark}>{''.join(cells)}</tr>"
+
+
+def _cell(estimate: Estimate, text: str | None = None, *, interval: bool = True) -> str:
+    shown = number(estimate.value) if text is None else text
+    if shown == ABSENT:
+        return f'<td><abbr title="{escape(estimate.reason or "")}">{ABSENT}</abbr></td>'
+    below = span(estimate) if interval else ""
+    return f"<td>{shown}{f'<small>{below}</small>' if below else ''}</td>"
+
+
+def _data(report: Report, panels: Panels) -> dict[str, object]:
+    """What the script draws."""
+    order = list(panels.looks)
+    shown, _ = token_sessions(report)
+    low, high = utility_limits(panels.groups, [p for group in panels.groups for p in group.curve])
+    tokens = None
+    if shown:
+        across, up = token_limits(shown)
+        tokens = {
+            "across": across,
+            "up": up,
+            "xTicks": log_ticks(across),
+            "yTicks": log_ticks(up),
+            "ratios": ratio_lines(across, up),
+        }
+    drawn = [buckets for buckets in report.buckets if buckets.stats]
+    return {
+        "series": [
+            {
+                "name": look.name,
+                "colour": look.colour,
+                "dashes": " ".join(str(2 * length) for length in look.style[1]) or "none",
+            }
+            for look in panels.looks.values()
+        ],
+        "utility": {"low": low, "high": high},
+        "tokens": tokens,
+        "panels": [
+            {
+                "title": panel_title(key),
+                "note": size_note(groups),
+                "groups": [
+                    {
+                        "series": order.index(panels.series(group.group)),
+                        "reference": group.reference.value,
+                        "curve": curve_data(group.curve),
+                    }
+                    for group in groups
+                ],
+                "sessions": [
+                    _dot(score, panels, order)
+                    for score in shown
+                    if any(score.group == group.group for group in groups)
+                ],
+            }
+            for key, groups in panels.by_panel.items()
+        ],
+        "buckets": [_buckets(report, buckets, drawn, panels, order) for buckets in drawn],
+    }
+
+
+def _dot(
+    score: SessionScore, panels: Panels, order: Sequence[tuple[str, ...]]
+) -> dict[str, object]:
+    return {
+        "name": score.session,
+        "series": order.index(panels.series(score.group)),
+        "human": score.human_tokens,
+        "agent": score.agent_tokens,
+        "performance": score.performance,
+    }
+
+
+def _buckets(
+    report: Report,
+    buckets: Buckets,
+    drawn: Sequence[Buckets],
+    panels: Panels,
+    order: Sequence[tuple[str, ...]],
+) -> dict[str, object]:
+    return {
+        "title": panel_title(varying_labels(buckets, drawn)),
+        "edges": list(buckets.edges or ()),
+        "stats": [
+            {"mean": bucket.mean.value, "sem": bucket.sem, "count": bucket.mean.sessions}
+            for bucket in buckets.stats or ()
+        ],
+        "sessions": [
+            _dot(score, panels, order) | {"bucket": index, "shift": jitter(place)}
+            for index, scores in enumerate(bucket_members(report, buckets))
+            for place, score in enumerate(scores)
+        ],
+    }

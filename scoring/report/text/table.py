@@ -1,0 +1,223 @@
+"""The paper's table in the terminal, laid out for whatever width there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from ...metrics import Drop, Estimate, Group, Report
+from .columns import Cell, Column, Heading, Line, draw, width_of
+from .wording import Rows, absences, completeness, count, number, percent, rows_of, span
+
+__all__ = ("ReportTable",)
+
+
+@final
+class ReportTable:
+    """A report as a rich renderable: ``Console().print(ReportTable(report))``.
+
+    Each number has its bootstrap interval below it. Where the width allows, utility, gain and drop
+    stand side by side as in the paper; else below each other.
+
+    Args:
+        report: the report.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._rows = rows_of(report)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draws the table for the width that there is."""
+        for text in self._parts(options.max_width):
+            if options.ascii_only:
+                text = _plain(text)
+            yield text
+
+    def _parts(self, width: int) -> list[Text]:
+        report, rows = self._report, self._rows
+        if not rows.groups:
+            return [Text("There are no sessions to report on.")]
+        lines = _lines(rows)
+        parts = [self._title()]
+        parts += [draw(*block, rule="─") for block in self._blocks(width, lines)]
+        if any(_known(group) for group in rows.groups):
+            parts.append(draw(self._effort(), lines, 2, rule="─"))
+        notes = [*absences(report.groups, rows), self._about()]
+        notes += [f"{phrase}." for phrase in self._missing()]
+        parts += [Text(note, style="dim") for note in notes]
+        return parts
+
+    def _missing(self) -> list[str]:
+        found = completeness([group.counts for group in self._report.groups if not group.baseline])
+        return [phrase[0].upper() + phrase[1:] for phrase in found]
+
+    def _title(self) -> Text:
+        shared = " · ".join(f"{name} {value}" for name, value in self._rows.shared.items())
+        text = Text("Collaborative effort scaling", style="bold")
+        text.append(f"  {shared}\n" if shared else "\n", "not bold")
+        return text
+
+    def _about(self) -> str:
+        report = self._report
+        about = f"Convention {report.convention}"
+        if any(span(group.overall) for group in report.groups):
+            share = f"{100 * report.level:g} %"
+            about += (
+                f"; below each number its {share} bootstrap interval over sessions "
+                f"({report.resamples:,} resamples, seed {report.seed})"
+            )
+        about += ". Gain: the best utility less that at the first update"
+        if report.taus:
+            about += (
+                ". Drop at τ: what is lost where the human leaves after τ rounds without "
+                "progress in a row"
+            )
+        return about + "."
+
+    def _blocks(
+        self, width: int, lines: Sequence[Line]
+    ) -> list[tuple[list[Heading], Sequence[Line], int]]:
+        """The tables to draw, one below the other: as few as fit the width."""
+        drops = list(range(len(self._report.taus)))
+        for gap, zero in ((2, True), (1, True), (1, False)):
+            whole = [*self._utility(zero), *self._drops(drops, zero)]
+            if width_of(whole, gap) <= width:
+                return [(whole, lines, gap)]
+        blocks = [(self._utility(zero=True), lines, 2)]
+        while drops:
+            for size in range(len(drops), 0, -1):
+                block = [self._names(), *self._drops(drops[:size], zero=True)]
+                if size == 1 or width_of(block, 2) <= width:
+                    blocks.append((block, lines, 2))
+                    drops = drops[size:]
+                    break
+        return blocks
+
+    def _names(self) -> Heading:
+        rows = self._rows
+        indent = "  " if rows.sections else ""
+        names = [Cell(indent + rows.name(group)) for group in rows.groups]
+        return Heading("", [Column(rows.label.capitalize(), names, left=True)])
+
+    def _column(self, name: str, cell: Callable[[Group], Cell]) -> Column:
+        return Column(name, [cell(group) for group in self._rows.groups])
+
+    def _utility(self, zero: bool) -> list[Heading]:
+        def value(estimate: Estimate) -> Cell:
+            return Cell(number(estimate.value, zero=zero), span(estimate))
+
+        groups = self._rows.groups
+        left = [self._column("N", lambda group: Cell(f"{group.sessions:,}"))]
+        if any(group.baseline or group.reference.value is not None for group in groups):
+            left.append(
+                self._column("Baseline", lambda g: value(g.final if g.baseline else g.reference))
+            )
+        utility = [
+            self._column("First", lambda group: value(group.first)),
+            self._column("Final", lambda g: value(Estimate() if g.baseline else g.final)),
+            self._column("Overall", lambda group: value(group.overall)),
+        ]
+        gain = [
+            _pair(
+                [(group.gain_abs, group.gain_rel) for group in groups],
+                zero=zero,
+            )
+        ]
+        headings = [self._names(), Heading("", left), Heading("Utility", utility)]
+        return [*headings, Heading("Gain", gain)]
+
+    def _drops(self, which: Sequence[int], zero: bool) -> list[Heading]:
+        def drop(group: Group, index: int) -> Drop:
+            return group.drops[index]
+
+        taus = self._report.taus
+        return [
+            Heading(
+                f"Drop τ = {taus[index]}",
+                [
+                    _pair(
+                        [
+                            (drop(group, index).abs, drop(group, index).rel)
+                            for group in self._rows.groups
+                        ],
+                        zero=zero,
+                    )
+                ],
+            )
+            for index in which
+        ]
+
+    def _effort(self) -> list[Heading]:
+        def spent(estimate: Estimate) -> Cell:
+            if estimate.low is None:
+                return Cell(count(estimate.value))
+            return Cell(count(estimate.value), f"{count(estimate.low)}–{count(estimate.high)}")
+
+        def ratio(group: Group) -> Cell:
+            return Cell(number(group.effort.ratio.value, 2), span(group.effort.ratio))
+
+        def rounds(group: Group) -> Cell:
+            return Cell(number(group.counts.rounds / group.sessions, 1))
+
+        def faults(group: Group) -> Cell:
+            found = sum(group.counts.faults.values())
+            where = f" in {group.counts.faulty_sessions:,} of {group.sessions:,}"
+            return Cell(f"{found:,}{where if found else ''}")
+
+        headings = [
+            self._names(),
+            Heading(
+                "Effort per session",
+                [
+                    self._column("Rounds", rounds),
+                    self._column("Agent tokens", lambda g: spent(g.effort.agent_tokens)),
+                    self._column("Human tokens", lambda g: spent(g.effort.human_tokens)),
+                    self._column("Ratio", ratio),
+                ],
+            ),
+        ]
+        if any(group.counts.faulty_sessions for group in self._rows.groups):
+            headings.append(Heading("Simulated user", [self._column("Faults", faults)]))
+        return headings
+
+
+def _lines(rows: Rows) -> list[Line]:
+    lines: list[Line] = []
+    section = None
+    for index, group in enumerate(rows.groups):
+        if rows.sections and rows.section(group) != section:
+            section = rows.section(group)
+            lines.append(Line(section=section))
+        lines.append(Line(row=index))
+    return lines
+
+
+def _pair(estimates: Sequence[tuple[Estimate, Estimate]], *, zero: bool) -> Column:
+    """An absolute number and a relative one in one column, with the interval of the absolute."""
+    left = [number(one.value, zero=zero) for one, _ in estimates]
+    right = [percent(two.value) for _, two in estimates]
+    wide = max(4, *(len(text) for text in left))
+    long = max(4, *(len(text) for text in right))
+    cells = [
+        Cell(f"{a:>{wide}} {b:>{long}}", span(one))
+        for a, b, (one, _) in zip(left, right, estimates, strict=True)
+    ]
+    return Column(f"{'abs.':>{wide}} {'rel.':>{long}}", cells)
+
+
+def _known(group: Group) -> bool:
+    return group.effort.agent_tokens.value is not None or (
+        group.effort.human_tokens.value is not None
+    )
+
+
+def _plain(text: Text) -> Text:
+    """The same in ASCII, for terminals that have nothing else."""
+    plain = text.copy()
+    changed = text.plain.translate(str.maketrans("─–·τ", "--|T"))
+    plain.plain = changed.encode("ascii", "replace").decode()
+    return plain

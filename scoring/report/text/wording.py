@@ -1,0 +1,162 @@
+"""Numbers and labels in words and digits, the same wherever a report is shown to people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...metrics import Counts, Estimate, Group, Report
+from .data import estimates
+
+__all__ = (
+    "ABSENT",
+    "Rows",
+    "absences",
+    "completeness",
+    "count",
+    "number",
+    "percent",
+    "rows_of",
+    "span",
+)
+
+ABSENT = "–"
+"""Stands where there is no number."""
+
+
+def number(value: float | None, places: int = 3, *, zero: bool = True) -> str:
+    """A number with so many decimals, ``zero``: with a 0 before the point; no -0.000."""
+    if value is None:
+        return ABSENT
+    text = f"{value:.{places}f}"
+    if not text.strip("-0."):
+        text = text.removeprefix("-")
+    if not zero and places:
+        text = text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+    return text
+
+
+def percent(value: float | None) -> str:
+    """A share as a percentage with one decimal."""
+    return ABSENT if value is None else f"{number(100 * value, 1)}%"
+
+
+def count(value: float | None) -> str:
+    """A mean count, rounded, with thousands apart."""
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def span(estimate: Estimate, places: int = 2) -> str:
+    """An interval, short, e.g. ``.61–.68``; empty where there is none, or none of any width."""
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
+        return ""
+    low = number(estimate.low, places, zero=False)
+    high = number(estimate.high, places, zero=False)
+    return f"{low}, {high}" if "-" in low + high else f"{low}{ABSENT}{high}"
+
+
+class Rows:
+    """How the groups of a report become rows: what names a row, what a section, and what is same.
+
+    Attributes:
+        label: the label that names a row.
+        sections: labels whose values head sections.
+        shared: labels that all sessions share, with their values.
+        groups: the groups that get a row, section by section.
+    """
+
+    def __init__(self, report: Report) -> None:
+        rows = [group for group in report.groups if not group.baseline]
+        rows += [
+            group
+            for group in report.groups
+            if group.baseline and not any(_beside(group, row) for row in rows if not row.baseline)
+        ]
+        values = {name: {group.group.get(name) for group in rows} for name in report.group_by}
+        varying = [name for name in report.group_by if len(values[name]) > 1]
+        self.label = "agent" if "agent" in varying or not varying else varying[-1]
+        self.sections = [name for name in varying if name != self.label]
+        self.shared: Mapping[str, str] = {
+            name: value
+            for name in report.group_by
+            if name != self.label and name not in varying
+            for value in values[name]
+            if value is not None
+        }
+        self.groups = sorted(rows, key=self._key)
+
+    def _key(self, group: Group) -> tuple[str, ...]:
+        return tuple(group.group.get(name, "") for name in (*self.sections, self.label))
+
+    def name(self, group: Group) -> str:
+        """What a row is called."""
+        return group.group.get(self.label) or ("all" if not group.group else ABSENT)
+
+    def section(self, group: Group) -> str:
+        """What the section of a row is called; empty without sections."""
+        named = [(name, group.group.get(name)) for name in self.sections]
+        return " · ".join(f"{name} {value}" if value else f"no {name}" for name, value in named)
+
+
+def rows_of(report: Report) -> Rows:
+    """The rows of a report's table: one per group of collaborating sessions.
+
+    Automated runs stand in a column of their own beside those; they get a row only where there
+    is none to stand beside.
+    """
+    return Rows(report)
+
+
+def _beside(baseline: Group, row: Group) -> bool:
+    names = (set(baseline.group) & set(row.group)) - {"agent", "user"}
+    return all(baseline.group[name] == row.group[name] for name in names)
+
+
+def absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
+    """One sentence per reason for which numbers are absent, with the rows it concerns."""
+    found: dict[str, dict[str, None]] = {}
+    for group in groups:
+        if group.baseline:
+            continue
+        where = " · ".join(part for part in (rows.section(group), rows.name(group)) if part)
+        for path, estimate in estimates(group):
+            if estimate.reason is not None and path[0] in ("utility", "gain", "drop"):
+                found.setdefault(estimate.reason, {})[where] = None
+    for reason, places in found.items():
+        yield f"{ABSENT} {', '.join(places)}: {reason}"
+
+
+def completeness(counts: Sequence[Counts]) -> Iterator[str]:
+    """Phrases for what is missing from the data of some groups, none where nothing is."""
+    rounds = sum(one.rounds for one in counts)
+    stale = sum(one.stale_points for one in counts)
+    missing = sum(one.missing_ratings for one in counts)
+    pending = sum(one.pending_ratings for one in counts)
+    estimated = sum(one.estimated_tokens for one in counts)
+    unvalued = sum(one.unvalued_sessions for one in counts)
+    running = sum(one.open_sessions for one in counts)
+    faulty = sum(one.faulty_sessions for one in counts)
+    if stale:
+        yield f"{stale:,} of {rounds:,} rounds stale (the output changed, its score is missing)"
+    if rounds and missing == rounds:
+        yield "no round has a progress rating, so no tolerance is ever reached"
+    elif missing:
+        yield f"{missing:,} of {rounds:,} rounds without a progress rating"
+    if pending:
+        yield f"{pending:,} ratings pending"
+    if estimated:
+        yield f"tokens of {estimated:,} sessions estimated from texts"
+    if unvalued:
+        yield f"{unvalued:,} sessions without any utility, in no mean"
+    if running:
+        yield f"{running:,} sessions still open"
+    if faulty:
+        yield f"simulated users at fault in {faulty:,} session{'s' if faulty > 1 else ''} ({_faults(counts)})"
+
+
+def _faults(counts: Sequence[Counts]) -> str:
+    """The kinds of faults with how many there were, the most frequent first."""
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one.faults)
+    return ", ".join(f"{kind}: {number:,}" for kind, number in total.most_common())

@@ -1,0 +1,40 @@
+"""Scores recorded sessions again: new measurements stand beside the old, in their own streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..engine.log.contract import EventLog
+from ..engine.records import TRACE, Record
+from ..engine.scorers.protocol import Scorer
+from ..engine.scorers.runner import Measuring
+
+__all__ = ("rescore",)
+
+
+async def rescore(log: EventLog, session: str, scorers: Sequence[Scorer]) -> int:
+    """Has scorers measure a recorded session, open or closed, from its first record on.
+
+    What the log holds already of a scorer in this version is taken as it is; so to do it twice
+    records nothing twice, and another version of a scorer measures anew.
+
+    Args:
+        log: the log, to read from and to append to.
+        session: session id.
+        scorers: who measures.
+
+    Returns:
+        How many measurements were added.
+
+    Raises:
+        LogError: the log cannot take them.
+    """
+    trace: list[Record] = []
+    measured: list[Record] = []
+    async for record in log.read_all(session=session):
+        (trace if record.stream == TRACE else measured).append(record)
+    measuring = Measuring(log, session, scorers, recorded=measured)
+    for record in trace:
+        await measuring.measure([record])
+    held = len(trace) + len(measured)
+    return (await log.summary(session)).events - held if trace else 0

@@ -1,0 +1,5 @@
+"""Scorers that ship with Duolog."""
+
+from __future__ import annotations
+
+__all__ = ()

@@ -1,0 +1,101 @@
+"""Feedback as utility: thumbs, and the share of the agent's work that people kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from ...engine.events import FeedbackGiven, ScorerRef, UtilityScored
+from ...engine.records import TRACE, Record
+from ...engine.rounds import RoundProjector
+from ...engine.scorers.protocol import Measurement, SessionScorer
+from ..trajectory.round_index import RowIndex
+from .utility import Missing, Score, reference
+
+__all__ = ("FeedbackUtility", "value_of")
+
+
+def value_of(feedback: FeedbackGiven) -> Score | Missing | None:
+    """A feedback's value: the mean of what it has of thumbs (up 1, down 0) and ``edits_kept``.
+
+    Missing where ``edits_kept`` is not in [0, 1]; None where there is only a comment.
+    """
+    parts: dict[str, float | None] = {}
+    if feedback.thumbs is not None:
+        parts["thumbs"] = 1.0 if feedback.thumbs == "up" else 0.0
+    if feedback.edits_kept is not None:
+        if not 0.0 <= feedback.edits_kept <= 1.0:
+            return Missing(f"edits_kept is a share in [0, 1], and {feedback.edits_kept!r} is not")
+        parts["edits_kept"] = feedback.edits_kept
+    values = [part for part in parts.values() if part is not None]
+    return Score(sum(values) / len(values), parts) if values else None
+
+
+@final
+class FeedbackUtility:
+    """Scores what feedback is about: a snapshot, or the round of any other record.
+
+    Feedback on the session as a whole is about its last snapshot, or its last round if there is
+    none. Later feedback on the same thing replaces earlier one.
+    """
+
+    def __init__(self) -> None:
+        self.ref = reference("feedback", "1")
+
+    def begin(self, session: str) -> SessionScorer:
+        """Starts to score one session from its first record."""
+        return _Feedback(self.ref)
+
+
+@final
+class _Feedback:
+    def __init__(self, ref: ScorerRef) -> None:
+        self._ref = ref
+        self._projector = RoundProjector()
+        self._index = RowIndex("handoff")
+        self._snapshots: set[int] = set()
+        self._last_snapshot: int | None = None
+        self._version = 0
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        if record.stream != TRACE:
+            return ()
+        self._version = record.version
+        self._projector.feed(record)
+        if self._index.number < self._projector.number:
+            self._index.begin(self._projector.current.first)
+        if record.kind == "SnapshotTaken" and record.role in ("human", "agent"):
+            self._snapshots.add(record.version)
+            self._last_snapshot = record.version
+        event = record.event if record.kind == "FeedbackGiven" else None
+        result = value_of(event) if isinstance(event, FeedbackGiven) else None
+        if result is None or not isinstance(event, FeedbackGiven):
+            return ()
+        return (Measurement(self._scored(event, result), f"feedback/{record.version}"),)
+
+    def _scored(self, event: FeedbackGiven, result: Score | Missing) -> UtilityScored:
+        of = event.of
+        if of is None:
+            of = self._last_snapshot or self._projector.current.last_act or 1
+        snapshot = of if of in self._snapshots else None
+        number = None
+        if snapshot is None:
+            number = self._index.of_version(of, self._version)
+            if number is None:
+                result = Missing(f"the feedback is about version {of}, which the trace has not")
+        if isinstance(result, Missing):
+            return UtilityScored(
+                scorer=self._ref,
+                snapshot=snapshot,
+                round=number,
+                until=of if number else None,
+                missing=result.reason,
+            )
+        return UtilityScored(
+            scorer=self._ref,
+            snapshot=snapshot,
+            round=number,
+            until=of if number else None,
+            value=result.value,
+            parts=result.parts,
+        )

@@ -1,0 +1,79 @@
+"""Makes scorers that ask models out of scorers that work with functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import NoReturn, final
+
+from ...engine.codec import digest
+from ...engine.errors import DuologError
+from ...engine.models.ask import ModelUse
+from ...engine.models.gateway import Models
+from ...engine.models.protocol import Caller, ModelRequest
+from ...engine.models.scorer_caller import ScorerCaller
+from ...engine.records import Record
+from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
+
+__all__ = ("AskingScorer", "version_of")
+
+
+def version_of(number: str, use: ModelUse, *more: object) -> str:
+    """The version of a scorer on a model: its own number, and a digest of what else decides.
+
+    So that what two models think of one session stands side by side.
+
+    Args:
+        number: raised when the code changes.
+        use: which model is asked, and how.
+        more: prompts and the like.
+    """
+    return f"{number}-{digest([use, *more])[:8]}"
+
+
+@final
+class AskingScorer:
+    """A scorer that asks models, with a caller of its own for each session.
+
+    What it asked is in its own stream, before the measurements that follow from the replies; on
+    resuming a session that is taken, instead of asking again.
+
+    Args:
+        models: reaches the models.
+        make: the scorer, given what it asks through; always of the same name, version and
+            configuration.
+    """
+
+    def __init__(self, models: Models, make: Callable[[Caller], Scorer]) -> None:
+        self._models = models
+        self._make = make
+        self.ref = make(_Nobody()).ref
+
+    def begin(self, session: str) -> SessionScorer:
+        """Starts to score one session from its first record."""
+        caller = ScorerCaller(self._models, session, self.ref)
+        return _Asking(self._make(caller).begin(session), caller)
+
+
+@final
+class _Asking:
+    def __init__(self, scorer: SessionScorer, caller: ScorerCaller) -> None:
+        self._scorer = scorer
+        self._caller = caller
+
+    def attend(
+        self, recorded: Sequence[Record], excused: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._caller.attend(recorded, excused)
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        measurements = await self._scorer.observe(record)
+        return [*self._caller.take(), *measurements]
+
+
+@final
+class _Nobody:
+    """Stands in for a caller where nothing is asked."""
+
+    async def ask(self, request: ModelRequest, *, purpose: str) -> NoReturn:
+        raise DuologError(f"{request.model!r} was asked outside of any session")

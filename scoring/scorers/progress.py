@@ -1,0 +1,301 @@
+"""Progress judges: rate each round from what the human said, what the agent did, and the reply.
+
+``ProgressJudge`` collects the evidence and records the verdicts of any function on it;
+``rule_judge`` is one that works offline. For a judge that asks a model, pass an async function that
+puts the evidence to it, and return the ``ModelCalled`` with the verdict: it is recorded in the
+judge's own stream, so that a replay never calls the model again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, final
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.events import (
+    JSON,
+    ActionResolved,
+    ActionTaken,
+    ApprovalAsked,
+    MessageSent,
+    ModelCalled,
+    ProgressRated,
+    ScorerRef,
+    SessionOpened,
+    SnapshotTaken,
+)
+from ...engine.records import TRACE, Record
+from ...engine.rounds import Round, RoundProjector, Rounds
+from ...engine.scorers.protocol import Measurement, SessionScorer
+from ..trajectory.phrases import is_complaint, is_halt, is_praise
+from .utility import reference
+
+__all__ = ("Did", "Evidence", "ProgressJudge", "RateRound", "Verdict", "rule_judge", "rule_verdict")
+
+NO_REPLY = "the human said nothing after the round"
+
+
+class Did(msgspec.Struct, frozen=True):
+    """An action of the agent's: its name, and how it ended (None while it is in flight)."""
+
+    name: str
+    outcome: str | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What a round is judged by.
+
+    Attributes:
+        round: the round, closed.
+        request: the initial request.
+        before: the human's last message, in the round or before it; the request if there is none.
+        said: what agents said or asked in the round.
+        did: what agents did in the round.
+        update: the output as agents last left it in the round; None where they did not touch it.
+        after: the human's next message.
+    """
+
+    round: Round
+    request: str
+    before: str
+    said: tuple[str, ...]
+    did: tuple[Did, ...]
+    update: SnapshotTaken | None
+    after: str
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's answer.
+
+    Attributes:
+        rating: 1 to 5; None where there is none, with the reason in ``missing``.
+        explanation: in the judge's words.
+        missing: why there is no rating.
+        calls: model calls that were made for it.
+
+    Raises:
+        InvalidInput: a rating out of range, or neither a rating nor a reason.
+    """
+
+    rating: int | None = None
+    explanation: str = ""
+    missing: str | None = None
+    calls: tuple[ModelCalled, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.rating is None:
+            if not (self.missing or "").strip():
+                raise InvalidInput("a missing rating needs a reason")
+        elif not 1 <= self.rating <= 5:
+            raise InvalidInput(f"a rating is 1 to 5, not {self.rating}")
+
+
+RateRound: TypeAlias = Callable[[Evidence], Verdict | Awaitable[Verdict]]
+"""Judges a round; may be async."""
+
+
+def rule_verdict(evidence: Evidence) -> Verdict:
+    """Judges by rules, offline: did anything happen, and how does the human take it?
+
+    From 3: +1 if the agent updated the output; -1 if it neither updated, nor said anything, nor had
+    an action succeed. From the human's next message: +1 for praise, -1 for a complaint (both
+    cancel out), -1 if it tells the agent to stop, -1 if it says again, in more than half of its
+    words, what the message before had said. Kept within 1 to 5.
+    """
+    reasons: list[str] = []
+    rating = 3
+    if evidence.round.updated:
+        rating += 1
+        reasons.append("the output was updated")
+    elif not evidence.said and not any(did.outcome == "ok" for did in evidence.did):
+        rating -= 1
+        reasons.append("nothing came of the round")
+    after = evidence.after
+    if is_praise(after):
+        rating += 1
+        reasons.append("the human is pleased")
+    if is_complaint(after):
+        rating -= 1
+        reasons.append("the human complains")
+    if is_halt(after):
+        rating -= 1
+        reasons.append("the human calls a halt")
+    if _repeats(evidence.before, after):
+        rating -= 1
+        reasons.append("the human has to say it again")
+    explanation = "; ".join(reasons) or "nothing stands out"
+    return Verdict(rating=min(max(rating, 1), 5), explanation=explanation)
+
+
+def _repeats(before: str, after: str) -> bool:
+    earlier = {word.strip(".,;:!?\"'").lower() for word in before.split()}
+    words = [word.strip(".,;:!?\"'").lower() for word in after.split()]
+    words = [word for word in words if len(word) > 3]
+    return len(words) > 1 and sum(word in earlier for word in words) * 2 > len(words)
+
+
+@final
+class ProgressJudge:
+    """Rates each round with a function, when it is due.
+
+    Due at the first human message after the round. A round without one, such as the last, is
+    recorded as missing when the session closes: a judge needs the reply, and the published
+    analysis does not rate the last round either.
+
+    Args:
+        name: of the scorer; ``config["judge"]`` of a session names it.
+        version: raise it when the function changes, so that new ratings stand beside the old.
+        rate: the function. An exception from it quarantines the judge for the session.
+        config: whatever settings the function depends on, e.g. model and prompt digest.
+        rounds: how rounds are counted.
+
+    Raises:
+        InvalidInput: the name or version is empty.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        rate: RateRound,
+        *,
+        config: JSON = None,
+        rounds: Rounds = "handoff",
+    ) -> None:
+        self.ref = reference(name, version, {"rounds": rounds, "config": config})
+        self._rate = rate
+        self._rounds: Rounds = rounds
+
+    def begin(self, session: str) -> SessionScorer:
+        """Starts to judge one session from its first record."""
+        return _Judging(self.ref, self._rate, self._rounds)
+
+
+def rule_judge(rounds: Rounds = "handoff") -> ProgressJudge:
+    """The offline judge: ``rule_verdict`` under the name ``rule-judge``."""
+    return ProgressJudge("rule-judge", "1", rule_verdict, rounds=rounds)
+
+
+_EVIDENCE = frozenset(
+    {
+        "SessionOpened",
+        "MessageSent",
+        "ApprovalAsked",
+        "ActionTaken",
+        "ActionResolved",
+        "SnapshotTaken",
+    }
+)
+
+
+@final
+class _Gathered:
+    """What agents did in one round, while it is gathered; actions may end after the round."""
+
+    __slots__ = ("actions", "before", "said", "update")
+
+    def __init__(self) -> None:
+        self.before = ""
+        self.said: list[str] = []
+        self.actions: dict[int, Did] = {}
+        self.update: SnapshotTaken | None = None
+
+
+@final
+class _Judging:
+    def __init__(self, ref: ScorerRef, rate: RateRound, rounds: Rounds) -> None:
+        self._ref = ref
+        self._rate = rate
+        self._rounds: Rounds = rounds
+        self._projector = RoundProjector(rounds)
+        self._request = ""
+        self._said = ""
+        self._gathered = _Gathered()
+        self._waiting: list[tuple[Round, _Gathered]] = []
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        if record.stream != TRACE:
+            return ()
+        over = self._projector.feed(record)
+        if over is not None:
+            self._gathered.before = self._said or self._request
+            self._waiting.append((over, self._gathered))
+            self._gathered = _Gathered()
+        if record.kind == "SessionClosed":
+            return self._give_up()
+        if record.kind not in _EVIDENCE:
+            return ()
+        event = record.event
+        if isinstance(event, SessionOpened):
+            self._request = (event.request or "").strip()
+        elif isinstance(event, ActionResolved):
+            self._resolve(event)
+        elif record.role == "agent":
+            self._gather(record)
+        elif record.role == "human" and isinstance(event, MessageSent):
+            self._said = event.text
+            self._request = self._request or event.text
+            return await self._judge(event.text)
+        return ()
+
+    def _gather(self, record: Record) -> None:
+        event = record.event
+        if isinstance(event, MessageSent):
+            self._gathered.said.append(event.text)
+        elif isinstance(event, ApprovalAsked):
+            self._gathered.said.append(event.question)
+        elif isinstance(event, ActionTaken):
+            self._gathered.actions[record.version] = Did(event.name)
+        elif isinstance(event, SnapshotTaken):
+            self._gathered.update = event
+
+    def _resolve(self, event: ActionResolved) -> None:
+        for gathered in (self._gathered, *(waiting for _, waiting in self._waiting)):
+            did = gathered.actions.get(event.action)
+            if did is not None:
+                gathered.actions[event.action] = Did(did.name, event.outcome)
+
+    async def _judge(self, after: str) -> list[Measurement]:
+        """Rates all rounds that waited for this message."""
+        due, self._waiting = self._waiting, []
+        measurements: list[Measurement] = []
+        for over, gathered in due:
+            found = self._rate(
+                Evidence(
+                    round=over,
+                    request=self._request,
+                    before=gathered.before,
+                    said=tuple(gathered.said),
+                    did=tuple(gathered.actions.values()),
+                    update=gathered.update,
+                    after=after,
+                )
+            )
+            verdict = await found if inspect.isawaitable(found) else found
+            measurements += self._rated(over, verdict)
+        return measurements
+
+    def _give_up(self) -> list[Measurement]:
+        """The session is closed: rounds that still wait have no rating."""
+        due, self._waiting = self._waiting, []
+        return [rated for over, _ in due for rated in self._rated(over, Verdict(missing=NO_REPLY))]
+
+    def _rated(self, over: Round, verdict: Verdict) -> list[Measurement]:
+        of = f"round/{over.number}"
+        rated = ProgressRated(
+            round=over.number,
+            rating=verdict.rating,
+            until=over.last_act or over.last,
+            rounds=self._rounds,
+            explanation=verdict.explanation,
+            missing=verdict.missing if verdict.rating is None else None,
+            scorer=self._ref,
+        )
+        calls = [
+            Measurement(call, f"{of}/call/{number}")
+            for number, call in enumerate(verdict.calls, start=1)
+        ]
+        return [*calls, Measurement(rated, of)]

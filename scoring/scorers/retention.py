@@ -1,0 +1,107 @@
+"""Retention: how much of the agent's draft survives the human's later edits; no ground truth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import final
+
+from ...engine.events import ScorerRef, SnapshotTaken
+from ...engine.records import TRACE, Record
+from ...engine.rounds import is_blank
+from ...engine.scorers.protocol import Measurement, SessionScorer
+from ...engine.session.timing import text_of
+from ...engine.text_changes import new_words
+from .utility import Missing, Score, measured, reference
+
+__all__ = ("RetentionUtility", "retention")
+
+
+def retention(draft: str, later: str, before: str = "") -> Score | Missing:
+    """The share of a draft's words that a later version still holds.
+
+    Args:
+        draft: what the agent made.
+        later: what the human made of it.
+        before: what the agent made it from.
+
+    Returns:
+        1 - |words of ``draft`` that ``later`` has not| / |words of ``draft``|, where words are
+        compared as ``changes.new_words`` does, so that moving a line loses nothing. Part
+        ``changes`` is the same for the words that the agent had added to ``before``, None where
+        there are none. Missing for a draft without words.
+    """
+    total = len(draft.split())
+    if not total:
+        return Missing("the draft is empty")
+    lines = draft.splitlines()
+    lost = Counter(new_words(later.splitlines(), lines).split())
+    changes = Counter(new_words(before.splitlines(), lines).split())
+    own = changes.total()
+    kept = 1.0 - (lost & changes).total() / own if own else None
+    return Score(1.0 - lost.total() / total, {"changes": kept})
+
+
+@final
+class RetentionUtility:
+    """Scores drafts of agents by what humans leave of them.
+
+    A human's snapshot is scored at once: what it kept of the agent's latest draft. The draft itself
+    is scored when nobody can edit it any more, that is when the agent submits another or the
+    session closes: what the human's last version of it kept, all of it if the human let it stand
+    to the end. Missing if the agent replaced it before any human touched it.
+    """
+
+    def __init__(self) -> None:
+        self.ref = reference("retention", "1")
+
+    def begin(self, session: str) -> SessionScorer:
+        """Starts to score one session from its first record."""
+        return _Retention(self.ref)
+
+
+@final
+class _Retention:
+    def __init__(self, ref: ScorerRef) -> None:
+        self._ref = ref
+        self._latest = ""
+        self._draft: str | None = None
+        self._before = ""
+        self._version = 0
+        self._edited = False
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        if record.stream != TRACE:
+            return ()
+        if record.kind == "SessionClosed":
+            return self._settle(replaced=False)
+        event = record.event if record.kind == "SnapshotTaken" else None
+        if not isinstance(event, SnapshotTaken):
+            return ()
+        text = "" if is_blank(event) else text_of(event.content)
+        if record.role == "agent":
+            settled = self._settle(replaced=True)
+            self._before, self._draft = self._latest, text
+            self._latest, self._version, self._edited = text, record.version, False
+            return settled
+        if record.role != "human":
+            return ()
+        self._latest, self._edited = text, True
+        result: Score | Missing = Missing("there is no draft of an agent's yet")
+        if self._draft is not None:
+            result = retention(self._draft, text, self._before)
+        of = f"snapshot/{record.version}"
+        return (measured(self._ref, result, of, snapshot=record.version),)
+
+    def _settle(self, *, replaced: bool) -> Sequence[Measurement]:
+        """Scores the draft that stood until now, if there was one."""
+        if self._draft is None:
+            return ()
+        result: Score | Missing
+        if replaced and not self._edited:
+            result = Missing("the agent replaced the draft before a human edited it")
+        else:
+            result = retention(self._draft, self._latest, self._before)
+        self._draft = None
+        of = f"snapshot/{self._version}"
+        return (measured(self._ref, result, of, snapshot=self._version),)

@@ -1,0 +1,240 @@
+"""Utility scorers: a function of the embedder's on snapshots or on rounds, as a ``Scorer``.
+
+A score is a value in [0, 1], or missing with a reason; what could not be scored is never a zero.
+See ``retention`` and ``feedback`` for utilities that need no ground truth.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias, final
+
+import msgspec
+
+from ...engine.codec import digest
+from ...engine.errors import InvalidInput
+from ...engine.events import JSON, ScorerRef, SessionOpened, SnapshotTaken, UtilityScored
+from ...engine.records import TRACE, Record
+from ...engine.rounds import Round, RoundProjector, Rounds
+from ...engine.scorers.protocol import Measurement, SessionScorer
+
+__all__ = (
+    "Missing",
+    "RoundUtility",
+    "Score",
+    "ScoreRound",
+    "ScoreSnapshot",
+    "SnapshotUtility",
+    "reference",
+)
+
+NO_OPENING = "the session has no opening"
+
+
+class Score(msgspec.Struct, frozen=True):
+    """A utility.
+
+    Attributes:
+        value: in [0, 1].
+        parts: named parts of the value; None where one is missing.
+
+    Raises:
+        InvalidInput: the value is not in [0, 1].
+    """
+
+    value: float
+    parts: Mapping[str, float | None] = {}
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.value <= 1.0:  # so that NaN is refused too
+            raise InvalidInput(f"a utility lies in [0, 1], and {self.value!r} does not")
+        for name, part in self.parts.items():
+            if part is not None and not math.isfinite(part):
+                raise InvalidInput(f"part {name!r} of a utility is {part!r}; None if it is missing")
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """There is no score, and why: e.g. the evaluator did not answer.
+
+    Raises:
+        InvalidInput: no reason is given.
+    """
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise InvalidInput("a missing score needs a reason")
+
+
+ScoreSnapshot: TypeAlias = Callable[
+    [SnapshotTaken, SessionOpened], Score | Missing | Awaitable[Score | Missing]
+]
+"""Scores a snapshot of a session; may be async."""
+
+ScoreRound: TypeAlias = Callable[
+    [Round, Sequence[Record], SessionOpened],
+    Score | Missing | Awaitable[Score | Missing | None] | None,
+]
+"""Scores a closed round with its records; None where there is nothing new to score."""
+
+
+def reference(name: str, version: str, config: JSON = None) -> ScorerRef:
+    """A scorer's identity, with the digest of its configuration.
+
+    Raises:
+        InvalidInput: a name or version that a measurement stream cannot carry.
+    """
+    if not name or not version or "@" in version:
+        raise InvalidInput(
+            f"a scorer needs a name and a version without '@', not {name!r} and {version!r}"
+        )
+    return ScorerRef(name=name, version=version, config=digest(config))
+
+
+def measured(
+    ref: ScorerRef,
+    result: Score | Missing,
+    of: str,
+    *,
+    snapshot: int | None = None,
+    over: Round | None = None,
+    rounds: Rounds = "handoff",
+) -> Measurement:
+    """A score as the measurement to record.
+
+    Args:
+        ref: the scorer.
+        result: what it found.
+        of: what was measured, unique per scorer in the session.
+        snapshot: trace version of the snapshot scored.
+        over: the round scored, if no snapshot was.
+        rounds: how rounds are counted.
+    """
+    event = UtilityScored(
+        scorer=ref,
+        snapshot=snapshot,
+        round=over.number if over else None,
+        until=(over.last_act or over.last) if over else None,
+        rounds=rounds,
+        value=result.value if isinstance(result, Score) else None,
+        parts=result.parts if isinstance(result, Score) else {},
+        missing=result.reason if isinstance(result, Missing) else None,
+    )
+    return Measurement(event, of)
+
+
+@final
+class SnapshotUtility:
+    """Scores each snapshot of humans and agents by a function.
+
+    Args:
+        name: of the scorer.
+        version: raise it when the function changes, so that new scores stand beside the old.
+        score: the function. An exception from it quarantines the scorer for the session.
+        config: whatever settings the function depends on; their digest goes with each score.
+
+    Raises:
+        InvalidInput: the name or version is empty.
+    """
+
+    def __init__(
+        self, name: str, version: str, score: ScoreSnapshot, *, config: JSON = None
+    ) -> None:
+        self.ref = reference(name, version, config)
+        self._score = score
+
+    def begin(self, session: str) -> SessionScorer:
+        """Starts to score one session from its first record."""
+        return _Snapshots(self.ref, self._score)
+
+
+@final
+class _Snapshots:
+    def __init__(self, ref: ScorerRef, score: ScoreSnapshot) -> None:
+        self._ref = ref
+        self._score = score
+        self._opened: SessionOpened | None = None
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        if record.kind not in ("SessionOpened", "SnapshotTaken") or record.stream != TRACE:
+            return ()
+        event = record.event
+        if isinstance(event, SessionOpened):
+            self._opened = event
+        if not isinstance(event, SnapshotTaken) or record.role not in ("human", "agent"):
+            return ()
+        result: Score | Missing = Missing(NO_OPENING)
+        if self._opened is not None:
+            found = self._score(event, self._opened)
+            result = await found if inspect.isawaitable(found) else found
+        of = f"snapshot/{record.version}"
+        return (measured(self._ref, result, of, snapshot=record.version),)
+
+
+@final
+class RoundUtility:
+    """Scores each closed round by a function: an answered question, new information.
+
+    Args:
+        name: of the scorer.
+        version: raise it when the function changes.
+        score: the function. An exception from it quarantines the scorer for the session.
+        config: whatever settings the function depends on; their digest goes with each score.
+        rounds: how rounds are counted.
+
+    Raises:
+        InvalidInput: the name or version is empty.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        score: ScoreRound,
+        *,
+        config: JSON = None,
+        rounds: Rounds = "handoff",
+    ) -> None:
+        self.ref = reference(name, version, {"rounds": rounds, "config": config})
+        self._score = score
+        self._rounds: Rounds = rounds
+
+    def begin(self, session: str) -> SessionScorer:
+        """Starts to score one session from its first record."""
+        return _Rounds(self.ref, self._score, self._rounds)
+
+
+@final
+class _Rounds:
+    def __init__(self, ref: ScorerRef, score: ScoreRound, rounds: Rounds) -> None:
+        self._ref = ref
+        self._score = score
+        self._rounds: Rounds = rounds
+        self._projector = RoundProjector(rounds)
+        self._opened: SessionOpened | None = None
+        self._records: list[Record] = []
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        if record.stream != TRACE:
+            return ()
+        if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
+            self._opened = record.event
+        over = self._projector.feed(record)
+        if over is None:
+            self._records.append(record)
+            return ()
+        if record.kind == "SessionClosed":
+            records, self._records = [*self._records, record], []
+        else:
+            records, self._records = self._records, [record]
+        result: Score | Missing | None = Missing(NO_OPENING)
+        if self._opened is not None:
+            found = self._score(over, records, self._opened)
+            result = await found if inspect.isawaitable(found) else found
+        if result is None:
+            return ()
+        of = f"round/{over.number}"
+        return (measured(self._ref, result, of, over=over, rounds=self._rounds),)

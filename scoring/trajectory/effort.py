@@ -1,0 +1,249 @@
+"""Effort: what a collaboration costs the human, and what both sides generate; cumulative.
+
+Several measures at once (paper, section 3: the number of human-led rounds, the tokens that the
+human processes, the kind of act). All are folded from the trace; nothing is recorded for them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from ...engine.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Event,
+    Forgotten,
+    MessageSent,
+    Role,
+    SessionOpened,
+    SnapshotTaken,
+    Unknown,
+)
+from ...engine.records import Record
+from ...engine.session.timing import text_of
+from ...engine.text_changes import new_lines, new_words
+from .generated_tokens import Generated
+from .options import Options
+from .reading_speed import pace_of, words_of
+
+__all__ = ("MEASURES", "EffortMeter")
+
+MEASURES: Final = (
+    "rounds",
+    "acts",
+    "tokens_written",
+    "tokens_read",
+    "deferrals",
+    "seconds",
+    "agent_tokens",
+    "human_tokens",
+    "token_ratio",
+)
+"""Names of the measures, as in ``Point.effort``.
+
+``rounds``: human-led rounds: those with a human act, and the first where the request was given.
+``acts``: acts of humans, failed or refused ones too.
+``tokens_written``: tokens of humans' messages, questions, comments, and of what they changed in
+the output (see ``changes.new_words``). ``tokens_read``: tokens of agents' messages, questions and
+comments, and of the lines in which the output differs from what the human last saw (see
+``changes.new_lines``): several versions between two acts of the human are read once.
+``deferrals``: vague asks, see ``cues.is_vague``.
+``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
+texts. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
+each time. None where no opening says which clock it is.
+``agent_tokens``, ``human_tokens``: tokens generated, see ``generated``. ``token_ratio``: agents'
+over humans'; None where humans generated none.
+
+All humans of a session are one party: what several read or write is added up once. What agents
+tell only each other is read by no human. Arguments of actions are no text.
+"""
+
+
+_ADDRESSED = (MessageSent, ApprovalAsked)
+
+
+@final
+class EffortMeter:
+    """Folds the acts of one session into effort, one at a time, in constant memory.
+
+    Args:
+        options: token counter, timing, deferrals, idle cap.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._count = options.count
+        self._vague = options.vague
+        self._idle_cap = options.idle_cap
+        self._timing = options.timing
+        self._virtual: bool | None = None
+        self._humans: frozenset[str] = frozenset()
+        self._led = False
+        self._rounds = 0
+        self._acts = 0
+        self._written = 0
+        self._read = 0
+        self._deferrals = 0
+        self._seconds = 0.0
+        self._per_read = self._per_typed = 0.0
+        self._handed_over: float | None = None
+        self._seen: list[str] = []  # the output in lines, as a human last saw it
+        self._latest = self._seen
+        self._digest: str | None = None
+        self._unread: tuple[int, float] | None = (0, 0.0)
+        self.generated = Generated()
+
+    @property
+    def acts(self) -> int:
+        """How many acts of humans there were."""
+        return self._acts
+
+    def opened(self, event: SessionOpened) -> None:
+        """Takes the opening of the session.
+
+        Raises:
+            InvalidInput: its ``config["timing"]`` is no valid timing.
+        """
+        self._virtual = event.clock == "virtual"
+        if self._virtual:
+            self._per_read, self._per_typed = pace_of(event, self._timing)
+        self._humans = frozenset(p.name for p in event.participants if p.role == "human")
+        if (event.request or "").strip():
+            self._lead()
+
+    def next_round(self) -> None:
+        """A new round begins; the next human act leads it."""
+        self._led = False
+
+    def closed(self) -> None:
+        """The session is closed: what is unread is read now, and no text needs to be kept."""
+        self._catch_up()
+        self._seen = self._latest = []
+
+    def human(self, record: Record) -> None:
+        """Takes a human's act; the round that it opens has begun already."""
+        self._acts += 1
+        if not self._led:
+            self._lead()
+        if self._seen is not self._latest:
+            self._catch_up()
+        if self._handed_over is not None:
+            waited = record.time - self._handed_over
+            self._seconds += min(max(waited, 0.0), self._idle_cap)
+            self._handed_over = None
+        kind = record.kind
+        if kind == "SnapshotTaken":
+            before = self._take(record)
+            text = "" if before is None else new_words(before, self._latest)
+            self._seen = self._latest
+            self._unread = (0, 0.0)
+        else:
+            text = _said(record.event) if kind != "ActionTaken" else ""
+        if text:
+            tokens = self._count(text)
+            self._written += tokens
+            self.generated.produced(record.actor, "human", tokens)
+            if self._per_typed:
+                self._seconds += words_of(text) * self._per_typed
+            if kind == "MessageSent" and self._vague(text):
+                self._deferrals += 1
+
+    def agent_acted(self, time: float) -> None:
+        """Takes an agent's act that holds no text: an action."""
+        if self._virtual is False:
+            self._handed_over = time
+
+    def agent(self, record: Record) -> None:
+        """Takes an agent's act."""
+        if self._virtual is False:
+            self._handed_over = record.time
+        if record.kind == "SnapshotTaken":
+            self._draft(record)
+            return
+        event = record.event
+        text = _said(event)
+        if text:
+            tokens = self._count(text)
+            self.generated.produced(record.actor, "agent", tokens)
+            if self._reaches_human(event):
+                self._read += tokens
+                if self._per_read:
+                    self._seconds += words_of(text) * self._per_read
+
+    def called(self, record: Record) -> None:
+        """Takes a model call of a human's or an agent's."""
+        role: Role = record.role
+        if role == "agent" or role == "human":
+            self.generated.called(record.actor, role, record)
+
+    def measures(self) -> dict[str, float | None]:
+        """The effort so far, by measure; what the human has yet to read is counted already."""
+        unread, seconds = self._unread or self._compare()
+        agent = self.generated.tokens("agent")
+        human = self.generated.tokens("human")
+        return {
+            "rounds": self._rounds,
+            "acts": self._acts,
+            "tokens_written": self._written,
+            "tokens_read": self._read + unread,
+            "deferrals": self._deferrals,
+            "seconds": None if self._virtual is None else self._seconds + seconds,
+            "agent_tokens": agent,
+            "human_tokens": human,
+            "token_ratio": agent / human if human else None,
+        }
+
+    def _lead(self) -> None:
+        self._led = True
+        self._rounds += 1
+
+    def _reaches_human(self, event: Event | Unknown | Forgotten) -> bool:
+        to = event.to if isinstance(event, _ADDRESSED) else ()
+        return not to or not self._humans or not self._humans.isdisjoint(to)
+
+    def _take(self, record: Record) -> list[str] | None:
+        """Takes a new version of the output; gives the one before, None where nothing is new."""
+        event = record.event
+        if not isinstance(event, SnapshotTaken) or event.digest == self._digest:
+            return None
+        before, self._latest = self._latest, text_of(event.content).splitlines()
+        self._digest = event.digest
+        return before
+
+    def _draft(self, record: Record) -> None:
+        """Takes an agent's version of the output, to be read when a human acts again."""
+        before = self._take(record)
+        if before is None:
+            return
+        text = new_lines(before, self._latest)
+        tokens = self._count(text)
+        self.generated.produced(record.actor, "agent", tokens)
+        self._unread = (tokens, self._reading(text)) if before is self._seen else None
+
+    def _reading(self, text: str) -> float:
+        return words_of(text) * self._per_read if self._per_read else 0.0
+
+    def _compare(self) -> tuple[int, float]:
+        text = new_lines(self._seen, self._latest)
+        self._unread = (self._count(text), self._reading(text))
+        return self._unread
+
+    def _catch_up(self) -> None:
+        """The human has read what stands there now."""
+        if self._seen is self._latest:
+            return
+        tokens, seconds = self._unread or self._compare()
+        self._read += tokens
+        self._seconds += seconds
+        self._seen = self._latest
+        self._unread = (0, 0.0)
+
+
+def _said(event: Event | Unknown | Forgotten) -> str:
+    """The text of a message, question or comment; empty for what holds none."""
+    if isinstance(event, MessageSent):
+        return event.text
+    if isinstance(event, ApprovalAsked):
+        return event.question
+    if isinstance(event, ApprovalGiven):
+        return event.comment
+    return ""

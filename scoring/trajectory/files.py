@@ -1,0 +1,271 @@
+"""Files of trajectories, JSON Lines: one session a line, read and written as a stream.
+
+A line looks like this, spread out here to be read::
+
+    {"session": "s1", "group": {"agent": "one-stage", "model": "m"},
+     "rounds": [{"utility": 0.5, "updated": true, "rating": 3},
+                {"utility": null, "updated": false, "rating": null}],
+     "tokens": {"agent": 2641, "human": 1271}, "final": 0.58, "baseline": false}
+
+``session`` and ``rounds`` are required. In a round, ``utility`` is the utility newly evaluated
+there, null where nothing new was; null with ``"updated": true`` says that the output changed and
+its score is missing: a stale point. Without ``updated``, a round counts as updated where it has a
+utility. ``"rounds": []`` says that the user never spoke: one pseudo-round, worth ``final``.
+``"baseline": true`` marks an automated run.
+
+So that a trajectory out of a log survives the way through a file unchanged, these may stand there
+as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``; in ``tokens``
+``estimated``; ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind).
+Other fields are ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.events import Origin
+from ...engine.rounds import Stage
+from .points import Point, Trajectory
+
+__all__ = (
+    "decode_trajectory",
+    "encode_trajectory",
+    "is_trajectory_file",
+    "read_trajectories",
+    "write_trajectories",
+)
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class _Round(msgspec.Struct):
+    utility: float | None
+    updated: bool | msgspec.UnsetType = msgspec.UNSET
+    rating: float | None = None
+    stale: bool | msgspec.UnsetType = msgspec.UNSET
+    pending: bool | msgspec.UnsetType = msgspec.UNSET
+    effort: dict[str, float | None] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Tokens(msgspec.Struct):
+    agent: float | None = None
+    human: float | None = None
+    estimated: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Line(msgspec.Struct, kw_only=True):
+    session: str
+    group: dict[str, str] = {}
+    rounds: list[_Round]
+    tokens: _Tokens = msgspec.field(default_factory=_Tokens)
+    final: float | None = None
+    baseline: bool = False
+    state: str | msgspec.UnsetType = msgspec.UNSET
+    forked_from: Origin | msgspec.UnsetType = msgspec.UNSET
+    forked_at: int | msgspec.UnsetType = msgspec.UNSET
+    faults: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Sniffed(msgspec.Struct):
+    session: str
+    rounds: msgspec.Raw
+
+
+_decoder = msgspec.json.Decoder(_Line)
+_sniffer = msgspec.json.Decoder(_Sniffed)
+_encoder = msgspec.json.Encoder()
+
+
+def is_trajectory_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file looks like one of trajectories, judged by its first line that is not blank.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        for line in file:
+            if text := line.removeprefix(_BOM).strip():
+                try:
+                    _sniffer.decode(text)
+                except msgspec.DecodeError:
+                    return False
+                return True
+    return False
+
+
+def read_trajectories(path: str | os.PathLike[str]) -> Iterator[Trajectory]:
+    """Reads a file of trajectories, line by line; blank lines are skipped.
+
+    Args:
+        path: the file, JSON Lines in UTF-8.
+
+    Yields:
+        The trajectories, in the order of the file.
+
+    Raises:
+        InvalidInput: the file cannot be read, or a line of it holds no valid trajectory; the
+            message names file and line.
+    """
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                text = (line.removeprefix(_BOM) if number == 1 else line).strip()
+                if not text:
+                    continue
+                try:
+                    yield decode_trajectory(text)
+                except InvalidInput as error:
+                    raise InvalidInput(f"{os.fspath(path)}, line {number}: {error}") from error
+    except OSError as error:
+        why = error.strerror or error
+        raise InvalidInput(f"cannot read trajectories from {os.fspath(path)}: {why}") from error
+
+
+def write_trajectories(path: str | os.PathLike[str], trajectories: Iterable[Trajectory]) -> int:
+    """Writes a file of trajectories, whole or not at all: an existing file is replaced at the end.
+
+    Returns:
+        How many were written.
+
+    Raises:
+        InvalidInput: the file cannot be written.
+    """
+    target = Path(path)
+    count = 0
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with open(handle, "wb") as file:
+                for trajectory in trajectories:
+                    file.write(encode_trajectory(trajectory) + b"\n")
+                    count += 1
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        why = error.strerror or error
+        raise InvalidInput(f"cannot write trajectories to {target}: {why}") from error
+    return count
+
+
+def decode_trajectory(line: bytes | str) -> Trajectory:
+    """Reads one line.
+
+    Raises:
+        InvalidInput: it is no JSON, lacks a field, or a value is of a wrong type or out of range.
+    """
+    try:
+        raw = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"no valid trajectory: {error}") from error
+    points: list[Point] = []
+    standing = 0.0
+    stage: Stage = "initial"
+    for number, item in enumerate(raw.rounds, start=1):
+        point = _point(item, number, standing, stage)
+        points.append(point)
+        standing = point.utility
+        if point.updated:
+            stage = "refinement"
+    return Trajectory(
+        session=raw.session,
+        group=raw.group,
+        points=tuple(points),
+        agent_tokens=_whole(raw.tokens.agent, 0, None, "tokens.agent"),
+        human_tokens=_whole(raw.tokens.human, 0, None, "tokens.human"),
+        estimated=raw.tokens.estimated is True,
+        final=_within(raw.final, 0, 1, "final"),
+        baseline=raw.baseline,
+        state="finished" if raw.state is msgspec.UNSET else raw.state,
+        forked_from=None if raw.forked_from is msgspec.UNSET else raw.forked_from,
+        forked_at=None if raw.forked_at is msgspec.UNSET else raw.forked_at,
+        faults=_faults(raw.faults),
+    )
+
+
+def encode_trajectory(trajectory: Trajectory) -> bytes:
+    """Writes one line, without its end."""
+    return _encoder.encode(
+        _Line(
+            session=trajectory.session,
+            group=dict(trajectory.group),
+            rounds=[_round(point) for point in trajectory.points],
+            tokens=_Tokens(
+                agent=trajectory.agent_tokens,
+                human=trajectory.human_tokens,
+                estimated=trajectory.estimated or msgspec.UNSET,
+            ),
+            final=trajectory.final,
+            baseline=trajectory.baseline,
+            state=msgspec.UNSET if trajectory.state == "finished" else trajectory.state,
+            forked_from=trajectory.forked_from or msgspec.UNSET,
+            forked_at=trajectory.forked_at or msgspec.UNSET,
+            faults=dict(trajectory.faults) or msgspec.UNSET,
+        )
+    )
+
+
+def _point(item: _Round, number: int, standing: float, stage: Stage) -> Point:
+    where = f"round {number}"
+    value = _within(item.utility, 0, 1, f"{where}: utility")
+    updated = value is not None if item.updated is msgspec.UNSET else item.updated
+    stale = updated and value is None if item.stale is msgspec.UNSET else item.stale
+    if stale and value is not None:
+        raise InvalidInput(f"{where}: a stale point has no utility, and this one has {value:g}")
+    rating = _whole(item.rating, 1, 5, f"{where}: rating")
+    if item.pending is True and rating is not None:
+        raise InvalidInput(f"{where}: its rating is {rating}, so it cannot be pending")
+    return Point(
+        round=number,
+        value=value,
+        utility=standing if value is None else value,
+        rating=rating,
+        pending=item.pending is True,
+        updated=updated,
+        stale=stale,
+        stage=stage,
+        effort={} if item.effort is msgspec.UNSET else item.effort,
+    )
+
+
+def _round(point: Point) -> _Round:
+    implied = point.updated and point.value is None
+    return _Round(
+        utility=point.value,
+        updated=point.updated,
+        rating=point.rating,
+        stale=msgspec.UNSET if point.stale == implied else point.stale,
+        pending=point.pending or msgspec.UNSET,
+        effort=dict(point.effort) or msgspec.UNSET,
+    )
+
+
+def _faults(given: dict[str, int] | msgspec.UnsetType) -> dict[str, int]:
+    faults = {} if given is msgspec.UNSET else given
+    for kind, count in faults.items():
+        _within(count, 0, None, f"faults: {kind}")
+    return faults
+
+
+def _within(value: float | None, low: float, high: float | None, what: str) -> float | None:
+    if value is None or (low <= value and (high is None or value <= high)):
+        return value
+    span = f"{low:g} or more" if high is None else f"a number from {low:g} to {high:g}"
+    raise InvalidInput(f"{what} is {value:g}: give {span}, or null")
+
+
+def _whole(value: float | None, low: int, high: int | None, what: str) -> int | None:
+    """A whole number; 3.0 is one, since tables with gaps are often written that way."""
+    if value is None:
+        return None
+    if not value.is_integer():
+        raise InvalidInput(f"{what} is {value:g}: give a whole number, or null")
+    _within(value, low, high, what)
+    return int(value)

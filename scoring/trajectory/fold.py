@@ -1,0 +1,399 @@
+"""The trajectory of one session, folded from its records: one code path, live and in a replay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import final
+
+from ...engine.errors import InvalidInput
+from ...engine.events import (
+    Origin,
+    ProgressRated,
+    ScorerFailed,
+    SessionClosed,
+    SessionOpened,
+    SimulatorFlagged,
+    UtilityScored,
+)
+from ...engine.records import TRACE, Record
+from ...engine.rounds import Round, RoundProjector
+from .effort import EffortMeter
+from .followers import RatingFollower, UtilityFollower
+from .labels import is_baseline, labels_of
+from .options import Options
+from .points import Point, Trajectory
+from .round_index import RowIndex
+from .scorer_choice import preferred, split_stream
+from .tolerance import stop_rounds
+from .updates import (
+    EffortUpdated,
+    RoundClosed,
+    RoundOpened,
+    ScorerDown,
+    SessionEnded,
+    StageChanged,
+    Update,
+)
+
+__all__ = ("TrajectoryFold",)
+
+_NOTHING: tuple[Update, ...] = ()
+
+
+@final
+class TrajectoryFold:
+    """Takes the records of one session, of all streams in order of position, and gives updates.
+
+    Live scoring feeds it from a subscription, a replay from the log; neither knows more than the
+    other. What it keeps grows with rounds and snapshots, not with records. Where the measurements
+    lie between the trace records decides when updates come, not what the trajectory is in the end.
+
+    Args:
+        session: session id.
+        options: how to score.
+        tell: give updates. Without, ``feed`` gives none, which is quicker; the trajectory is the
+            same.
+
+    Attributes:
+        session: session id.
+        options: how it is scored.
+        state: ``open``, or the reason why the session was closed.
+        unplaced: how many measurements were about no round: of a version that the trace does not
+            have, or that is no snapshot where one was scored; counted otherwise without naming a
+            version; or a human's that came too late.
+
+    Raises:
+        InvalidInput: a tolerance is below 1.
+    """
+
+    def __init__(self, session: str, options: Options | None = None, *, tell: bool = True) -> None:
+        self.session = session
+        self._tell = tell
+        self.options = options = options or Options()
+        self.state = "open"
+        self.unplaced = 0
+        self._projector = RoundProjector(options.rounds)
+        self._meter = EffortMeter(options)
+        self._index = RowIndex(options.rounds)
+        self._ratings = RatingFollower(options, self._index)
+        self._utility = UtilityFollower(options, self._index)
+        self._version = 0
+        self._refining = False
+        self._origin: Origin | None = None
+        self._labels: Mapping[str, str] = {}
+        self._baseline = False
+        self._faults: dict[str, Counter[str]] = {}
+
+    def feed(self, record: Record) -> Sequence[Update]:
+        """Takes the next record of the session, and gives the updates that follow from it.
+
+        Raises:
+            CodecError: a body that is needed is damaged.
+            InvalidInput: the record is of another session, or an opening holds no valid timing.
+        """
+        if record.stream == TRACE:
+            self._version = record.version
+            handle = _TRACE.get(record.kind)
+        else:
+            handle = _MEASURED.get(record.kind)
+        if handle is None:
+            return _NOTHING
+        if record.session != self.session:
+            raise InvalidInput(
+                f"a record of session {record.session!r} was fed to the fold of {self.session!r}"
+            )
+        return handle(self, record)
+
+    def trajectory(self) -> Trajectory:
+        """The trajectory so far; while the session is open, its last point is the open round."""
+        points: list[Point] = []
+        utility = 0.0
+        for over, effort in zip(self._index.rounds, self._index.efforts, strict=True):
+            points.append(self._point(over, effort, utility))
+            utility = points[-1].utility
+        if self._index.number > len(points):
+            current = self._projector.current
+            points.append(self._point(current, self._meter.measures(), utility))
+        generated = self._meter.generated
+        return Trajectory(
+            session=self.session,
+            group=self._labels,
+            points=tuple(points),
+            agent_tokens=generated.tokens("agent"),
+            human_tokens=generated.tokens("human"),
+            estimated=generated.estimated,
+            baseline=self._baseline and not self._meter.acts,
+            state=self.state,
+            forked_from=self._origin,
+            forked_at=self._forked_at(),
+            faults=self._counted_faults(),
+        )
+
+    def _forked_at(self) -> int | None:
+        if self._origin is None:
+            return None
+        return self._index.of_version(self._origin.version + 1, self._version)
+
+    def _counted_faults(self) -> Mapping[str, int]:
+        """Faults by kind, over all audits: of several versions of one, what the newest found."""
+        found: Counter[str] = Counter()
+        for name in {split_stream(stream)[0] for stream in self._faults}:
+            found += self._faults[preferred(self._faults, name) or name]
+        return dict(sorted(found.items()))
+
+    @property
+    def stops(self) -> Mapping[int, int]:
+        """k_τ by τ, of the tolerances that are used up."""
+        ratings = map(self._ratings.book.rating, range(1, self._index.number + 1))
+        stops = stop_rounds(ratings, self.options.taus)
+        return {tau: number for tau, number in stops.items() if number is not None}
+
+    # --- trace -----------------------------------------------------------------------------------
+
+    def _opened(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        updates = self._begin(record)
+        self._projector.feed(record)
+        if isinstance(event, SessionOpened):
+            self._origin = event.forked_from
+            self._labels = labels_of(event)
+            self._baseline = is_baseline(event)
+            self._meter.opened(event)
+            judge, utility = event.config.get("judge"), event.config.get("utility")
+            if isinstance(judge, str):
+                self._ratings.book.configure(judge)
+            if isinstance(utility, str):
+                self._utility.book.configure(utility)
+        return updates
+
+    def _took_action(self, record: Record) -> Sequence[Update]:
+        if record.role == "agent" and self._index.number:  # most acts are like this
+            self._projector.feed_agent_action(record.version)
+            self._meter.agent_acted(record.time)
+            return _NOTHING
+        return self._acted(record)
+
+    def _submitted(self, record: Record) -> Sequence[Update]:
+        if record.role == "human" or record.role == "agent":
+            self._utility.book.submitted(record.version)
+        return self._acted(record)
+
+    def _acted(self, record: Record) -> Sequence[Update]:
+        if record.role == "human":
+            return self._acted_by_human(record)
+        if record.role != "agent":
+            return _NOTHING
+        updates = _NOTHING if self._index.number else self._begin(record)
+        self._projector.feed(record)
+        self._meter.agent(record)
+        return updates
+
+    def _acted_by_human(self, record: Record) -> Sequence[Update]:
+        updates = [] if self._index.number else self._begin(record)
+        message = record.kind == "MessageSent"
+        over = self._projector.feed(record)
+        if over is not None:
+            self._close(record, over, message, updates)
+            self._open(record, record.version, updates)
+        elif message:
+            due = self._ratings.book.fall_due(self._index.number - 1)
+            if self._tell:
+                updates += self._ratings.refresh(record, self._version, due)
+        self._meter.human(record)
+        if not self._tell:
+            return _NOTHING
+        updates.append(
+            EffortUpdated(
+                session=self.session,
+                round=self._index.number,
+                position=record.position,
+                version=self._version,
+                effort=self._meter.measures(),
+            )
+        )
+        return updates
+
+    def _called(self, record: Record) -> Sequence[Update]:
+        self._meter.called(record)
+        return _NOTHING
+
+    def _rated_by_human(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        if record.role != "human" or not isinstance(event, ProgressRated):
+            return _NOTHING
+        changed = self._ratings.book.by_human(event, self._version)
+        if changed is None:
+            self.unplaced += 1
+            return _NOTHING
+        if not self._tell:
+            return _NOTHING
+        about, numbers = changed
+        return self._ratings.refresh(record, self._version, numbers, about=about, event=event)
+
+    def _closed(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        updates = self._begin(record)
+        over = self._projector.feed(record)
+        if over is not None:
+            self._close(record, over, True, updates)
+        self._meter.closed()
+        if isinstance(event, SessionClosed):
+            self.state = event.reason
+        if isinstance(event, SessionClosed) and self._tell:
+            updates.append(
+                SessionEnded(
+                    session=self.session,
+                    round=self._index.number,
+                    position=record.position,
+                    version=self._version,
+                    state=event.reason,
+                    by=event.by,
+                )
+            )
+        return updates
+
+    # --- measurements ----------------------------------------------------------------------------
+
+    def _scored(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        if not isinstance(event, UtilityScored):
+            return _NOTHING
+        changed = self._utility.book.record(record.stream, event, self._version)
+        if changed is None:
+            self.unplaced += 1
+            return _NOTHING
+        if not self._tell:
+            return _NOTHING
+        snapshot = self._projector.snapshot
+        return self._utility.refresh(record, self._version, changed, event, snapshot)
+
+    def _rated(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        if not isinstance(event, ProgressRated):
+            return _NOTHING
+        changed = self._ratings.book.by_scorer(record.stream, event, self._version)
+        if changed is None:
+            self.unplaced += 1
+            return _NOTHING
+        if not self._tell:
+            return _NOTHING
+        about, numbers = changed
+        return self._ratings.refresh(record, self._version, numbers, about=about, event=event)
+
+    def _failed(self, record: Record) -> Sequence[Update]:
+        changed = self._ratings.book.fail(record.stream)
+        if not self._tell:
+            return _NOTHING
+        event = record.event
+        error = f"{event.type}: {event.error}" if isinstance(event, ScorerFailed) else "forgotten"
+        down = ScorerDown(
+            session=self.session,
+            round=self._index.number,
+            position=record.position,
+            version=self._version,
+            scorer=record.stream,
+            error=error,
+        )
+        return [down, *self._ratings.refresh(record, self._version, changed)]
+
+    def _flagged(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        if isinstance(event, SimulatorFlagged):
+            self._faults.setdefault(record.stream, Counter())[event.fault] += 1
+        return _NOTHING
+
+    # --- rounds ----------------------------------------------------------------------------------
+
+    def _begin(self, record: Record) -> list[Update]:
+        """Begins the first round, if there is none yet."""
+        updates: list[Update] = []
+        if not self._index.number:
+            self._open(record, 1, updates)
+        return updates
+
+    def _open(self, record: Record, first: int, updates: list[Update]) -> None:
+        """Begins a round."""
+        self._index.begin(first)
+        self._meter.next_round()
+        if not self._tell:
+            return
+        stage = self._projector.stage
+        updates.append(
+            RoundOpened(
+                session=self.session,
+                round=self._index.number,
+                position=record.position,
+                version=self._version,
+                stage=stage,
+            )
+        )
+        if stage == "refinement" and not self._refining:
+            self._refining = True
+            updates.append(
+                StageChanged(
+                    session=self.session,
+                    round=self._index.number,
+                    position=record.position,
+                    version=self._version,
+                    stage=stage,
+                )
+            )
+
+    def _close(self, record: Record, over: Round, due: bool, updates: list[Update]) -> None:
+        """Ends a round; with ``due``, ratings of all rounds up to it are due."""
+        effort = self._meter.measures()
+        self._index.close(over, effort)
+        number = over.number
+        changed = self._ratings.book.fall_due(number) if due else (number,)
+        if not self._tell:
+            return
+        point = self._point(over, effort, self._utility.before)
+        self._utility.before = point.utility
+        updates.append(
+            RoundClosed(
+                session=self.session,
+                round=number,
+                position=record.position,
+                version=self._version,
+                point=point,
+            )
+        )
+        updates += self._ratings.refresh(record, self._version, changed)
+
+    def _point(self, over: Round, effort: Mapping[str, float | None], before: float) -> Point:
+        value, stale = self._utility.book.of(over.number, over.snapshot)
+        rating, pending = self._ratings.of(over.number)
+        return Point(
+            round=over.number,
+            value=value,
+            utility=before if value is None else value,
+            rating=rating,
+            pending=pending,
+            updated=over.updated,
+            stale=stale,
+            stage=over.stage,
+            effort=effort,
+        )
+
+
+_TRACE: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = {
+    "SessionOpened": TrajectoryFold._opened,
+    "MessageSent": TrajectoryFold._acted,
+    "ActionTaken": TrajectoryFold._took_action,
+    "SnapshotTaken": TrajectoryFold._submitted,
+    "ApprovalAsked": TrajectoryFold._acted,
+    "ApprovalGiven": TrajectoryFold._acted,
+    "ModelCalled": TrajectoryFold._called,
+    "ProgressRated": TrajectoryFold._rated_by_human,
+    "SessionClosed": TrajectoryFold._closed,
+}
+"""What is done with a record of the trace, by its kind; other kinds change nothing."""
+
+_MEASURED: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = {
+    "UtilityScored": TrajectoryFold._scored,
+    "ProgressRated": TrajectoryFold._rated,
+    "ScorerFailed": TrajectoryFold._failed,
+    "SimulatorFlagged": TrajectoryFold._flagged,
+}
+"""The same for records of measurement streams."""

@@ -1,0 +1,237 @@
+"""Follows the ratings and the utility of a session's rounds, and tells what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+from ...engine.events import ProgressRated, UtilityScored
+from ...engine.records import TRACE, Record
+from .options import Options
+from .ratings import Changed, RatingBook
+from .round_index import RowIndex
+from .tolerance import PENDING, Rating, Stop, Tolerance
+from .updates import RatingUpdated, StopAdvice, StopWithdrawn, Update, UtilityUpdated
+from .utilities import Scored, UtilityBook
+
+__all__ = ("RatingFollower", "UtilityFollower")
+
+_UNSCORED: Scored = (None, False)
+
+
+@final
+class RatingFollower:
+    """Keeps the rating of each round and the tolerance up to date.
+
+    Args:
+        options: the judge and the tolerances.
+        index: the rounds of the session.
+    """
+
+    def __init__(self, options: Options, index: RowIndex) -> None:
+        self.book = RatingBook(options.judge, index)
+        self.tolerance = Tolerance(options.taus)
+        self._known: dict[int, Rating] = {}
+
+    def of(self, number: int) -> tuple[int | None, bool]:
+        """A round's rating, and whether it is pending."""
+        rating = self.book.rating(number)
+        if rating is PENDING:
+            return None, self.book.configured
+        return rating, False
+
+    def refresh(
+        self,
+        record: Record,
+        version: int,
+        numbers: Iterable[int],
+        *,
+        about: int = 0,
+        event: ProgressRated | None = None,
+    ) -> list[Update]:
+        """Looks at the ratings of some rounds again, and tells what is new.
+
+        Args:
+            record: what brought this about.
+            version: the last trace version known.
+            numbers: the rounds, in order.
+            about: the round that ``event`` is about.
+            event: the rating in the record, if it holds one.
+        """
+        updates: list[Update] = []
+        changed = again = False
+        for number in numbers:
+            before = self._known.get(number, PENDING)
+            rating = self.book.rating(number)
+            if rating == before:
+                continue
+            self._known[number] = rating
+            changed = True
+            again = again or number < self.tolerance.next
+            absent = rating is None and before is PENDING and number != about
+            if absent and not self.book.configured:
+                continue  # nobody was to rate, so that this is no news
+            cause = event if number == about else None
+            updates.append(self._updated(record, version, number, rating, cause))
+        if again:
+            updates += self._recount(record, version)
+        elif changed:
+            for stop in self.tolerance.advance(self._rating):
+                updates.append(self._advice(record, version, stop))
+        return updates
+
+    def _updated(
+        self, record: Record, version: int, number: int, rating: Rating, cause: ProgressRated | None
+    ) -> RatingUpdated:
+        missing = None
+        if rating is None:
+            missing = self.book.why_missing(number) if cause is None else cause.missing or ""
+        by = record.actor if record.stream == TRACE else record.stream
+        return RatingUpdated(
+            session=record.session,
+            round=number,
+            position=record.position,
+            version=version,
+            rating=None if rating is PENDING else rating,
+            pending=rating is PENDING,
+            missing=missing,
+            explanation="" if cause is None else cause.explanation,
+            by="" if cause is None else by,
+        )
+
+    def _rating(self, number: int) -> Rating:
+        return self._known.get(number, PENDING)
+
+    def _recount(self, record: Record, version: int) -> list[Update]:
+        """Counts all over, since a rating changed that had been counted."""
+        before = self.tolerance.stops
+        self.tolerance = Tolerance(self.tolerance.taus)
+        reached = self.tolerance.advance(self._rating)
+        now = self.tolerance.stops
+        updates: list[Update] = [
+            StopWithdrawn(
+                session=record.session,
+                round=number,
+                position=record.position,
+                version=version,
+                tau=tau,
+            )
+            for tau, number in before.items()
+            if now.get(tau) != number
+        ]
+        updates += [
+            self._advice(record, version, stop)
+            for stop in reached
+            if before.get(stop.tau) != stop.round
+        ]
+        return updates
+
+    def _advice(self, record: Record, version: int, stop: Stop) -> StopAdvice:
+        ratings = [rating for n in stop.rounds if isinstance(rating := self._rating(n), int)]
+        return StopAdvice(
+            session=record.session,
+            round=stop.round,
+            position=record.position,
+            version=version,
+            tau=stop.tau,
+            rounds=stop.rounds,
+            ratings=tuple(ratings),
+        )
+
+
+@final
+class UtilityFollower:
+    """Keeps the utility of each round up to date, carried forward from U_0 = 0.
+
+    Args:
+        options: the scorer that counts.
+        index: the rounds of the session.
+
+    Attributes:
+        before: U_k of the last round that is closed.
+    """
+
+    def __init__(self, options: Options, index: RowIndex) -> None:
+        self.book = UtilityBook(options.utility, index)
+        self.before = 0.0
+        self._index = index
+        self._known: dict[int, Scored] = {}
+
+    def refresh(
+        self,
+        record: Record,
+        version: int,
+        changed: Changed,
+        event: UtilityScored,
+        snapshot: int | None,
+    ) -> list[Update]:
+        """Takes in a score, and tells what is new.
+
+        Args:
+            record: what holds the score.
+            version: the last trace version known.
+            changed: the rounds that may have changed.
+            event: the score.
+            snapshot: trace version of the last snapshot of the round that is open.
+        """
+        about, numbers = changed
+        updates: list[Update] = []
+        closed = len(self._index.rounds)
+        if numbers and numbers[0] <= closed:
+            self.before = self._standing(closed, snapshot)
+        for number in numbers:
+            scored = self._scored(number, snapshot)
+            if number == about:
+                updates.append(self._updated(record, version, number, scored, snapshot, event))
+            elif scored != self._known.get(number, _UNSCORED):
+                updates.append(self._updated(record, version, number, scored, snapshot))
+            self._known[number] = scored
+        return updates
+
+    def _scored(self, number: int, snapshot: int | None) -> Scored:
+        rounds = self._index.rounds
+        last = rounds[number - 1].snapshot if number <= len(rounds) else snapshot
+        return self.book.of(number, last)
+
+    def _standing(self, number: int, snapshot: int | None) -> float:
+        """U_k by going back to the last round with a utility of its own."""
+        for earlier in range(number, 0, -1):
+            value, _ = self._scored(earlier, snapshot)
+            if value is not None:
+                return value
+        return 0.0
+
+    def _updated(
+        self,
+        record: Record,
+        version: int,
+        number: int,
+        scored: Scored,
+        snapshot: int | None,
+        cause: UtilityScored | None = None,
+    ) -> UtilityUpdated:
+        value, stale = scored
+        through = number
+        while through < self._index.number:
+            if self._scored(through + 1, snapshot)[0] is not None:
+                break
+            through += 1
+        if value is not None:
+            utility = value
+        elif number > len(self._index.rounds):
+            utility = self.before
+        else:
+            utility = self._standing(number - 1, snapshot)
+        return UtilityUpdated(
+            session=record.session,
+            round=number,
+            position=record.position,
+            version=version,
+            value=value,
+            utility=utility,
+            through=through,
+            stale=stale,
+            parts={} if cause is None else cause.parts,
+            missing=None if cause is None else cause.missing,
+            scorer=record.stream,
+        )

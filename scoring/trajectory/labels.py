@@ -1,0 +1,41 @@
+"""Who played: the labels that sessions are grouped by, and whether a human took part at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...engine.events import Participant, SessionOpened
+
+__all__ = ("is_baseline", "labels_of")
+
+
+def labels_of(opened: SessionOpened) -> Mapping[str, str]:
+    """Labels of a session: ``task``, ``agent``, ``model``, ``user``, and its own ones before them.
+
+    The agent is the policy of the first agent (its name where it has none), the user the persona,
+    or policy, of the first human (``person`` for a real one). ``config["group"]`` adds labels and
+    replaces these.
+    """
+    labels = {"task": opened.task}
+    agent = _first(opened, "agent")
+    if agent is not None:
+        labels["agent"] = agent.policy or agent.name
+        if agent.model is not None:
+            labels["model"] = agent.model
+    human = _first(opened, "human")
+    if human is not None:
+        labels["user"] = human.persona or human.policy or "person"
+    group = opened.config.get("group")
+    if isinstance(group, Mapping):
+        labels |= {name: str(value) for name, value in group.items() if value is not None}
+    return labels
+
+
+def is_baseline(opened: SessionOpened) -> bool:
+    """Whether a session is an automated run: ``config["baseline"]``, or else, it has no human."""
+    said = opened.config.get("baseline")
+    return said if isinstance(said, bool) else _first(opened, "human") is None
+
+
+def _first(opened: SessionOpened, role: str) -> Participant | None:
+    return next((one for one in opened.participants if one.role == role), None)

@@ -1,0 +1,46 @@
+"""What scoring can be told: how to count rounds and tokens, whose utility and ratings count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ...engine.rounds import Rounds
+from ...engine.session.timing import Timing
+from .phrases import is_vague
+from .token_estimate import TokenCounter, estimate_tokens
+
+__all__ = ("Options",)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session is scored. The same options and the same log give the same updates.
+
+    Attributes:
+        rounds: how rounds are counted.
+        taus: the tolerances τ to follow.
+        utility: whose ``UtilityScored`` counts: a scorer's name, or ``name@version``. None:
+            ``config["utility"]`` of the session, else the scorer whose name comes first in the
+            alphabet among those that scored. Of several versions of one scorer the newest counts,
+            compared as versions (``1.10`` is newer than ``1.9``).
+        judge: whose ``ProgressRated`` counts: a scorer as above, ``human`` for ratings in the trace
+            (a person or a simulated user), ``none`` for nobody, in which case all ratings are
+            missing. ``auto``: ``config["judge"]`` of the session; where it names none, no rating is
+            waited for, but those that are recorded count all the same, the human's first.
+        count: counts the tokens of a text.
+        vague: whether a human's message is a deferral.
+        timing: reading and typing speed for modelled time; ``config["timing"]`` of a session goes
+            before it.
+        idle_cap: seconds, on a real clock: at most so much of the time between an agent's act and
+            the human's next is counted as the human's.
+    """
+
+    rounds: Rounds = "handoff"
+    taus: tuple[int, ...] = (1, 2, 3)
+    utility: str | None = None
+    judge: str = "auto"
+    count: TokenCounter = estimate_tokens
+    vague: Callable[[str], bool] = is_vague
+    timing: Timing = Timing()
+    idle_cap: float = 300.0

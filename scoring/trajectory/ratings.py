@@ -1,0 +1,186 @@
+"""Which rating each round has: a value, missing, or pending; whoever the judge is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, final
+
+from ...engine.events import ProgressRated
+from .round_index import RowIndex
+from .scorer_choice import preferred
+from .tolerance import PENDING, Rating
+
+__all__ = ("Changed", "RatingBook")
+
+Changed: TypeAlias = tuple[int, Sequence[int]]
+"""The round that a measurement is about, and all those that it may have changed, in order."""
+
+_AUTO = "auto"
+_HUMAN = "human"
+_NONE = "none"
+
+
+@final
+class _Given:
+    """The ratings of one source, by round: the trace version they were given at, and the value.
+
+    Two ratings of a source may fall into one round, where it counts rounds otherwise than we do:
+    the one about the later part counts, and of two about the same part, the one recorded last.
+    """
+
+    __slots__ = ("_ends", "_next", "covered", "failed", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[int, tuple[int, int | None]] = {}
+        self.failed = False
+        self.covered = 0
+        self._ends: dict[int, int] = {}
+        self._next = 1
+
+    def put(self, number: int, until: int | None, rating: int | None) -> None:
+        before, _ = self.values.get(number, (0, None))
+        until = before if until is None else until
+        if until >= before:
+            self.values[number] = (until, rating)
+
+    def cover(self, number: int, until: int) -> None:
+        """Notes how far a source that counts rounds otherwise has come without a gap."""
+        self._ends[number] = until
+        while self._next in self._ends:
+            self.covered = max(self.covered, self._ends.pop(self._next))
+            self._next += 1
+
+
+@final
+class RatingBook:
+    """Collects the ratings of one session from all sources, and says which count.
+
+    A rating is due at the first human message after its round, or when the session closes. The
+    human's rating that is not there when it is due is missing. A scorer's stays pending until it is
+    recorded, as a value or as missing; once the scorer has failed, what it has not rated is missing
+    when due. Where no judge is configured, a round that nobody has rated is missing at its end. If
+    a scorer counts rounds otherwise than we do, a round of ours in which no round of its ends is
+    missing as soon as it has rated what comes after.
+
+    Args:
+        judge: as in ``Options.judge``.
+        index: the rounds of the session.
+    """
+
+    def __init__(self, judge: str, index: RowIndex) -> None:
+        self._judge = judge
+        self._index = index
+        self._trace = _Given()
+        self._streams: dict[str, _Given] = {}
+        self._chosen: _Given | None = None
+        self.due = 0
+
+    @property
+    def configured(self) -> bool:
+        """Whether somebody is to rate, so that ratings are waited for."""
+        return self._judge not in (_AUTO, _NONE)
+
+    def configure(self, judge: str) -> None:
+        """Takes the judge that the session's own configuration names."""
+        if self._judge == _AUTO:
+            self._judge = judge
+            self._choose()
+
+    def rating(self, number: int) -> Rating:
+        """The rating of a round by its number; ``PENDING`` for one that has not begun."""
+        judge = self._judge
+        if judge in (_HUMAN, _AUTO):
+            given = self._trace.values.get(number)
+            if given is not None:
+                return given[1]
+        if judge not in (_HUMAN, _NONE) and self._chosen is not None:
+            given = self._chosen.values.get(number)
+            if given is not None:
+                return given[1]
+        return None if self._absent(number) else PENDING
+
+    def fall_due(self, number: int) -> Sequence[int]:
+        """Ratings of all rounds up to this one are due now; gives those that become so."""
+        fresh = range(self.due + 1, number + 1)
+        self.due = max(self.due, number)
+        return fresh
+
+    def by_human(self, event: ProgressRated, latest: int) -> Changed | None:
+        """Takes a rating from the trace.
+
+        Args:
+            event: the rating.
+            latest: the last trace version known.
+
+        Returns:
+            The round it is about, and those whose rating may have changed. None where it comes too
+            late, is about no round, or is not asked for.
+        """
+        if self._judge not in (_HUMAN, _AUTO):
+            return None
+        number = self._index.of_place(event.round, event.rounds, event.until, latest)
+        if number is None or number <= self.due:
+            return None
+        self._trace.put(number, event.until, event.rating)
+        return (number, (number,))
+
+    def by_scorer(self, stream: str, event: ProgressRated, latest: int) -> Changed | None:
+        """Takes a rating from a scorer's stream; returns as ``by_human`` does."""
+        number = self._index.of_place(event.round, event.rounds, event.until, latest)
+        if number is None:
+            return None
+        given = self._given(stream)
+        first = not given.values
+        given.put(number, event.until, event.rating)
+        if event.rounds != self._index.convention and event.until is not None:
+            given.cover(event.round, event.until)
+        if first:
+            self._choose()
+            return (number, range(1, self._index.number + 1))
+        if given is not self._chosen:
+            return (number, ())
+        return (number, range(1, number + 1) if given.covered else (number,))
+
+    def fail(self, stream: str) -> Sequence[int]:
+        """A scorer has failed, and rates no more; gives rounds whose rating may have changed."""
+        self._given(stream).failed = True
+        self._choose()
+        return range(1, self.due + 1)
+
+    def why_missing(self, number: int) -> str:
+        """Why a rating that nobody recorded is missing."""
+        if self._chosen is not None and self._chosen.failed:
+            return "the judge failed"
+        if number > self.due:
+            return "the judge counts rounds otherwise, and no round of its ends here"
+        return "not there when it was due"
+
+    def _given(self, stream: str) -> _Given:
+        given = self._streams.get(stream)
+        if given is None:
+            given = self._streams[stream] = _Given()
+        return given
+
+    def _choose(self) -> None:
+        """Chooses the stream that counts; one that failed before it rated at all comes last."""
+        wanted = self._judge if self.configured and self._judge != _HUMAN else None
+        rated = [stream for stream, given in self._streams.items() if given.values]
+        chosen = preferred(rated, wanted) or preferred(self._streams, wanted)
+        self._chosen = self._streams[chosen] if chosen is not None else None
+
+    def _absent(self, number: int) -> bool:
+        """Whether a round without a rating has a missing one, and not one still to come."""
+        if not self.configured:
+            return number <= len(self._index.rounds)
+        if number > self.due:
+            return self._covered(number)
+        if self._judge == _HUMAN:
+            return True
+        chosen = self._chosen
+        return chosen is not None and (chosen.failed or self._covered(number))
+
+    def _covered(self, number: int) -> bool:
+        if self._chosen is None or self._judge == _HUMAN or number > len(self._index.rounds):
+            return False
+        over = self._index.rounds[number - 1]
+        return (over.last_act or over.first) <= self._chosen.covered

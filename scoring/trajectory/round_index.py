@@ -1,0 +1,67 @@
+"""The rounds of one session as scoring keeps them: what each began with, and what it came to."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import final
+
+from ...engine.rounds import Round, Rounds
+
+__all__ = ("RowIndex",)
+
+
+@final
+class RowIndex:
+    """Finds a round by its number or by a trace version that lies in it.
+
+    Args:
+        convention: how rounds are counted here.
+
+    Attributes:
+        convention: how rounds are counted here.
+        rounds: the rounds that are closed.
+        efforts: the cumulative effort at the end of each of them.
+        number: of the last round that has begun; 0 before the first.
+    """
+
+    def __init__(self, convention: Rounds) -> None:
+        self.convention = convention
+        self.rounds: list[Round] = []
+        self.efforts: list[Mapping[str, float | None]] = []
+        self.number = 0
+        self._firsts: list[int] = []
+
+    def begin(self, first: int) -> None:
+        """A round begins at this trace version."""
+        self._firsts.append(first)
+        self.number += 1
+
+    def close(self, over: Round, effort: Mapping[str, float | None]) -> None:
+        """The round that is open is over."""
+        self.rounds.append(over)
+        self.efforts.append(effort)
+
+    def of_version(self, version: int, latest: int) -> int | None:
+        """The round in which a trace version lies; None where the trace is not that long."""
+        if not 1 <= version <= latest:
+            return None
+        return bisect_right(self._firsts, version) or None
+
+    def of_place(self, round_: int, rounds: Rounds, until: int | None, latest: int) -> int | None:
+        """The round that a measurement is about; None where that cannot be told.
+
+        By the trace version if there is one: it names the round in any convention. By the number
+        only where the measurement counts rounds as they are counted here.
+
+        Args:
+            round_: number of the round, as the measurement counts.
+            rounds: the convention in which it counts.
+            until: trace version in that round, its last act as a rule; None where it does not say.
+            latest: the last trace version known.
+        """
+        if until is not None:
+            return self.of_version(until, latest)
+        if rounds == self.convention and 1 <= round_ <= self.number:
+            return round_
+        return None

@@ -1,0 +1,139 @@
+"""Tolerance: after which round a human who puts up with τ no-progress rounds in a row would stop.
+
+A round is unsatisfactory if its rating is below 3. A missing rating counts as satisfactory. A
+pending one holds everything up that comes after it, since ratings count in the order of rounds:
+k_τ is the first round at which τ unsatisfactory rounds in a row are reached (paper, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Final, Literal, TypeAlias, final
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+
+__all__ = (
+    "PENDING",
+    "SATISFACTORY",
+    "Pending",
+    "Rating",
+    "Stop",
+    "Tolerance",
+    "check_taus",
+    "is_unsatisfactory",
+    "stop_rounds",
+)
+
+SATISFACTORY: Final = 3
+"""The least rating that counts as progress, on the Likert scale of 1 to 5."""
+
+
+class Pending(Enum):
+    """The type of ``PENDING``."""
+
+    PENDING = "pending"
+
+
+PENDING: Final = Pending.PENDING
+"""Stands for a rating that is not recorded yet, neither as a value nor as missing."""
+
+Rating: TypeAlias = int | Literal[Pending.PENDING] | None
+"""A rating of 1 to 5; None for a missing one; ``PENDING``."""
+
+
+def is_unsatisfactory(rating: int | None) -> bool:
+    """Whether a rating says that there was no progress; a missing one does not."""
+    return rating is not None and rating < SATISFACTORY
+
+
+def check_taus(taus: Iterable[int]) -> tuple[int, ...]:
+    """Tolerances in ascending order, each once.
+
+    Raises:
+        InvalidInput: one is below 1.
+    """
+    ordered = tuple(sorted(set(taus)))
+    if ordered and ordered[0] < 1:
+        raise InvalidInput(f"a tolerance τ counts rounds and must be at least 1, not {ordered[0]}")
+    return ordered
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """The human would stop: ``tau`` unsatisfactory rounds in a row, of which ``round`` is the last.
+
+    Attributes:
+        tau: the tolerance τ that is used up.
+        round: k_τ.
+    """
+
+    tau: int
+    round: int
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """The rounds that it rests on, in order."""
+        return tuple(range(self.round - self.tau + 1, self.round + 1))
+
+
+@final
+class Tolerance:
+    """Follows the ratings of a session, for any number of τ at once, in constant memory.
+
+    Args:
+        taus: the tolerances, each at least 1.
+
+    Raises:
+        InvalidInput: a tolerance is below 1.
+    """
+
+    def __init__(self, taus: Iterable[int]) -> None:
+        self.taus = check_taus(taus)
+        self._open = list(self.taus)
+        self._stops: dict[int, int] = {}
+        self._next = 1
+        self._run = 0
+
+    @property
+    def next(self) -> int:
+        """The first round whose rating has not been counted yet."""
+        return self._next
+
+    @property
+    def stops(self) -> Mapping[int, int]:
+        """k_τ by τ, of those that were reached."""
+        return dict(self._stops)
+
+    def advance(self, rating: Callable[[int], Rating]) -> list[Stop]:
+        """Counts ratings, in order of rounds, up to the first that is pending.
+
+        Args:
+            rating: gives a round's rating by its number; ``PENDING`` for rounds yet to come.
+
+        Returns:
+            The stops that this reached, in order of round and τ.
+        """
+        reached: list[Stop] = []
+        while (current := rating(self._next)) is not PENDING:
+            self._run = self._run + 1 if is_unsatisfactory(current) else 0
+            while self._open and self._run >= self._open[0]:
+                stop = Stop(self._open.pop(0), self._next)
+                self._stops[stop.tau] = stop.round
+                reached.append(stop)
+            self._next += 1
+        return reached
+
+
+def stop_rounds(ratings: Iterable[Rating], taus: Iterable[int]) -> dict[int, int | None]:
+    """k_τ by τ for the ratings r_1, r_2, ... of a session; None where τ is not reached.
+
+    Raises:
+        InvalidInput: a tolerance is below 1.
+    """
+    tolerance = Tolerance(taus)
+    listed = [*ratings, PENDING]
+    tolerance.advance(lambda number: listed[number - 1])
+    stops = tolerance.stops
+    return {tau: stops.get(tau) for tau in tolerance.taus}

@@ -1,0 +1,180 @@
+"""What scoring tells while a session goes on: typed updates, the same live and in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from ...engine.events import CloseReason
+from ...engine.rounds import Stage
+from .points import Point
+
+__all__ = (
+    "AnyUpdate",
+    "EffortUpdated",
+    "RatingUpdated",
+    "RoundClosed",
+    "RoundOpened",
+    "ScorerDown",
+    "SessionEnded",
+    "StageChanged",
+    "StopAdvice",
+    "StopWithdrawn",
+    "Update",
+    "UtilityUpdated",
+)
+
+
+class Update(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="update", tag=True
+):
+    """What all updates share.
+
+    Attributes:
+        session: session id.
+        round: number of the round that it is about.
+        position: of the record that brought it about.
+        version: the trace version that had been reached.
+    """
+
+    session: str
+    round: int
+    position: int
+    version: int
+
+
+class RoundOpened(Update, frozen=True):
+    """A round began; the first one with the session."""
+
+    stage: Stage = "initial"
+
+
+class RoundClosed(Update, frozen=True):
+    """A round is over.
+
+    Attributes:
+        point: what it came to as far as that is known; utility and rating may still follow.
+    """
+
+    point: Point
+
+
+class UtilityUpdated(Update, frozen=True):
+    """The utility of a round changed, be it the round that is open or an earlier one.
+
+    Attributes:
+        value: the round's own utility; None where it has none.
+        utility: U_k, what stands after the round: the value, or what was carried forward.
+        through: the last round, so far, that this utility is carried forward to.
+        stale: the round has something newer, whose score is missing.
+        parts: named parts of the score that brought this about.
+        missing: why that score is missing.
+        scorer: ``name@version`` of the scorer.
+    """
+
+    value: float | None
+    utility: float
+    through: int
+    stale: bool = False
+    parts: Mapping[str, float | None] = {}
+    missing: str | None = None
+    scorer: str = ""
+
+
+class EffortUpdated(Update, frozen=True):
+    """The human acted: the effort so far. A round's effort at its end is in ``RoundClosed``.
+
+    Attributes:
+        effort: by measure, see ``effort.MEASURES``.
+    """
+
+    effort: Mapping[str, float | None]
+
+
+class RatingUpdated(Update, frozen=True):
+    """A round's rating is known: a value, or that it is missing.
+
+    Attributes:
+        rating: 1 to 5; None where it is missing.
+        pending: it is not known after all, since a newer version of the judge counts now.
+        missing: why.
+        explanation: in the judge's words.
+        by: who rated: an actor, or ``name@version`` of a scorer.
+    """
+
+    rating: int | None
+    pending: bool = False
+    missing: str | None = None
+    explanation: str = ""
+    by: str = ""
+
+
+class StageChanged(Update, frozen=True):
+    """The session went on to another stage with this round."""
+
+    stage: Stage
+
+
+class StopAdvice(Update, frozen=True):
+    """The human would stop after this round: k_τ is reached.
+
+    Attributes:
+        tau: the tolerance τ that is used up.
+        rounds: the unsatisfactory rounds that it rests on, in order.
+        ratings: theirs.
+    """
+
+    tau: int
+    rounds: tuple[int, ...]
+    ratings: tuple[int, ...]
+
+
+class StopWithdrawn(Update, frozen=True):
+    """An advice no longer holds: a rating that it rests on was corrected, or another judge counts.
+
+    Attributes:
+        tau: of the advice.
+    """
+
+    tau: int
+
+
+class ScorerDown(Update, frozen=True):
+    """A scorer raised, and measures this session no more.
+
+    Attributes:
+        scorer: ``name@version``.
+        error: what it raised.
+    """
+
+    scorer: str
+    error: str
+
+
+class SessionEnded(Update, frozen=True):
+    """The session is closed. Measurements may still follow.
+
+    Attributes:
+        state: the reason.
+        by: an actor, or the engine's rule.
+    """
+
+    state: CloseReason
+    by: str
+
+
+AnyUpdate: TypeAlias = (
+    RoundOpened
+    | RoundClosed
+    | UtilityUpdated
+    | EffortUpdated
+    | RatingUpdated
+    | StageChanged
+    | StopAdvice
+    | StopWithdrawn
+    | ScorerDown
+    | SessionEnded
+)
+"""Any update, e.g. for a decoder."""

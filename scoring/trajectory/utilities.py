@@ -1,0 +1,136 @@
+"""The utility that each round came to, as scorers recorded it; whichever of them counts."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, final
+
+from ...engine.events import UtilityScored
+from .ratings import Changed
+from .round_index import RowIndex
+from .scorer_choice import preferred
+
+__all__ = ("Scored", "UtilityBook")
+
+
+Scored: TypeAlias = tuple[float | None, bool]
+"""A round's own utility, and whether it is stale.
+
+The utility is that of its last snapshot that has a score, or of the round itself; None where there
+is neither. Stale: the round has something newer, whose score is missing or not recorded yet.
+"""
+
+
+@final
+class _Stream:
+    """The scores of one scorer, by round: the trace version scored, and the value.
+
+    ``rounds`` are scores of rounds as such, None where missing; ``by_snapshot`` tells whether the
+    scorer scores snapshots, so that one without a score makes a round stale.
+    """
+
+    __slots__ = ("by_snapshot", "rounds", "snapshots")
+
+    def __init__(self) -> None:
+        self.snapshots: dict[int, tuple[int, float]] = {}
+        self.rounds: dict[int, tuple[int, float | None]] = {}
+        self.by_snapshot = False
+
+
+@final
+class UtilityBook:
+    """Collects the scores of one session from all utility scorers, and says which count.
+
+    Of several snapshots in a round the last that has a score counts; a score of the round itself
+    counts before those of its snapshots. What is recorded later in a stream replaces what was
+    recorded about the same thing before, except that a missing score replaces no value.
+
+    Args:
+        wanted: as ``Options.utility``.
+        index: the rounds of the session.
+    """
+
+    def __init__(self, wanted: str | None, index: RowIndex) -> None:
+        self._wanted = wanted
+        self._index = index
+        self._streams: dict[str, _Stream] = {}
+        self._chosen: _Stream | None = None
+        self._snapshots: set[int] = set()
+
+    def submitted(self, version: int) -> None:
+        """There is a snapshot at this trace version."""
+        self._snapshots.add(version)
+
+    def configure(self, wanted: str) -> None:
+        """Takes the scorer that the session's own configuration names."""
+        if self._wanted is None:
+            self._wanted = wanted
+            self._choose()
+
+    def of(self, number: int, snapshot: int | None) -> Scored:
+        """What a round came to.
+
+        Args:
+            number: of the round.
+            snapshot: trace version of its last snapshot; None where it holds none.
+        """
+        stream = self._chosen
+        if stream is None:
+            return None, snapshot is not None
+        whole = stream.rounds.get(number)
+        if whole is not None and whole[1] is not None:
+            return whole[1], False
+        if snapshot is None:
+            return None, whole is not None
+        scored = stream.snapshots.get(number)
+        if scored is None:
+            return None, whole is not None or stream.by_snapshot
+        return scored[1], whole is not None or scored[0] != snapshot
+
+    def record(self, stream: str, event: UtilityScored, latest: int) -> Changed | None:
+        """Takes a score.
+
+        Args:
+            stream: the scorer's stream.
+            event: the score.
+            latest: the last trace version known.
+
+        Returns:
+            The round it is about, and those whose utility may have changed; None where it is about
+            no round, or no snapshot of the trace.
+        """
+        if event.snapshot is not None:
+            known = event.snapshot in self._snapshots
+            number = self._index.of_version(event.snapshot, latest) if known else None
+        else:
+            number = self._index.of_place(event.round or 0, event.rounds, event.until, latest)
+        if number is None:
+            return None
+        scores = self._streams.get(stream)
+        fresh = scores is None
+        if scores is None:
+            scores = self._streams[stream] = _Stream()
+        self._put(scores, number, event)
+        if fresh:
+            before = self._chosen
+            self._choose()
+            if self._chosen is not before:
+                return number, range(1, self._index.number + 1)
+        return number, (number,) if scores is self._chosen else ()
+
+    def _put(self, scores: _Stream, number: int, event: UtilityScored) -> None:
+        if event.snapshot is None:
+            until = event.until or 0
+            whole = scores.rounds.get(number)
+            if whole is None or (until >= whole[0] and event.value is not None):
+                scores.rounds[number] = (until, event.value)
+            return
+        scores.by_snapshot = True
+        if event.value is None:
+            return
+        scored = scores.snapshots.get(number)
+        if scored is None or event.snapshot >= scored[0]:
+            scores.snapshots[number] = (event.snapshot, event.value)
+
+    def _choose(self) -> None:
+        chosen = preferred(self._streams, self._wanted)
+        self._chosen = self._streams[chosen] if chosen is not None else None

@@ -1,0 +1,444 @@
+"""The verbs of a recorded session: what a human or an agent does, in one call each.
+
+The same verbs serve asynchronous and synchronous code. What differs is how an entry is handed over:
+``R`` is what that gives back, a coroutine for a ``Receipt`` or the ``Receipt`` itself.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from types import TracebackType
+from typing import Generic, Literal, TypeAlias, TypeVar, final
+
+import msgspec
+
+from ..engine.codec import digest
+from ..engine.errors import InvalidInput
+from ..engine.events import (
+    ActionResolved,
+    ActionTaken,
+    ApprovalAsked,
+    ApprovalGiven,
+    Event,
+    FeedbackGiven,
+    MessageSent,
+    ModelCalled,
+    NoteTaken,
+    ProgressRated,
+    Role,
+    SnapshotTaken,
+    Tokens,
+    TurnYielded,
+    Unknown,
+)
+from .commands import Acting, Approving, Deed, Feedback, Rating, Resolving, Saying, Submitting
+from .jsonable import plain, plain_mapping, text
+from .queue import Entry, Lane
+from .receipt import Receipt, Ref
+
+__all__ = ("Actor", "Awaited", "Put", "R", "Speech")
+
+R = TypeVar("R")
+
+Awaited: TypeAlias = Coroutine[object, object, Receipt]
+"""What a verb gives in asynchronous code: to be awaited for the receipt."""
+
+Put: TypeAlias = Callable[[Lane, Entry, bool | None], R]
+"""Hands an entry over; the last argument says whether to wait until it is durable, None for what
+the log was opened with."""
+
+_NO_TOKENS = Tokens()
+
+
+@final
+class Actor(Generic[R]):
+    """A human or an agent of a session that is recorded.
+
+    Each verb hands an event over and comes back at once, unless ``durable`` asks to wait until it
+    is in the log. In asynchronous code every verb is awaited. All verbs take:
+
+    - ``id``: the caller's id of this event, unique in the session; sent again with the same
+      contents, it is recorded once. For what is delivered by a queue or a client that retries.
+    - ``at``: when it happened, UTC epoch seconds, if that is not now.
+    - ``durable``: wait until it is in the log, and raise what became of it otherwise (see
+      ``Receipt.written``).
+
+    Attributes:
+        name: who; unique in the session.
+        role: human or agent.
+    """
+
+    def __init__(self, lane: Lane, name: str, role: Role, put: Put[R]) -> None:
+        self.name = name
+        self.role: Role = role
+        self._lane = lane
+        self._put = put
+
+    # --- talking ----------------------------------------------------------------------------------
+
+    def says(
+        self,
+        message: str,
+        *,
+        to: Sequence[str] = (),
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Sends a message: to everybody, or to those named."""
+        event = MessageSent(text=text(message, "a message"), to=tuple(to))
+        return self._do("says", Saying(event), id, at, durable)
+
+    def saying(
+        self,
+        *,
+        to: Sequence[str] = (),
+        id: str | None = None,
+        durable: bool | None = None,
+    ) -> Speech[R]:
+        """Sends a message that comes in pieces, as a model streams it; it lands as one.
+
+        An (asynchronous) context manager whose ``write`` takes the pieces::
+
+            async with session.agent.saying() as message:
+                async for piece in stream:
+                    message.write(piece)
+        """
+        return Speech(lambda said: self.says(said, to=to, id=id, durable=durable))
+
+    def asks(
+        self,
+        question: str,
+        *,
+        action: str | None = None,
+        arguments: Mapping[str, object] | None = None,
+        to: Sequence[str] = (),
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Asks for leave to do something; the receipt is what ``approves`` refers to."""
+        event = ApprovalAsked(
+            question=text(question, "a question"),
+            action=action,
+            arguments=plain_mapping(arguments or {}),
+            to=tuple(to),
+        )
+        return self._do("asks", Saying(event), id, at, durable)
+
+    def approves(
+        self,
+        asked: Ref,
+        *,
+        approved: bool = True,
+        comment: str = "",
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Gives the approval that was asked for, or denies it (``approved=False``)."""
+        event = ApprovalGiven(asked=0, approved=approved, comment=text(comment, "a comment"))
+        return self._do("approves", Approving(asked, event), id, at, durable)
+
+    # --- working ----------------------------------------------------------------------------------
+
+    def acts(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | None = None,
+        *,
+        result: object = msgspec.UNSET,
+        error: str | None = None,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Takes an action, e.g. calls a tool; with its outcome, if that is there already.
+
+        Args:
+            name: of the action.
+            arguments: its arguments.
+            result: what came of it. Left out, it is in flight until ``resolves``.
+            error: why it failed.
+            id: see the class; the outcome that goes with it has it with ``/1`` behind.
+            at: see the class.
+            durable: see the class.
+        """
+        event = ActionTaken(name=text(name, "an action"), arguments=plain_mapping(arguments or {}))
+        known = error is not None or result is not msgspec.UNSET
+        outcome = _outcome(result, error) if known else None
+        return self._do("acts", Acting(event, outcome), id, at, durable)
+
+    def resolves(
+        self,
+        action: Ref,
+        result: object = None,
+        *,
+        error: str | None = None,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Records the outcome of an action that is in flight: its result, or why it failed."""
+        return self._do("resolves", Resolving(action, _outcome(result, error)), id, at, durable)
+
+    def submits(
+        self,
+        content: object,
+        *,
+        media_type: str | None = None,
+        base: Ref | None = None,
+        overwrite: bool = False,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Puts up a version of the shared output: a draft, a plan, a document, code; in full.
+
+        Args:
+            content: text, or structure.
+            media_type: e.g. ``text/markdown``; by default plain text or JSON.
+            base: the snapshot that it was made from; where that is no longer the latest, this one
+                is refused. Left out, it is taken to be made from the latest.
+            overwrite: take it in any case.
+            id: see the class.
+            at: see the class.
+            durable: see the class. Where the base looks outdated the call waits anyhow, to tell.
+
+        Raises:
+            StaleBase: the output has changed since ``base``; the attempt is in the log as an action
+                ``submit`` that failed.
+        """
+        own = plain(content)
+        snapshot = SnapshotTaken(
+            content=own,
+            digest=digest(own),
+            media_type=media_type or ("text/plain" if isinstance(own, str) else "application/json"),
+        )
+        return self._do("submits", Submitting(snapshot, base, overwrite), id, at, durable)
+
+    edits = submits
+
+    def notes(
+        self,
+        note: str,
+        *,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Writes into the actor's own memory, which nobody else sees."""
+        return self._do("notes", Saying(NoteTaken(text=text(note, "a note"))), id, at, durable)
+
+    def yields(
+        self,
+        reason: str = "",
+        *,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Waits, and leaves the turn to the others."""
+        event = TurnYielded(reason=text(reason, "a reason"))
+        return self._do("yields", Saying(event), id, at, durable)
+
+    def called_model(
+        self,
+        model: str,
+        *,
+        purpose: str = "act",
+        request: object = None,
+        reply: object = None,
+        tokens: Tokens = _NO_TOKENS,
+        latency: float = 0.0,
+        cost: float | None = None,
+        error: str | None = None,
+        attempt: int = 1,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Asked a model, which has answered or failed.
+
+        Args:
+            model: as it was asked for.
+            purpose: what for, e.g. ``act``, ``plan``, ``judge``.
+            request: the whole request; only its digest is recorded.
+            reply: what came back.
+            tokens: as the response counts them.
+            latency: seconds.
+            cost: US dollars; None where it is not known.
+            error: what went wrong.
+            attempt: 1 for the first try.
+            id: see the class.
+            at: see the class.
+            durable: see the class.
+        """
+        event = ModelCalled(
+            model=text(model, "a model"),
+            purpose=text(purpose, "a purpose"),
+            request="" if request is None else digest(plain(request)),
+            reply=plain(reply),
+            tokens=tokens,
+            latency=latency,
+            cost=cost,
+            error=None if error is None else text(error, "an error"),
+            attempt=attempt,
+        )
+        return self._do("called_model", Saying(event), id, at, durable)
+
+    def adds(
+        self,
+        event: Event | Unknown,
+        *,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Adds an event as it is, for adapters: one that no other verb says, and that refers to no
+        other event; or, as ``Unknown``, one of another system, which folds skip.
+        """
+        return self._do("adds", Saying(event), id, at, durable)
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    def rates(
+        self,
+        rating: int,
+        explanation: str = "",
+        *,
+        of: Ref | None = None,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Rates progress, 1 to 5: of the last round in which an agent did something.
+
+        A rating counts if it comes before the human's next message.
+
+        Args:
+            rating: 1 (none at all) to 5.
+            explanation: in the rater's words.
+            of: an event in the round that is rated, if it is another one.
+            id: see the class.
+            at: see the class.
+            durable: see the class.
+
+        Raises:
+            InvalidInput: the rating is not 1 to 5.
+        """
+        if rating not in (1, 2, 3, 4, 5):
+            raise InvalidInput(f"a rating is 1 to 5, not {rating!r}")
+        event = ProgressRated(round=0, rating=rating, explanation=text(explanation, "a reason"))
+        return self._do("rates", Rating(event, of), id, at, durable)
+
+    def feedback(
+        self,
+        *,
+        thumbs: Literal["up", "down"] | None = None,
+        edits_kept: float | None = None,
+        comment: str = "",
+        of: Ref | None = None,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Gives feedback on the session, or on an event of it; may follow the session's close.
+
+        Args:
+            thumbs: ``up`` or ``down``.
+            edits_kept: share of the agent's output that survived, in [0, 1].
+            comment: free text.
+            of: what it is about; None for the session as a whole.
+            id: see the class.
+            at: see the class.
+            durable: see the class.
+
+        Raises:
+            InvalidInput: thumbs neither up nor down, or a share outside of [0, 1].
+        """
+        if thumbs not in (None, "up", "down"):
+            raise InvalidInput(f"thumbs are 'up' or 'down', not {thumbs!r}")
+        if edits_kept is not None and not 0.0 <= edits_kept <= 1.0:
+            raise InvalidInput(f"the share of edits kept lies in [0, 1], not {edits_kept!r}")
+        event = FeedbackGiven(
+            thumbs=thumbs, edits_kept=edits_kept, comment=text(comment, "a comment")
+        )
+        return self._do("feedback", Feedback(event, of), id, at, durable)
+
+    def _do(
+        self, verb: str, deed: Deed, id: str | None, at: float | None, durable: bool | None
+    ) -> R:
+        if id is not None and not text(id, "an id"):
+            raise InvalidInput("an id is a text that is not empty")
+        if at is None:
+            at = time.time()
+        elif not math.isfinite(at):
+            raise InvalidInput(f"a time must be a finite number of seconds, not {at!r}")
+        lane = self._lane
+        entry = Entry(verb, deed, self.name, self.role, at, Receipt(lane.session), id)
+        return self._put(lane, entry, durable)
+
+
+@final
+class Speech(Generic[R]):
+    """A message that comes in pieces; it is recorded as one when the block is left.
+
+    If the block is left by an exception, what was said until then was said, and is recorded.
+    Nothing is recorded where nothing was said.
+    """
+
+    def __init__(self, say: Callable[[str], R]) -> None:
+        self._say = say
+        self._pieces: list[str] = []
+
+    def write(self, piece: str) -> None:
+        """Takes the next piece.
+
+        Raises:
+            InvalidInput: it is no text.
+        """
+        if not isinstance(piece, str):
+            raise InvalidInput(f"a piece must be a text, not {type(piece).__name__}")
+        self._pieces.append(piece)
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return "".join(self._pieces)
+
+    async def __aenter__(self: Speech[Awaited]) -> Speech[Awaited]:
+        return self
+
+    async def __aexit__(
+        self: Speech[Awaited],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.text:
+            await self._say(self.text)
+
+    def __enter__(self: Speech[Receipt]) -> Speech[Receipt]:
+        return self
+
+    def __exit__(
+        self: Speech[Receipt],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.text:
+            self._say(self.text)
+
+
+def _outcome(result: object, error: str | None) -> ActionResolved:
+    """An outcome; the action it belongs to is filled in later."""
+    return ActionResolved(
+        action=0,
+        outcome="ok" if error is None else "failed",
+        observation=None if result is msgspec.UNSET else plain(result),
+        error=None if error is None else text(error, "an error"),
+    )

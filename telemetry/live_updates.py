@@ -1,0 +1,254 @@
+"""Scoring a log while it is written: runs scorers, streams what follows, and advises stops."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from types import TracebackType
+from typing import Protocol, Self, TypeAlias, final
+
+import anyio
+import msgspec
+
+from ..engine.errors import DuologError, InvalidInput, LogClosed, LogError, SessionNotFound
+from ..engine.log.contract import EventLog
+from ..engine.logger import journal
+from ..engine.records import TRACE, Draft
+from ..engine.scorers.pool import Measurer
+from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
+from ..engine.scorers.worker import Pace, ScorerStatistics
+from ..scoring.live import STOPPER, stop_advised, watch
+from ..scoring.trajectory.options import Options
+from ..scoring.trajectory.updates import StopAdvice, Update
+
+__all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
+
+OnStop: TypeAlias = Callable[[StopAdvice], Awaitable[None] | None]
+"""Told of a stop that is advised; may be async."""
+
+OnUpdate: TypeAlias = Callable[[Update], Awaitable[None] | None]
+"""Told of every update; may be async."""
+
+_POLL = 0.002  # seconds between looks whether all is delivered, while a log is being closed
+_RETRY = 0.25  # seconds before the next attempt where the log could not be read
+
+
+class Spawn(Protocol):
+    """Starts something that ends with the log at the latest."""
+
+    def __call__(self, run: Callable[[], Coroutine[object, object, None]], name: str, /) -> None:
+        """Starts it.
+
+        Raises:
+            LogClosed: the log is not open.
+        """
+        ...
+
+
+class WatchStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """How a watch stands.
+
+    Attributes:
+        position: of the log, up to which its updates were taken.
+        delivered: updates that were taken.
+        stops: stops advised among them.
+        failed: calls of ``on_stop`` and ``on_update`` that raised.
+        scorers: how the scorers stand.
+    """
+
+    position: int
+    delivered: int
+    stops: int
+    failed: int
+    scorers: tuple[ScorerStatistics, ...]
+
+
+@final
+class LiveUpdates:
+    """Updates as they come, from scorers that run beside; made by ``Log.watch``.
+
+    Iterate over it: ``async for update in log.watch(...)``. It ends when the log is closed. Leaving
+    the loop earlier leaves the scorers at work until then; ``aclose``, or ``async with``, ends them.
+    Or have it go on by itself with ``start``, for the sake of its callbacks.
+
+    Attributes:
+        ended: whether it is over.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        spawn: Spawn,
+        scorers: Sequence[Scorer],
+        *,
+        session: str | None,
+        options: Options | None,
+        after_position: int,
+        on_stop: OnStop | None,
+        on_update: OnUpdate | None,
+        pace: Pace,
+    ) -> None:
+        self._log = log
+        self._spawn = spawn
+        self._session = session
+        self._measurer = Measurer(log, scorers, session=session, pace=pace)
+        self._updates = watch(log, session=session, options=options, after_position=after_position)
+        self._on_stop = on_stop
+        self._on_update = on_update
+        self._scope = anyio.CancelScope()
+        self._begun = self._started = False
+        self.ended = False
+        self._held: Update | None = None  # taken from the log, and not delivered yet
+        self._delivered = self._stops = self._failed = 0
+
+    # --- taking updates ---------------------------------------------------------------------------
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Update:
+        if not self._begun:
+            await self.__aenter__()
+        try:
+            if self._held is None:
+                self._held = await self._updates.__anext__()
+        except LogClosed:
+            await self.aclose()
+            raise StopAsyncIteration from None
+        update = self._held
+        if isinstance(update, StopAdvice):
+            await self._advise(update)
+        await self._call(self._on_update, update)
+        self._held = None
+        self._delivered += 1
+        return update
+
+    async def __aenter__(self) -> Self:
+        if self._begun:
+            return self
+        self._begun = True
+        await self._updates.__aenter__()
+        self._spawn(self._measure, "scorers")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Ends it, and its scorers. Idempotent."""
+        self.ended = True
+        self._scope.cancel()
+        if self._begun:
+            await self._updates.__aexit__(None, None, None)
+
+    def start(self) -> Self:
+        """Goes on by itself until the log is closed; whoever wants to know is called back.
+
+        Raises:
+            InvalidInput: it was started before.
+            LogClosed: the log is not open.
+        """
+        if self._started:
+            raise InvalidInput("a watch is started once")
+        self._started = True
+        self._spawn(self.run, "watch")
+        return self
+
+    async def run(self) -> None:
+        """Takes updates until the log is closed; goes on after an error, which it logs."""
+        self._started = True
+        while True:
+            try:
+                async for _ in self:
+                    pass
+            except DuologError as error:
+                journal("telemetry").warning(
+                    "a watch could not go on; trying again",
+                    session=self._session,
+                    error=str(error),
+                )
+                await anyio.sleep(_RETRY)
+            else:
+                return
+
+    # --- what goes with it ------------------------------------------------------------------------
+
+    async def _measure(self) -> None:
+        with self._scope:
+            await self._measurer.run()
+
+    async def _advise(self, update: StopAdvice) -> None:
+        """Tells of a stop, and notes in the log that a product was told."""
+        await self._call(self._on_stop, update)
+        self._stops += 1
+        advised = stop_advised(update)
+        ident = measurement_id(STOPPER, f"round/{update.round}/tau/{update.tau}")
+        draft = Draft(
+            advised, STOPPER.name, "scorer", time.time(), ident, f"{TRACE}/{update.version}"
+        )
+        try:
+            await self._log.append(update.session, [draft], stream=stream_of(STOPPER))
+        except LogError as error:
+            journal("telemetry").warning(
+                "an advice to stop was delivered, and could not be recorded",
+                session=update.session,
+                round=update.round,
+                tau=update.tau,
+                error=str(error),
+            )
+
+    async def _call(self, callback: Callable[..., object] | None, update: Update) -> None:
+        """Calls back; what that raises stays here."""
+        if callback is None:
+            return
+        try:
+            result = callback(update)
+            if inspect.isawaitable(result):
+                await result
+        except Exception as error:  # noqa: BLE001  (logged, and counted)
+            self._failed += 1
+            journal("telemetry").error(
+                "a callback failed",
+                callback=getattr(callback, "__qualname__", repr(callback)),
+                session=update.session,
+                error=f"{type(error).__name__}: {error}",
+            )
+
+    async def settle(self) -> None:
+        """Waits until all that the log holds now is measured; and delivered, if it was started."""
+        if self.ended or not (self._begun or self._started):
+            return
+        await self.__aenter__()
+        await self._measurer.settle()
+        position = self._log.statistics().position
+        if self._session is not None:
+            try:
+                position = (await self._log.summary(self._session)).position
+            except SessionNotFound:
+                return
+        # Nobody tells of records that bring about no update, and this happens once.
+        while self._lags(position):  # noqa: ASYNC110
+            await anyio.sleep(_POLL)
+
+    def _lags(self, position: int) -> bool:
+        """Whether it is to deliver more, up to a position, by itself."""
+        if self.ended or not self._started:
+            return False
+        updates = self._updates
+        return updates.position < position or updates.ready > 0 or self._held is not None
+
+    def statistics(self) -> WatchStatistics:
+        """How it stands."""
+        return WatchStatistics(
+            position=self._updates.position,
+            delivered=self._delivered,
+            stops=self._stops,
+            failed=self._failed,
+            scorers=self._measurer.statistics(),
+        )

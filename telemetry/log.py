@@ -1,0 +1,322 @@
+"""The log as a product embeds it: a store, a recorder in front of it, and scorers that watch it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self, Unpack, final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..engine.errors import DuologError, LogClosed
+from ..engine.log.contract import (
+    Advance,
+    Cache,
+    Compaction,
+    Erasure,
+    LogStatistics,
+    SessionSummary,
+    Store,
+    Subscription,
+    Tap,
+    Verification,
+)
+from ..engine.log.open import Redact, open_log
+from ..engine.records import TRACE, Draft, Record
+from ..engine.scorers.protocol import Scorer
+from ..engine.scorers.worker import Pace
+from ..scoring.trajectory.options import Options
+from .actor import Awaited
+from .live_updates import LiveUpdates, OnStop, OnUpdate
+from .queue import OnFull, Unwritten
+from .recorder import DEADLINE, ROOM, Recorder
+from .session import About, Recording
+
+__all__ = ("Log", "open_embedded")
+
+_PACE = Pace()
+_POLL = 0.002  # seconds between looks whether all is written
+
+
+def open_embedded(
+    url: str,
+    *,
+    create: bool = True,
+    redact: Redact | None = None,
+    room: int = ROOM,
+    on_full: OnFull = "drop",
+    durable: bool = False,
+    deadline: float = DEADLINE,
+) -> Log:
+    """A log at a URL, to be embedded in a product; enter it with ``async with``.
+
+    ``memory://`` is a log that lives as long as it is open. ``sqlite:///path`` is one in a file;
+    see ``engine.stores.open_log`` for its options.
+
+    Args:
+        url: where the log is.
+        create: make the log where there is none; else that is an error (when it is entered).
+        redact: takes out of each draft what must not be written.
+        room: how many events may wait to be written, of all sessions together.
+        on_full: what becomes of an event for which there is no room: ``drop`` it, count it and say
+            so, or ``block`` its caller until there is.
+        durable: whether recording waits until the event is in the log, where the call does not say.
+        deadline: seconds for which ``aclose`` goes on writing and measuring.
+
+    Raises:
+        InvalidInput: a URL that names no store; or, when it is entered, no room at all or an
+            unknown ``on_full``.
+    """
+    store = open_log(url, create=create, redact=redact)
+    return Log(store, room=room, on_full=on_full, durable=durable, deadline=deadline)
+
+
+@final
+class Log:
+    """A store of events with a recorder and scorers; itself a ``Store``.
+
+    Enter and leave it in the same task.
+
+    Args:
+        store: where events are kept; opened and closed along with this.
+        room: see ``open_embedded``.
+        on_full: see ``open_embedded``.
+        durable: see ``open_embedded``.
+        deadline: see ``open_embedded``.
+        retry: seconds before the first new attempt where the store cannot be written now.
+
+    Attributes:
+        recorder: opens sessions to be recorded, and says how its intake stands.
+        unwritten: what could not be written before the log was closed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        room: int = ROOM,
+        on_full: OnFull = "drop",
+        durable: bool = False,
+        deadline: float = DEADLINE,
+        retry: float = 0.25,
+    ) -> None:
+        self._store = store
+        self._deadline = deadline
+        self.recorder = Recorder(
+            store, room=room, on_full=on_full, durable=durable, deadline=deadline, retry=retry
+        )
+        self.unwritten: tuple[Unwritten, ...] = ()
+        self._watches: list[LiveUpdates] = []
+        self._tasks: TaskGroup | None = None
+        self._running: set[anyio.CancelScope] = set()
+        self._exit = AsyncExitStack()
+        self._closing = anyio.Lock()
+
+    # --- recording and watching -------------------------------------------------------------------
+
+    async def session(self, session: str, **about: Unpack[About]) -> Recording[Awaited]:
+        """A session to record, under an id of the caller's; see ``Recorder.session``.
+
+        Raises:
+            InvalidInput: an empty id, or participants that cannot be.
+            CodecError: the log's record of the session is damaged.
+            LogClosed: the log is closed.
+        """
+        return await self.recorder.session(session, **about)
+
+    def watch(
+        self,
+        *,
+        scorers: Sequence[Scorer] = (),
+        session: str | None = None,
+        options: Options | None = None,
+        after_position: int | None = None,
+        on_stop: OnStop | None = None,
+        on_update: OnUpdate | None = None,
+        pace: Pace = _PACE,
+    ) -> LiveUpdates:
+        """What scoring tells of sessions while they go on: utility, effort, ratings, stages, stops.
+
+        The scorers measure, into streams of their own, everything from where they were when they
+        last ran on this log; one that never did begins at the log's beginning. The updates then
+        follow from what the log holds, in its order. A ``StopAdvice`` that is delivered is recorded
+        (``StopAdvised``, not enforced).
+
+        Args:
+            scorers: who measures, beside what is in the log already.
+            session: only this one; None for all.
+            options: how to score.
+            after_position: only updates that records after this position bring about; None for
+                those from now on.
+            on_stop: called with each advice to stop.
+            on_update: called with each update.
+            pace: what each scorer may take.
+
+        Raises:
+            InvalidInput: two scorers of one name and version.
+            LogClosed: the log is not open.
+        """
+        if after_position is None:
+            after_position = self._store.statistics().position
+        updates = LiveUpdates(
+            self._store,
+            self._spawn,
+            scorers,
+            session=session,
+            options=options,
+            after_position=after_position,
+            on_stop=on_stop,
+            on_update=on_update,
+            pace=pace,
+        )
+        self._watches = [other for other in self._watches if not other.ended] + [updates]
+        return updates
+
+    async def settle(self) -> None:
+        """Waits until what was recorded is written, the scorers that watch have measured it, and
+        the watches that run by themselves have told of it.
+        """
+        # The intake tells its callers of what was written, and nobody of having written it all.
+        while self._tasks is not None and self.recorder.statistics().waiting:  # noqa: ASYNC110
+            await anyio.sleep(_POLL)
+        for updates in self._watches:
+            await updates.settle()
+
+    def _spawn(self, run: Callable[[], Coroutine[object, object, None]], name: str) -> None:
+        if self._tasks is None:
+            raise LogClosed(f"{self.url} is not open")
+        self._tasks.start_soon(self._run, run, name=f"{name} of {self.url}")
+
+    async def _run(self, run: Callable[[], Coroutine[object, object, None]]) -> None:
+        with anyio.CancelScope() as scope:
+            self._running.add(scope)
+            try:
+                await run()
+            finally:
+                self._running.discard(scope)
+
+    # --- opening and closing ----------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as entered:
+            await entered.enter_async_context(self._store)
+            await entered.enter_async_context(self.recorder)
+            self._tasks = await entered.enter_async_context(anyio.create_task_group())
+            self._exit = entered.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+        # The body's own exception is nothing to the task groups, which would wrap it in groups.
+        await self._exit.aclose()
+
+    async def aclose(self, deadline: float | None = None) -> None:
+        """Takes no further events, writes and measures what waits, and closes. Idempotent.
+
+        What could not be written in time is in ``unwritten``, and in the program's log. What could
+        not be measured is measured when the same scorers run on this log again.
+
+        Args:
+            deadline: seconds; None for what the log was opened with.
+        """
+        until = time.monotonic() + (self._deadline if deadline is None else deadline)
+        with anyio.CancelScope(shield=True):
+            async with self._closing:
+                if self._tasks is not None:
+                    self.unwritten = await self.recorder.aclose(until - time.monotonic())
+                    with anyio.move_on_after(until - time.monotonic()):
+                        for updates in self._watches:
+                            await updates.settle()
+                    self._tasks = None
+                    for scope in self._running:
+                        scope.cancel()
+                await self._store.aclose()
+
+    # --- the store --------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Where this log is."""
+        return self._store.url
+
+    async def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        stream: str = TRACE,
+        expected_version: int | None = None,
+        checkpoint: Advance | None = None,
+    ) -> list[Record]:
+        """Appends all drafts or none, durably; see ``EventLog.append``."""
+        return await self._store.append(
+            session,
+            drafts,
+            stream=stream,
+            expected_version=expected_version,
+            checkpoint=checkpoint,
+        )
+
+    def read(
+        self, session: str, *, stream: str = TRACE, after_version: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of one stream, as of now; see ``EventLog.read``."""
+        return self._store.read(session, stream=stream, after_version=after_version)
+
+    def read_all(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        """The records of all streams, as of now; see ``EventLog.read_all``."""
+        return self._store.read_all(session=session, after_position=after_position)
+
+    async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands all records to a function; see ``EventLog.scan``."""
+        await self._store.scan(consume)
+
+    def subscribe(self, *, session: str | None = None, after_position: int = 0) -> Subscription:
+        """A lossless subscription; see ``EventLog.subscribe``."""
+        return self._store.subscribe(session=session, after_position=after_position)
+
+    def tap(self, *, session: str | None = None, buffer: int = 1024) -> Tap:
+        """A lossy live tap; see ``EventLog.tap``."""
+        return self._store.tap(session=session, buffer=buffer)
+
+    async def checkpoint(self, consumer: str, consumer_version: str) -> int:
+        """Position that a consumer has reached; see ``EventLog.checkpoint``."""
+        return await self._store.checkpoint(consumer, consumer_version)
+
+    def sessions(self) -> AsyncIterator[SessionSummary]:
+        """All sessions in order of their first record; see ``EventLog.sessions``."""
+        return self._store.sessions()
+
+    async def summary(self, session: str) -> SessionSummary:
+        """One session's summary; see ``EventLog.summary``."""
+        return await self._store.summary(session)
+
+    def statistics(self) -> LogStatistics:
+        """How the store stands in this process; ``recorder.statistics()`` has the intake."""
+        return self._store.statistics()
+
+    async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
+        """Takes records as another log held them; see ``Store.restore``."""
+        return await self._store.restore(records)
+
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
+        """Erases what a session was about, for good; see ``Store.forget``."""
+        return await self._store.forget(session, caches=caches)
+
+    async def vacuum(self) -> Compaction:
+        """Gives unused room back; see ``Store.vacuum``."""
+        return await self._store.vacuum()
+
+    async def verify(self) -> Verification:
+        """Looks at every record; see ``Store.verify``."""
+        return await self._store.verify()

@@ -1,0 +1,145 @@
+"""What goes through the intake: entries on their way to the log, session by session."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Literal, TypeAlias, final
+
+import anyio
+import msgspec
+
+from ..engine.events import Role, SessionOpened
+from .commands import Deed
+from .receipt import Receipt, Ref
+from .state import Trace
+
+__all__ = ("Entry", "IntakeStatistics", "Lane", "OnFull", "Unwritten")
+
+OnFull: TypeAlias = Literal["drop", "block"]
+"""What becomes of an event for which there is no room: it is dropped and counted, or its caller
+waits."""
+
+
+class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """How the intake stands. Counts are of events as they were handed over.
+
+    Attributes:
+        accepted: handed over, and taken.
+        waiting: taken, and not settled yet.
+        written: settled: durable, or there was nothing to write (a second close).
+        repeated: of those written, sent again with an id that the log had already.
+        refused: against the rules: after the close, from an outdated base, an id taken otherwise.
+        failed: taken, and lost since the log could not be written.
+        dropped: not taken, since there was no room.
+        dropped_verbs: those, by the verb.
+        retries: attempts to write that failed and were made again.
+    """
+
+    accepted: int = 0
+    waiting: int = 0
+    written: int = 0
+    repeated: int = 0
+    refused: int = 0
+    failed: int = 0
+    dropped: int = 0
+    dropped_verbs: dict[str, int] = {}
+    retries: int = 0
+
+
+class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
+    """What a closing log could not write of a session.
+
+    Attributes:
+        session: session id.
+        events: how many, as they were handed over.
+        error: what was in the way, as far as that is known.
+    """
+
+    session: str
+    events: int
+    error: str = ""
+
+
+@final
+class Entry:
+    """A deed on its way to the log: who did it, when, and the receipt that stands for it."""
+
+    __slots__ = ("actor", "deed", "id", "receipt", "role", "stale", "time", "verb")
+
+    def __init__(
+        self,
+        verb: str,
+        deed: Deed,
+        actor: str,
+        role: Role,
+        time: float,
+        receipt: Receipt,
+        id: str | None = None,
+    ) -> None:
+        self.verb = verb
+        self.deed = deed
+        self.actor = actor
+        self.role: Role = role
+        self.time = time
+        self.receipt = receipt
+        self.id = id
+        self.stale = False  # a snapshot whose base looked outdated when it was handed over
+
+
+@final
+class Lane:
+    """One session on its way to the log.
+
+    Attributes:
+        session: session id.
+        opened: how it is opened where the log does not hold it.
+        trace: what is known of its trace; None where that has to be read (again).
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "alone",
+        "busy",
+        "closing",
+        "error",
+        "latest",
+        "lock",
+        "opened",
+        "queue",
+        "session",
+        "trace",
+    )
+
+    def __init__(self, session: str, opened: SessionOpened) -> None:
+        self.session = session
+        self.opened = opened
+        self.trace: Trace | None = None
+        self.lock = anyio.Lock()  # one at a time reads or writes the trace
+        # The intake's lock protects these.
+        self.queue: deque[Entry] = deque()
+        self.busy = False
+        self.closing = False
+        self.latest: Ref | None = None  # the latest snapshot, waiting ones included
+        # The task that writes owns these.
+        self.alone = 0  # so many entries are written one by one, since together they failed
+        self.error = ""
+
+    def is_outdated(self, base: Ref) -> bool:
+        """Whether a base looks outdated, so that it is worth waiting for what the log says."""
+        latest = self.latest
+        if latest is None or base is latest:
+            return False
+        mine, last = _known(base), _known(latest)
+        return last is None or mine is None or mine < last
+
+    def follow(self, trace: Trace) -> None:
+        """Notes what the trace tells: its latest snapshot, unless a newer one waits to be written,
+        and whether it is closed.
+        """
+        self.closing = self.closing or trace.closed
+        if not isinstance(self.latest, Receipt) or self.latest.settled:
+            self.latest = trace.snapshot
+
+
+def _known(ref: Ref) -> int | None:
+    return ref if isinstance(ref, int) else ref.version

@@ -1,0 +1,98 @@
+"""Receipts: what a verb gives back at once, and what became of its event later."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, final
+
+import anyio
+
+from ..engine.errors import DuologError, InvalidInput, NotRecorded
+from ..engine.records import Record
+
+__all__ = ("Receipt", "Ref", "version_of")
+
+
+@final
+class Receipt:
+    """Stands for an event that was handed over to be recorded.
+
+    It can be given wherever a trace version is asked for (the action that is resolved, the snapshot
+    that an edit was made from), before it is written as well as after.
+
+    Attributes:
+        session: session id.
+        record: the record, once it is written; None where there was nothing to write.
+        error: why it will never be recorded, or was refused; None otherwise.
+        settled: whether its fate is known.
+    """
+
+    __slots__ = ("_event", "at", "error", "record", "session", "settled")
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.at: int | None = None  # trace version that it has or, while it is being written, gets
+        self.record: Record | None = None
+        self.error: DuologError | None = None
+        self.settled = False
+        self._event: anyio.Event | None = None
+
+    @property
+    def version(self) -> int | None:
+        """Trace version of the record; None while it is not written."""
+        return self.record.version if self.record is not None else None
+
+    def settle(self, record: Record | None, error: DuologError | None = None) -> None:
+        """Notes what became of the event."""
+        self.record = record
+        self.error = error
+        self.at = record.version if record is not None else None
+        self.settled = True
+        if self._event is not None:
+            self._event.set()
+
+    async def written(self) -> Record | None:
+        """Waits until it is durable, and gives its record; None where there was nothing to write.
+
+        Raises:
+            NotRecorded: it was dropped, or the log was closed before it could be written.
+            StaleBase: a snapshot that was made from an outdated one.
+            SessionClosedError: the session was closed before.
+            DuplicateConflict: the caller's id is taken by another event.
+            InvalidInput: what it refers to is not there.
+            LogError: the log cannot be written.
+        """
+        if not self.settled:
+            if self._event is None:
+                self._event = anyio.Event()
+            await self._event.wait()
+        if self.error is not None:
+            raise self.error
+        return self.record
+
+    def __repr__(self) -> str:
+        state = repr(self.error) if self.error else self.version if self.settled else "waiting"
+        return f"<Receipt {self.session!r}: {state}>"
+
+
+Ref: TypeAlias = Receipt | Record | int
+"""An event of the same session: its receipt, its record, or its trace version."""
+
+
+def version_of(ref: Ref, session: str) -> int:
+    """The trace version of an event that is written, or is being written.
+
+    Raises:
+        InvalidInput: it belongs to another session.
+        NotRecorded: it never was recorded.
+    """
+    if isinstance(ref, int):
+        return ref
+    if ref.session != session:
+        raise InvalidInput(
+            f"an event of session {ref.session!r} was given where one of {session!r} is needed"
+        )
+    if isinstance(ref, Record):
+        return ref.version
+    if ref.at is None:
+        raise NotRecorded(session, "what it refers to was not recorded")
+    return ref.at

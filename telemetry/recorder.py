@@ -1,0 +1,193 @@
+"""The recorder: opens sessions in a log, for products that record what people and agents do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from types import TracebackType
+from typing import Final, Self, Unpack, final
+from weakref import WeakValueDictionary
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..engine.errors import InvalidInput, LogClosed
+from ..engine.log.contract import EventLog
+from ..engine.logger import journal
+from ..engine.session.sequencer import ENGINE
+from .actor import Awaited
+from .commands import Opening
+from .intake import Intake
+from .jsonable import text
+from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
+from .receipt import Receipt
+from .session import About, Recording, opening
+
+__all__ = ("DEADLINE", "ROOM", "Recorder")
+
+ROOM: Final = 10_000
+"""Events that may wait to be written."""
+
+DEADLINE: Final = 5.0
+"""Seconds for which a log that is being closed goes on writing what waits."""
+
+_IDLE = 1024  # sessions whose state is kept at hand though nobody holds them
+
+
+@final
+class Recorder:
+    """Records sessions in a log that is open. Enter and leave it in the same task.
+
+    Args:
+        log: where they are recorded.
+        room: how many events may wait to be written, of all sessions together.
+        on_full: what becomes of an event for which there is no room: ``drop`` it, count it and say
+            so, or ``block`` its caller until there is.
+        durable: whether a verb waits until its event is in the log, where the call does not say.
+        deadline: seconds for which ``aclose`` goes on writing what waits.
+        retry: seconds before the first new attempt where the log cannot be written now.
+
+    Attributes:
+        durable: as above.
+
+    Raises:
+        InvalidInput: no room at all, or an unknown ``on_full`` (when it is entered).
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        room: int = ROOM,
+        on_full: OnFull = "drop",
+        durable: bool = False,
+        deadline: float = DEADLINE,
+        retry: float = 0.25,
+    ) -> None:
+        self._log = log
+        self._room = room
+        self._on_full: OnFull = on_full
+        self.durable = durable
+        self._deadline = deadline
+        self._retry = retry
+        self._lock = threading.Lock()  # protects the lanes
+        self._lanes: WeakValueDictionary[str, Lane] = WeakValueDictionary()
+        self._recent: OrderedDict[str, Lane] = OrderedDict()
+        self._intake: Intake | None = None
+        self._unwritten: tuple[Unwritten, ...] | None = None
+
+    async def session(self, session: str, **about: Unpack[About]) -> Recording[Awaited]:
+        """A session to record, under an id of the caller's; opened if the log does not hold it.
+
+        One that the log holds goes on where it is, whoever began it; what it is about stays as it
+        was noted then.
+
+        Args:
+            session: session id.
+            about: what the session is about, see ``About``.
+
+        Raises:
+            InvalidInput: an empty id, or participants that cannot be.
+            CodecError: the log's record of the session is damaged.
+            LogClosed: the log is closed.
+        """
+        lane = await self.lane(session, about)
+        return Recording(lane, self.put)
+
+    async def lane(self, session: str, about: About) -> Lane:
+        """The way of a session to the log; raises as ``session``."""
+        intake = self.intake
+        lane = self.lane_nowait(session, about)
+        await intake.load(lane)
+        if lane.trace is None or not lane.trace.version:
+            # So that it is opened even if nothing ever happens in it.
+            receipt = Receipt(session)
+            deed = Entry("session", Opening(), ENGINE, "environment", time.time(), receipt)
+            intake.offer(lane, deed)
+        return lane
+
+    def lane_nowait(self, session: str, about: About) -> Lane:
+        """The same without looking at the log, from any thread: what it holds of the session is
+        read when the first event is written.
+
+        Raises:
+            InvalidInput: an empty id, or participants that cannot be.
+        """
+        if not text(session, "a session's id"):
+            raise InvalidInput("a session needs an id that is not empty")
+        with self._lock:
+            lane = self._lanes.get(session)
+            if lane is None:
+                lane = self._lanes[session] = Lane(session, opening(about))
+            self._recent[session] = lane
+            self._recent.move_to_end(session)
+            if len(self._recent) > _IDLE:
+                self._recent.popitem(last=False)
+        return lane
+
+    async def put(self, lane: Lane, entry: Entry, durable: bool | None = None) -> Receipt:
+        """Hands an entry over.
+
+        Raises:
+            LogClosed: the log is closed.
+            SessionClosedError: the session is closed.
+            DuologError: see ``Receipt.written``; only where it is waited for.
+        """
+        await self.intake.put(lane, entry)
+        if entry.stale or (self.durable if durable is None else durable):
+            await entry.receipt.written()
+        return entry.receipt
+
+    def hand_over(self, lane: Lane, entry: Entry) -> bool:
+        """Takes an entry without waiting, from any thread; False where its caller has to wait for
+        room, see ``put``. Raises as ``put``.
+        """
+        if self.intake.offer(lane, entry):
+            return True
+        if self._on_full == "block":
+            return False
+        self.intake.drop(lane, entry)
+        return True
+
+    @property
+    def intake(self) -> Intake:
+        """Where entries go. Raises LogClosed where the recorder is not open."""
+        if self._intake is None:
+            raise LogClosed("open the log with 'async with' before recording")
+        return self._intake
+
+    def statistics(self) -> IntakeStatistics:
+        """How the intake stands: what waits, what was written, refused, dropped."""
+        return self.intake.statistics()
+
+    async def aclose(self, deadline: float | None = None) -> tuple[Unwritten, ...]:
+        """Takes nothing more, writes what waits, and says what could not be written. Idempotent.
+
+        Args:
+            deadline: seconds; what the store has begun to commit by then is waited for besides.
+        """
+        if self._unwritten is None:
+            self._unwritten = ()
+            if self._intake is not None:
+                seconds = self._deadline if deadline is None else deadline
+                self._unwritten = await self._intake.drain(seconds)
+        return self._unwritten
+
+    async def __aenter__(self) -> Self:
+        journal("telemetry")  # so that it is loaded before anything is wrong
+        self._intake = Intake(self._log, limit=self._room, on_full=self._on_full, retry=self._retry)
+        self._tasks: TaskGroup = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._intake.run, name=f"recorder of {self._log.url}")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+        # The body's own exception is nothing to the task group, which would wrap it in a group.
+        await self._tasks.__aexit__(None, None, None)

@@ -1,0 +1,204 @@
+"""A session that is recorded: its actors, and its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Generic, TypedDict, final
+
+from .. import __version__
+from ..engine.errors import InvalidInput
+from ..engine.events import JSON, CloseReason, Participant, Role, SessionOpened
+from ..engine.session.performer import ENVIRONMENT
+from ..engine.session.sequencer import ENGINE
+from .actor import Actor, Put, R
+from .commands import Closing, Opening
+from .jsonable import plain_mapping, text
+from .queue import Entry, Lane
+from .receipt import Receipt
+
+__all__ = ("About", "Recording", "opening")
+
+
+class About(TypedDict, total=False):
+    """What a session is about; noted when it is opened, and left alone when it is opened again.
+
+    Attributes:
+        task: name of the task, e.g. ``support``.
+        instance: which instance of it.
+        agent: which agent: a name and version of the product's; a label to group reports by.
+        user: which kind of user, e.g. a plan or a cohort; a label, and no person's name.
+        model: the model behind the agent.
+        humans: the humans; one named ``human`` by default.
+        agents: the agents; one named ``agent`` by default.
+        request: the initial request, where nobody says it as a message.
+        judge: whose ratings count and are waited for: a scorer's name, e.g. ``rule-judge``, or
+            ``human``. Left out, nobody's are waited for, and those that come count.
+        utility: whose utility counts: a scorer's name, e.g. ``retention``.
+        labels: more labels to group reports by.
+        config: more settings to note.
+        private: per owner, what only it may see.
+    """
+
+    task: str
+    instance: str
+    agent: str | None
+    user: str | None
+    model: str | None
+    humans: Sequence[str | Participant]
+    agents: Sequence[str | Participant]
+    request: str | None
+    judge: str | None
+    utility: str | None
+    labels: Mapping[str, str]
+    config: Mapping[str, object]
+    private: Mapping[str, object]
+
+
+def opening(about: About) -> SessionOpened:
+    """The opening of a session.
+
+    Raises:
+        InvalidInput: two participants of one name, or a name that is the engine's own.
+    """
+    agent, model = about.get("agent"), about.get("model")
+    humans = [_participant(one, "human") for one in about.get("humans", ("human",))]
+    agents = [_participant(one, "agent", agent, model) for one in about.get("agents", ("agent",))]
+    participants = (*humans, *agents)
+    names = [participant.name for participant in participants]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"participants need names of their own: {', '.join(names)}")
+    request = about.get("request")
+    config: dict[str, JSON] = plain_mapping(about.get("config", {}))
+    group = {"agent": agent, "user": about.get("user"), "model": model, **about.get("labels", {})}
+    config["group"] = {name: value for name, value in group.items() if value is not None}
+    scorers = {"judge": about.get("judge"), "utility": about.get("utility")}
+    config |= {name: scorer for name, scorer in scorers.items() if scorer is not None}
+    return SessionOpened(
+        task=text(about.get("task", ""), "a task"),
+        instance=text(about.get("instance", ""), "an instance"),
+        participants=participants,
+        clock="utc",
+        request=None if request is None else text(request, "a request"),
+        config=config,
+        private=plain_mapping(about.get("private", {})),
+        package=__version__,
+    )
+
+
+def _participant(
+    one: str | Participant, role: Role, policy: str | None = None, model: str | None = None
+) -> Participant:
+    if isinstance(one, Participant):
+        _check_name(one.name, one.role)
+        return one
+    _check_name(one, role)
+    return Participant(name=one, role=role, policy=policy, model=model)
+
+
+def _check_name(name: str, role: Role) -> None:
+    if not name or name in (ENGINE, ENVIRONMENT):
+        raise InvalidInput(
+            f"{name!r} cannot be the name of a participant: it is empty, or the engine's own"
+        )
+    if role not in ("human", "agent"):
+        raise InvalidInput(f"{name!r} has to be human or agent, not {role}")
+
+
+@final
+class Recording(Generic[R]):
+    """A session that is being recorded.
+
+    Opened again under its id, in the same process or another, it goes on where it was.
+
+    Attributes:
+        id: session id.
+    """
+
+    def __init__(self, lane: Lane, put: Put[R]) -> None:
+        self.id = lane.session
+        self._lane = lane
+        self._put = put
+        self._actors: dict[str, Actor[R]] = {}
+        for participant in lane.opened.participants:
+            self.actor(participant.name, role=participant.role)
+
+    @property
+    def human(self) -> Actor[R]:
+        """The human; of several, the first that was named when this handle was made."""
+        return self._first("human")
+
+    @property
+    def agent(self) -> Actor[R]:
+        """The agent; of several, the first that was named when this handle was made."""
+        return self._first("agent")
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is closed, as far as this process knows."""
+        return self._lane.closing
+
+    def actor(self, name: str, *, role: Role | None = None) -> Actor[R]:
+        """A human or an agent by name; or, for adapters, the environment or a voice of its own.
+
+        Args:
+            name: unique in the session.
+            role: needed for one that was not named when the session was opened.
+
+        Raises:
+            InvalidInput: an unknown name without a role, or another role than it has.
+        """
+        actor = self._actors.get(name)
+        if actor is None:
+            if role is None:
+                known = ", ".join(self._actors)
+                raise InvalidInput(
+                    f"session {self.id!r} knows no {name!r}, only {known}: say its role"
+                )
+            if role != "environment" or name == ENGINE:
+                _check_name(name, role)
+            actor = self._actors[name] = Actor(self._lane, name, role, self._put)
+        elif role is not None and role != actor.role:
+            raise InvalidInput(f"{name!r} is {actor.role} in session {self.id!r}, not {role}")
+        return actor
+
+    def close(
+        self,
+        reason: CloseReason = "finished",
+        *,
+        by: str | None = None,
+        detail: str = "",
+        durable: bool | None = None,
+    ) -> R:
+        """Ends the session; actions in flight are cancelled. Does nothing if it is closed.
+
+        Args:
+            reason: why.
+            by: who closes it; the engine, if nobody is named.
+            detail: in words.
+            durable: wait until it is in the log, and with it all that came before.
+
+        Raises:
+            InvalidInput: nobody in the session has that name.
+        """
+        role: Role = "environment" if by is None else self.actor(by).role
+        name = ENGINE if by is None else by
+        deed = Closing(reason, name, text(detail, "a detail"))
+        entry = Entry("close", deed, name, role, time.time(), Receipt(self.id))
+        return self._put(self._lane, entry, durable)
+
+    def flush(self) -> R:
+        """Waits until all that was handed over for this session is in the log, or refused.
+
+        Raises:
+            NotRecorded: the log was closed before that.
+            LogClosed: the log is closed.
+        """
+        entry = Entry("flush", Opening(), ENGINE, "environment", time.time(), Receipt(self.id))
+        return self._put(self._lane, entry, True)
+
+    def _first(self, role: Role) -> Actor[R]:
+        for actor in self._actors.values():
+            if actor.role == role:
+                return actor
+        raise InvalidInput(f"session {self.id!r} was opened without a {role}; name one to actor()")

@@ -1,0 +1,209 @@
+"""Actors for tests: one that follows a script, and one that does anything at all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import final
+
+from ..engine.errors import DeskError
+from ..engine.events import JSON, Participant
+from ..engine.session.actors import Actor, Player
+from ..engine.session.decisions import (
+    NOTHING,
+    Act,
+    Approve,
+    Ask,
+    Decision,
+    Finish,
+    Note,
+    Rate,
+    Say,
+    Submit,
+    Verb,
+    Wait,
+)
+from ..engine.session.desk import Desk, Reply
+from ..engine.session.view import View
+
+__all__ = ("Improviser", "Script", "Step", "agent", "human")
+
+Step = Callable[[Desk], Awaitable[object]]
+"""One thing that a scripted actor does at its desk."""
+
+
+@final
+class Script:
+    """An actor that does one thing after another, and leaves when it has done them all.
+
+    Scripts are never changed: each method gives a new one with a step more, so that they can be
+    shared and continued in several ways. A script is a step too: ``Script(greeting, request)``.
+    """
+
+    def __init__(self, *steps: Step) -> None:
+        self._steps = steps
+
+    async def __call__(self, desk: Desk) -> None:
+        """Does what the script says."""
+        for step in self._steps:
+            await step(desk)
+
+    def then(self, step: Step) -> Script:
+        """Does anything else: what a coroutine function does with the desk."""
+        return Script(*self._steps, step)
+
+    def times(self, count: int) -> Script:
+        """Does all of it so far ``count`` times."""
+        return Script(*(self._steps * count))
+
+    def say(self, text: str, *, to: Sequence[str] = ()) -> Script:
+        """Sends a message."""
+        return self.then(lambda desk: desk.say(text, to))
+
+    def act(self, name: str, **arguments: JSON) -> Script:
+        """Takes an action, and goes on at once; see ``result``."""
+        return self.then(lambda desk: desk.act(name, arguments))
+
+    def result(self) -> Script:
+        """Waits until none of its actions is in flight."""
+
+        async def step(desk: Desk) -> None:
+            desk.look()
+            while desk.view.in_flight:
+                await desk.news()
+                desk.look()
+
+        return self.then(step)
+
+    def submit(self, content: JSON, *, overwrite: bool = False) -> Script:
+        """Puts up a new version of the shared output, made from what it saw last."""
+        return self.then(lambda desk: desk.submit(content, overwrite=overwrite))
+
+    def ask(self, question: str) -> Script:
+        """Asks for approval."""
+        return self.then(lambda desk: desk.ask(question))
+
+    def approve(self, *, approved: bool = True, comment: str = "") -> Script:
+        """Gives or denies the approval that others have waited for longest."""
+
+        async def step(desk: Desk) -> None:
+            desk.look()
+            if not desk.view.open_approvals:
+                raise DeskError(f"nobody has asked {desk.name!r} for an approval")
+            asked = desk.view.open_approvals[0].version
+            await desk.approve(asked, approved=approved, comment=comment)
+
+        return self.then(step)
+
+    def note(self, text: str) -> Script:
+        """Writes into its own memory."""
+        return self.then(lambda desk: desk.note(text))
+
+    def rate(self, rating: int, explanation: str = "") -> Script:
+        """Rates the progress of the round that is open."""
+        return self.then(lambda desk: desk.rate(rating, explanation))
+
+    def leave_turn(self, reason: str = "") -> Script:
+        """Says that it leaves the turn to the others."""
+        return self.then(lambda desk: desk.yield_turn(reason))
+
+    def call(self, reply: JSON, request: JSON = None, *, model: str = "scripted") -> Script:
+        """Asks a model, which answers with ``reply``."""
+
+        async def send() -> Reply:
+            return Reply(reply=reply)
+
+        return self.then(
+            lambda desk: desk.call(model=model, purpose="act", request=request, send=send)
+        )
+
+    def pause(self, seconds: float) -> Script:
+        """Lets session time pass, come what may."""
+        return self.then(lambda desk: desk.pause(seconds))
+
+    def hear(self, *, within: float | None = None) -> Script:
+        """Waits for news, for ``within`` seconds at most, and takes it in."""
+
+        async def step(desk: Desk) -> None:
+            await desk.news(within=within)
+            desk.look()
+
+        return self.then(step)
+
+    def look(self) -> Script:
+        """Takes in what has happened, without waiting."""
+
+        async def step(desk: Desk) -> None:
+            desk.look()
+
+        return self.then(step)
+
+    def finish(self, detail: str = "") -> Script:
+        """Ends the session."""
+        return self.then(lambda desk: desk.finish(detail))
+
+
+@final
+class Improviser:
+    """A policy that does anything at random, and finishes after so many decisions.
+
+    Randomness is the session's: one seed, one performance. It says, acts, submits (now and then
+    over the others' heads), asks, approves, notes, rates, waits and does nothing; works for a while
+    on each decision; and keeps, changes or drops what is pending when there is news.
+
+    Args:
+        decisions: after how many it finishes; None for never.
+        actions: the actions that it takes.
+    """
+
+    def __init__(self, decisions: int | None = 30, actions: Sequence[str] = ()) -> None:
+        self._left = decisions
+        self._actions = actions
+
+    async def decide(self, view: View) -> Decision:
+        """Anything."""
+        chance = view.random
+        if view.pending is not None and chance.random() < 0.4:
+            return view.pending
+        if view.pending is not None and chance.random() < 0.3:
+            return NOTHING
+        if self._left is not None:
+            self._left -= 1
+            if self._left <= 0:
+                return Decision((Say("That is all."), Finish("improvised")))
+        count = chance.choice((0, 1, 1, 1, 2, 3))
+        verbs = [self._verb(view) for _ in range(count)]
+        if chance.random() < 0.2:
+            verbs.append(Wait(chance.choice((None, 0.5, 60.0)), "for inspiration"))
+        if not verbs:
+            return NOTHING
+        return Decision(tuple(verbs), seconds=chance.choice((None, 0.25, 1.0, 5.0, 30.0)))
+
+    def _verb(self, view: View) -> Verb:
+        chance = view.random
+        others = [p.name for p in view.participants if p.name != view.me]
+        number = len(view.records)
+        verbs: list[Verb] = [
+            Say(f"remark {number} of {view.me}"),
+            Say(f"whisper {number}", to=tuple(chance.sample(others, min(1, len(others))))),
+            Submit(f"version {number} by {view.me}\n{view.snapshot_text}"[:400]),
+            Submit({"entries": [number, view.me]}, "application/json", chance.random() < 0.5),
+            Ask(f"May I do {number}?"),
+            Note(f"thought {number}"),
+            Rate(chance.randint(1, 5), "improvised"),
+        ]
+        verbs += [Act(name, {"number": number}) for name in self._actions]
+        verbs += [
+            Approve(asked.version, chance.random() < 0.5, "so be it")
+            for asked in view.open_approvals
+        ]
+        return chance.choice(verbs)
+
+
+def human(actor: Actor, name: str = "user") -> Player:
+    """A human participant, played by an actor."""
+    return Player(Participant(name=name, role="human", policy="scripted"), actor)
+
+
+def agent(actor: Actor, name: str = "agent") -> Player:
+    """An agent, played by an actor."""
+    return Player(Participant(name=name, role="agent", policy="scripted"), actor)

@@ -1,0 +1,179 @@
+"""``duolog export`` and ``duolog import``: a round trip that loses nothing, and broken files."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from duolog.cli import main
+from duolog.engine.log.open import open_log
+from duolog.engine.records import Record
+
+pytestmark = pytest.mark.usefixtures("plain")
+
+
+def records(path: Path) -> list[Record]:
+    async def read() -> list[Record]:
+        async with open_log(str(path), create=False) as log:
+            return [record async for record in log.read_all()]
+
+    return anyio.run(read)
+
+
+@pytest.fixture
+def exported(dinner: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "dinner.jsonl"
+    assert main(["export", str(dinner), "--format", "jsonl", "--output", str(path)]) == 0
+    return path
+
+
+def test_the_round_trip_is_exact(
+    dinner: Path, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy.db"
+    assert main(["import", str(exported), "--log", str(copy)]) == 0
+    assert capsys.readouterr() == ("", "imported 39 records\n")
+    assert records(copy) == records(dinner)
+    assert main(["export", str(copy)]) == 0
+    assert capsys.readouterr().out == exported.read_text(encoding="utf-8")
+
+
+def test_an_import_again_takes_nothing_twice(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = str(tmp_path / "copy.db")
+    assert main(["import", str(exported), "--log", copy]) == 0
+    capsys.readouterr()
+    assert main(["import", str(exported), "--log", copy, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["records"], found["known"], found["problems"]) == (0, 39, [])
+
+
+def test_chosen_sessions(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(dinner), "--sessions", "chat,menu-2"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["session"] for line in lines] == ["chat-7"] * 4 + ["menu-2-two-stage-ef56"] * 3
+
+
+def test_a_record_is_the_same_json_everywhere(
+    dinner: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(dinner), "--sessions", "menu-1-two"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert main(["replay", str(dinner), "--session", "menu-1-two", "--json"]) == 0
+    steps = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [step["record"] for step in steps] == lines
+    assert main(["show", str(dinner), "menu-1-two", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [record for part in shown["rounds"] for record in part["records"]] == lines
+
+
+def test_through_a_pipe(dinner: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    run = [sys.executable, "-P", "-m", "duolog"]
+    lines = subprocess.run([*run, "export", str(dinner)], check=True, capture_output=True).stdout
+    subprocess.run(
+        [*run, "import", "-", "--log", str(copy)], input=lines, check=True, capture_output=True
+    )
+    assert records(copy) == records(dinner)
+
+
+@pytest.fixture
+def broken(exported: Path) -> Path:
+    lines = exported.read_bytes().splitlines(keepends=True)
+    lines[4] = b'{"session": "menu-1-two\n'
+    exported.write_bytes(b"".join(lines))
+    return exported
+
+
+def test_a_broken_line_is_refused_before_there_is_a_log(
+    broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["import", str(broken), "--log", str(tmp_path / "copy.db")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"duolog: {broken}, line 5: no record: ")
+    assert err.endswith("; nothing was imported\n")
+    assert {path.name for path in tmp_path.iterdir()} == {broken.name}
+
+
+def test_the_rest_is_kept_on_request(
+    broken: Path, dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    copy = tmp_path / "copy.db"
+    assert main(["import", str(broken), "--log", str(copy), "--keep-going"]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("line 5: no record: ")
+    assert second == ("imported 38 records, 1 placeholder for what is missing, 1 line not taken")
+    kept = {(r.session, r.stream, r.version): r.body for r in records(copy) if r.kind != "Lost"}
+    whole = {(r.session, r.stream, r.version): r.body for r in records(dinner)}
+    assert len(kept) == len(whole) - 1
+    assert kept.items() <= whole.items()
+
+
+def test_an_export_that_fails_leaves_the_old_file(
+    dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_text("old", encoding="utf-8")
+    arguments = ["export", str(dinner), "--sessions", "nobody", "--output", str(path)]
+    assert main(arguments) == 2
+    assert "there is no session 'nobody'" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["old.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "{tmp}/none.db"], "there is no log at {tmp}/none.db"),
+        (["export", "{log}", "--format", "xml"], "Invalid value for '--format'"),
+        (["export", "{log}", "--output", "{tmp}"], "cannot write {tmp}: "),
+        (["export", "{log}", "--output", "{tmp}/no/file"], "cannot write {tmp}/no/file: No such"),
+        (["import", "{tmp}/none", "--log", "{tmp}/new.db"], "cannot read {tmp}/none: No such file"),
+        (["import", "{log}", "--log", "{tmp}/new.db"], "{log} is a log itself, it seems: "),
+        (
+            ["import", "{log}", "--format", "jsonl", "--log", "{tmp}/new.db"],
+            "{log}, line 1: no record: ",
+        ),
+        (["import", "{log}", "--log", "memory://"], "memory:// would be gone as soon"),
+        (["import", "{log}"], "Missing option '--log'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str],
+    message: str,
+    dinner: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = {"tmp": tmp_path, "log": dinner}
+    assert main([argument.format(**names) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"duolog: {message.format(**names)}")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bytes.jsonl"
+    path.write_bytes(b'{"session":"\xff\xfe"}\n')
+    assert main(["import", str(path), "--log", str(tmp_path / "new.db")]) == 2
+    assert capsys.readouterr().err.startswith(f"duolog: {path}, line 1: no record: ")
+
+
+def test_an_empty_file_is_an_empty_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n\n"), encoding="utf-8"))
+    assert main(["import", "-", "--log", str(tmp_path / "new.db")]) == 0
+    assert capsys.readouterr().err == "imported 0 records\n"
+    assert records(tmp_path / "new.db") == []

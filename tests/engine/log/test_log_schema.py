@@ -1,0 +1,222 @@
+"""Logs of every schema number and table layout that was ever written stay readable.
+
+``golden/schema-1.jsonl`` holds each kind of event as schema 1 writes it; ``golden/layout-1.sql`` is
+a log with table layout 1. When a schema or the layout changes, a new file joins them; these stay.
+"""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from duolog.engine import codec
+from duolog.engine.errors import CodecError
+from duolog.engine.events import (
+    EVENTS,
+    JSON,
+    ActionResolved,
+    ActionTaken,
+    ActorFailed,
+    ApprovalAsked,
+    ApprovalGiven,
+    Event,
+    FeedbackGiven,
+    MessageSent,
+    ModelCalled,
+    NoteTaken,
+    Nudged,
+    Origin,
+    Participant,
+    ProgressRated,
+    ScorerFailed,
+    ScorerRef,
+    SessionClosed,
+    SessionOpened,
+    SimulatorFlagged,
+    SnapshotTaken,
+    StopAdvised,
+    Tokens,
+    TurnYielded,
+    Unknown,
+    UtilityScored,
+)
+from duolog.engine.log.jsonl_export import export_jsonl, from_jsonl
+from duolog.engine.log.jsonl_import import import_jsonl
+from duolog.engine.log.open import open_log
+from duolog.engine.log.sqlite.tables import APPLICATION
+
+GOLDEN = Path(__file__).parent / "golden"
+JUDGE = ScorerRef(name="judge", version="2", config="c0ffee")
+
+SCHEMA_1: tuple[Event, ...] = (
+    SessionOpened(
+        task="travel",
+        instance="7",
+        participants=(
+            Participant(name="ann", role="human"),
+            Participant(
+                name="bot",
+                role="agent",
+                policy="two-stage",
+                model="m",
+                persona="proactive",
+                prompt="abc",
+            ),
+        ),
+        clock="virtual",
+        seed=7,
+        request="A weekend in Oslo",
+        config={"group": {"agent": "two-stage"}, "limits": {"rounds": 30}},
+        private={"ann": {"likes": ["fjords"]}},
+        forked_from=Origin(session="before", version=3),
+        package="0.1.0",
+    ),
+    MessageSent(text="hello \u2713", to=("bot",)),
+    ActionTaken(name="search", arguments={"to": "Oslo", "days": 3, "cheap": True}),
+    ActionResolved(action=3, outcome="failed", observation={"found": []}, error="nothing there"),
+    SnapshotTaken(
+        content={"entries": [{"id": "1", "content": "fjord", "status": "pending"}]},
+        digest="d" * 32,
+        media_type="application/json",
+        base=2,
+    ),
+    ApprovalAsked(question="Book it?", action="book", arguments={"price": 9.5}, to=("ann",)),
+    ApprovalGiven(asked=6, approved=False, comment="too dear"),
+    NoteTaken(text="she minds the price"),
+    TurnYielded(reason="waiting"),
+    Nudged(to="bot", reason="stalled"),
+    ModelCalled(
+        model="m",
+        purpose="act",
+        request="beef",
+        reply={"text": "hi"},
+        tokens=Tokens(prompt=10, completion=5, cached=3, reasoning=1),
+        latency=0.25,
+        cost=0.001,
+        error=None,
+        attempt=2,
+    ),
+    ProgressRated(
+        round=1, rating=4, until=9, rounds="human-turn", explanation="good", scorer=JUDGE
+    ),
+    UtilityScored(scorer=JUDGE, snapshot=5, value=0.5, parts={"budget": 1.0, "dates": None}),
+    ScorerFailed(scorer=JUDGE, error="boom", type="ValueError"),
+    SimulatorFlagged(fault="leak", of=2, detail="said it all", scorer=JUDGE),
+    StopAdvised(round=3, tau=2, rule="tolerance", enforced=True, scorer=JUDGE),
+    ActorFailed(error="boom", type="ValueError"),
+    SessionClosed(reason="tolerance", by="engine", detail="2 bad rounds"),
+    FeedbackGiven(thumbs="down", edits_kept=0.25, comment="meh", of=5),
+)
+
+
+def lines(name: str) -> list[bytes]:
+    return (GOLDEN / name).read_bytes().splitlines()
+
+
+def test_schema_1_reads_as_it_was_meant() -> None:
+    records = [from_jsonl(line) for line in lines("schema-1.jsonl")]
+    assert tuple(record.event for record in records) == SCHEMA_1
+    assert {record.schema for record in records} == {1}
+
+
+def test_the_golden_log_has_every_kind_of_its_day() -> None:
+    kinds = {from_jsonl(line).kind for line in lines("schema-1.jsonl")}
+    first = {kind for kind, event in EVENTS.items() if event.schema == 1}
+    assert first <= kinds
+
+
+async def test_a_golden_log_moves_through_a_store_unchanged(tmp_path: Path) -> None:
+    for url in ("memory://", f"sqlite:///{tmp_path}/a.db"):
+        async with open_log(url) as log:
+            imported = await import_jsonl(log, GOLDEN / "schema-1.jsonl")
+            assert (imported.problems, imported.lost) == ((), 0)
+            out = io.BytesIO()
+            await export_jsonl(log, out)
+            assert out.getvalue().splitlines() == lines("schema-1.jsonl")
+
+
+async def test_table_layout_1_opens(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((GOLDEN / "layout-1.sql").read_text(encoding="utf-8"))
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    async with open_log(str(path), create=False) as log:
+        records = [record async for record in log.read_all()]
+        assert tuple(record.event for record in records) == SCHEMA_1
+        summary = await log.summary("golden")
+        assert (summary.task, summary.state, summary.utility) == ("travel", "tolerance", 0.5)
+        assert await log.checkpoint("copier", "1") == 5
+        [problem] = (await log.verify()).problems
+        assert problem.what == "the snapshot's digest is not that of its content"  # it is made up
+
+
+def from_0(fields: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Schema 0 had words where schema 1 has one string."""
+    words = fields["words"]
+    assert isinstance(words, list)
+    return {"kind": fields["kind"], "said": " ".join(str(word) for word in words)}
+
+
+def from_1(fields: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Schema 1 called it something else than schema 2."""
+    return {"kind": fields["kind"], "text": fields["said"]}
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Duolog in which ``MessageSent`` has reached schema 2."""
+    upcasters = {("MessageSent", 0): from_0, ("MessageSent", 1): from_1}
+    monkeypatch.setattr(codec, "UPCASTERS", upcasters)
+    monkeypatch.setitem(codec._schemas, "MessageSent", 2)
+
+
+OLD = (
+    Unknown("MessageSent", 0, b'{"kind":"MessageSent","words":["hello","there"]}'),
+    Unknown("MessageSent", 1, b'{"kind":"MessageSent","said":"hello there"}'),
+    Unknown("MessageSent", 2, b'{"kind":"MessageSent","text":"hello there"}'),
+)
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("event", OLD)
+def test_older_schemas_are_brought_up_to_date_step_by_step(event: Unknown) -> None:
+    decoded = codec.decode_body(event.kind, event.schema, event.body)
+    assert decoded == MessageSent(text="hello there")
+
+
+@pytest.mark.usefixtures("later")
+def test_a_newer_schema_is_carried_along(tmp_path: Path) -> None:
+    newer = Unknown("MessageSent", 3, b'{"kind":"MessageSent","voice":"..."}')
+    assert codec.decode_body(newer.kind, newer.schema, newer.body) == newer
+
+
+@pytest.mark.usefixtures("later")
+def test_a_broken_older_body_is_told() -> None:
+    with pytest.raises(CodecError, match="schema 0"):
+        codec.decode_body("MessageSent", 0, b'{"kind":"MessageSent"}')
+
+
+@pytest.mark.usefixtures("later")
+async def test_the_store_keeps_older_bodies_as_they_are(tmp_path: Path) -> None:
+    """Bringing up to date is for readers; what was written stays."""
+    log = open_log(f"sqlite:///{tmp_path}/a.db")
+    data = b"".join(
+        b'{"session":"s","stream":"trace","version":%d,"kind":"MessageSent","schema":%d,'
+        b'"time":0.0,"actor":"a","role":"human","position":%d,"body":%s}\n'
+        % (number, event.schema, number, event.body)
+        for number, event in enumerate(OLD, 1)
+    )
+    async with log:
+        await import_jsonl(log, io.BytesIO(data))
+        records = [record async for record in log.read("s")]
+        assert [record.event for record in records] == [MessageSent(text="hello there")] * 3
+        assert [record.body for record in records] == [event.body for event in OLD]
+        assert [record.schema for record in records] == [0, 1, 2]
+        out = io.BytesIO()
+        await export_jsonl(log, out)
+        assert out.getvalue() == data

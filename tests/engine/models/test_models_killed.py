@@ -1,0 +1,120 @@
+"""An experiment on models, killed again and again: it ends as it would have, and nothing is asked
+twice that was answered and recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import pytest
+from duolog.engine.events import ModelCalled
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import open_log
+from duolog.engine.models import Models, ScriptedModel, spending
+from duolog.engine.records import TRACE
+from duolog.engine.session.simulation import simulate
+from duolog.testing.kit import streams
+from openai_server import Answer, Body, OpenAIServer
+from talkers import a_conversation, answer, answering
+
+SESSIONS = 6
+CONCURRENCY = 3
+KILLS = (30, 100)
+
+PROGRAM = """
+import sys
+support, url, path, sessions, concurrency = sys.argv[1:]
+sys.path.insert(0, support)
+import anyio
+from duolog.engine.models import LiteLLMModel, Models
+from duolog.engine.simulation import simulate
+from duolog.engine.stores import open_log
+from functools import partial
+from talkers import a_conversation
+
+async def main():
+    models = Models(LiteLLMModel(api_base=url))
+    makers = [partial(a_conversation, models, id=f"s{n}", seed=n) for n in range(int(sessions))]
+    async with open_log(path) as log:
+        await simulate(log, makers, concurrency=int(concurrency))
+
+anyio.run(main)
+"""
+
+
+def start(server: OpenAIServer, path: Path) -> subprocess.Popen[bytes]:
+    support = Path(__file__).parents[2] / "support"
+    arguments = [str(support), server.url, str(path), str(SESSIONS), str(CONCURRENCY)]
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments], stderr=subprocess.PIPE, cwd=path.parent
+    )
+
+
+async def recorded(log: EventLog) -> Counter[str]:
+    """How many calls of each request the log holds."""
+    events = [record.event async for record in log.read_all()]
+    return Counter(event.request for event in events if isinstance(event, ModelCalled))
+
+
+async def done(log: EventLog) -> dict[str, list[tuple[float, str, str, bytes | None]]]:
+    """What was said and done, when; model calls apart, whose tool calls have ids of chance."""
+    return {
+        id: [
+            (record.time, record.kind, record.actor, record.body)
+            for record in (await streams(log, id))[TRACE]
+            if record.kind != "ModelCalled"
+        ]
+        for id in (f"s{number}" for number in range(SESSIONS))
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)  # each start of the program imports LiteLLM, which takes seconds
+async def test_killed_in_the_middle_it_ends_as_it_would_have(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    server = openai_server
+    path = tmp_path / "log.db"
+    running: list[subprocess.Popen[bytes]] = []
+    kills = list(KILLS)
+
+    def deadly(body: Body) -> Answer:
+        if kills and len(server.requests) > kills[0]:
+            kills.pop(0)
+            os.kill(running[-1].pid, signal.SIGKILL)
+        return answer(body)
+
+    server.answer = deadly
+    at_kill: list[tuple[int, int]] = []
+    while True:
+        running.append(start(server, path))
+        _, errors = running[-1].communicate()
+        async with open_log(str(path)) as log:
+            calls = (await recorded(log)).total()
+        if running[-1].returncode == 0:
+            break
+        assert running[-1].returncode == -signal.SIGKILL, errors.decode()
+        at_kill.append((len(server.requests), calls))
+    assert len(at_kill) == len(KILLS)
+
+    # What was sent and is not in the log was under way when the program was killed.
+    lost = 0
+    for made, calls in at_kill:
+        assert 0 < made - calls - lost <= CONCURRENCY
+        lost = made - calls
+    async with open_log(str(path)) as log, open_log("memory://") as whole:
+        assert len(server.requests) == (await recorded(log)).total() + lost
+        sent = Counter(json.dumps(body, sort_keys=True) for body in server.requests)
+        assert sent.total() - len(sent) <= lost  # as good as nothing was sent twice
+        assert (await spending(log)).failures == 0
+
+        models = Models(ScriptedModel(answering))
+        makers = [partial(a_conversation, models, id=f"s{n}", seed=n) for n in range(SESSIONS)]
+        await simulate(whole, makers)
+        assert await done(log) == await done(whole)

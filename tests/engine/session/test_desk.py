@@ -1,0 +1,406 @@
+"""The desk: what an actor can do there, and what it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+
+import anyio
+import pytest
+from duolog.engine.codec import digest
+from duolog.engine.errors import DeskError
+from duolog.engine.events import (
+    ActionTaken,
+    ApprovalAsked,
+    ApprovalGiven,
+    Event,
+    MessageSent,
+    ModelCalled,
+    NoteTaken,
+    ProgressRated,
+    SnapshotTaken,
+    Tokens,
+    TurnYielded,
+)
+from duolog.engine.records import Record
+from duolog.engine.session.actors import playing
+from duolog.engine.session.decisions import Approve, Decision, Finish, Rate, Say, Wait
+from duolog.engine.session.desk import Desk, Reply
+from duolog.engine.session.runner import Session
+from duolog.engine.session.view import View
+from duolog.testing.kit import Script, Workshop, a_session, agent, human, played
+
+
+async def trace_of(session: Session) -> list[Record]:
+    return (await played(session)).trace
+
+
+async def events_of(*scripts: Script) -> list[Event]:
+    """What one agent emits, and the others with it, without the engine's events."""
+    first, *others = scripts
+    players = [agent(first), *(human(script) for script in others)]
+    trace = await trace_of(a_session(*players, environment=Workshop()))
+    return [r.event for r in trace if r.role in ("human", "agent") and isinstance(r.event, Event)][
+        :-1
+    ]
+
+
+async def test_each_verb_is_an_event() -> None:
+    script = Script().say("hi").say("psst", to=["user"]).act("look", at="it").note("n")
+    script = script.submit("text").submit({"a": [1, None]}).leave_turn("go on").finish()
+    content = {"a": [1, None]}
+    assert await events_of(script) == [
+        MessageSent(text="hi"),
+        MessageSent(text="psst", to=("user",)),
+        ActionTaken(name="look", arguments={"at": "it"}),
+        NoteTaken(text="n"),
+        SnapshotTaken(content="text", digest=digest("text")),
+        SnapshotTaken(content=content, digest=digest(content), base=6),
+    ]  # it waits for an outcome of its own, so it does not yield
+
+
+async def test_yielding_is_said_once_until_one_acts_again() -> None:
+    script = Script().leave_turn("a").leave_turn("b").note("n").leave_turn("c").say("d")
+    assert await events_of(script.leave_turn("e").leave_turn("f").finish()) == [
+        TurnYielded(reason="a"),
+        NoteTaken(text="n"),
+        MessageSent(text="d"),
+        TurnYielded(reason="e"),
+    ]
+
+
+async def test_approvals_are_asked_and_given() -> None:
+    asking = Script().ask("May I?").hear().ask("And that?").hear().finish()
+    giving = Script().hear().look().approve(comment="yes").hear().look().approve(approved=False)
+    assert await events_of(asking, giving) == [
+        ApprovalAsked(question="May I?"),
+        ApprovalGiven(asked=2, approved=True, comment="yes"),
+        ApprovalAsked(question="And that?"),
+        ApprovalGiven(asked=4, approved=False),
+    ]
+
+
+async def test_an_approval_answers_what_it_names() -> None:
+    trace = await trace_of(
+        a_session(
+            agent(Script().ask("May I?").hear().finish()), human(Script().hear().look().approve())
+        )
+    )
+    [given] = [r for r in trace if r.kind == "ApprovalGiven"]
+    assert given.cause == "trace/2"
+
+
+async def test_a_rating_names_the_round_that_is_open() -> None:
+    user = Script().say("a").hear().rate(4, "nice").say("b").rate(2).finish()
+    helper = Script().hear().say("x")
+    trace = await trace_of(a_session(human(user), agent(helper)))
+    ratings = [r.event for r in trace if isinstance(r.event, ProgressRated)]
+    assert ratings == [
+        ProgressRated(round=1, rating=4, until=3, explanation="nice"),
+        ProgressRated(round=2, rating=2, until=5),
+    ]
+
+
+async def test_what_was_seen_is_recorded_with_what_was_done() -> None:
+    helper = Script().pause(1).note("blind").look().note("seeing").pause(1).say("late")
+    user = Script().say("a").pause(1.5).say("b").pause(9).finish()
+    trace = await trace_of(a_session(human(user), agent(helper)))
+    seen = {r.event.text: r.seen for r in trace if isinstance(r.event, MessageSent | NoteTaken)}
+    assert seen == {"a": 0, "blind": 0, "seeing": 3, "b": 0, "late": 3}
+
+
+@pytest.mark.parametrize(
+    ("verb", "message"),
+    [
+        (Rate(0), "1 to 5, not 0"),
+        (Rate(6), "1 to 5, not 6"),
+        (Approve(17), "nobody asked for an approval at version 17"),
+        (Wait(1.0), "Wait cannot be emitted"),
+        (Finish(), "Finish cannot be emitted"),
+    ],
+    ids=str,
+)
+async def test_what_makes_no_sense_is_refused_and_nothing_is_written(
+    verb: Rate | Approve | Wait | Finish, message: str
+) -> None:
+    async def nonsense(desk: Desk) -> None:
+        with pytest.raises(DeskError, match=message):
+            await desk.emit(Say("before"), verb)
+        await desk.finish()
+
+    trace = await trace_of(a_session(agent(nonsense)))
+    assert [r.kind for r in trace] == ["SessionOpened", "SessionClosed"]
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), float("-inf")])
+async def test_waiting_for_a_time_that_never_comes_is_refused(seconds: float) -> None:
+    async def wait(desk: Desk) -> None:
+        for waiting in (desk.pause, lambda s: desk.news(within=s)):
+            with pytest.raises(DeskError, match="leave the time out"):
+                await waiting(seconds)
+        await desk.finish()
+
+    result, _ = await played(a_session(agent(wait)))
+    assert result.reason == "finished"
+
+
+async def test_a_result_of_somebody_elses_is_no_result() -> None:
+    async def wait_for_the_others(desk: Desk) -> None:
+        await desk.pause(0.5)
+        desk.look()
+        [taken] = [r for r in desk.view.records if r.kind == "ActionTaken"]
+        with pytest.raises(DeskError, match="no action of 'user'"):
+            await desk.result(taken)
+
+    helper = Script().act("look").result().finish()
+    await played(a_session(human(wait_for_the_others), agent(helper), environment=Workshop()))
+
+
+async def test_a_result_is_awaited() -> None:
+    results: list[tuple[float, object]] = []
+
+    async def look(desk: Desk) -> None:
+        search = await desk.act("search")
+        first = await desk.act("look")
+        for action in (first, search, first):
+            resolved = await desk.result(action)
+            results.append((desk.now, resolved.observation))
+        await desk.finish()
+
+    await played(a_session(agent(look), environment=Workshop()))
+    found = [{"count": 2, "arguments": {}}, {"count": 1, "arguments": {}}]
+    assert results == [(1.5, found[0]), (20.0, found[1]), (20.0, found[0])]
+
+
+async def test_news_is_a_cursor_and_not_a_flag() -> None:
+    """Looking twice shows nothing twice, and waiting for news that one has seen waits."""
+
+    async def read(desk: Desk) -> None:
+        assert await desk.news()
+        assert await desk.news(), "not looked yet: it is news still"
+        assert [r.kind for r in desk.look()] == ["SessionOpened", "MessageSent", "MessageSent"]
+        assert desk.look() == ()
+        assert not await desk.news(within=1.0)
+        await desk.finish()
+
+    result, _ = await played(a_session(human(Script().say("a").say("b")), agent(read)))
+    assert result.error is None
+
+
+async def test_what_one_does_oneself_is_no_news() -> None:
+    async def speak(desk: Desk) -> None:
+        await desk.say("a")
+        await desk.act("nonsense", {})
+        assert not await desk.news(within=0.5)
+        assert [r.kind for r in desk.look()] == ["SessionOpened", "MessageSent", "ActionTaken"]
+        await desk.finish()
+
+    await played(a_session(agent(speak), environment=Workshop()))
+
+
+async def test_the_view_changes_only_by_looking() -> None:
+    async def watch(desk: Desk) -> None:
+        desk.look()
+        before = (desk.view.version, desk.view.now, len(desk.view.messages))
+        await desk.pause(5)
+        assert (desk.view.version, desk.view.now, len(desk.view.messages)) == before
+        assert desk.now == 5.0
+        desk.look()
+        assert desk.view.now == 5.0
+        assert [m.text for m in desk.view.messages] == ["a", "b"]
+        await desk.finish()
+
+    await played(a_session(human(Script().say("a").pause(1).say("b")), agent(watch)))
+
+
+async def test_a_pause_passes_come_what_may() -> None:
+    times: list[float] = []
+
+    async def rest(desk: Desk) -> None:
+        await desk.pause(10)
+        times.append(desk.now)
+        await desk.finish()
+
+    await played(a_session(human(Script().say("hey").pause(1).times(5)), agent(rest)))
+    assert times == [10.0]
+
+
+# --- models ------------------------------------------------------------------------------------------
+
+
+async def test_a_model_call_is_recorded_with_all_there_is_to_it() -> None:
+    async def send() -> Reply:
+        return Reply(
+            reply={"text": "hello"},
+            tokens=Tokens(prompt=10, completion=5, cached=3),
+            latency=0.5,
+            cost=0.001,
+        )
+
+    async def ask(desk: Desk) -> None:
+        reply = await desk.call(
+            model="m-1", purpose="plan", request={"b": 1, "a": [2]}, send=send, attempt=2
+        )
+        assert reply == await send()
+        await desk.finish()
+
+    trace = await trace_of(a_session(agent(ask)))
+    assert trace[1].event == ModelCalled(
+        model="m-1",
+        purpose="plan",
+        request=digest({"a": [2], "b": 1}),
+        reply={"text": "hello"},
+        tokens=Tokens(prompt=10, completion=5, cached=3),
+        latency=0.5,
+        cost=0.001,
+        attempt=2,
+    )
+
+
+async def test_a_failed_call_is_a_reply_with_an_error() -> None:
+    async def send() -> Reply:
+        return Reply(error="overloaded")
+
+    async def ask(desk: Desk) -> None:
+        reply = await desk.call(model="m", purpose="act", request=None, send=send)
+        await desk.note(str(reply.error))
+        await desk.finish()
+
+    trace = await trace_of(a_session(agent(ask)))
+    assert isinstance(trace[1].event, ModelCalled)
+    assert trace[1].event.error == "overloaded"
+    assert trace[2].event == NoteTaken(text="overloaded")
+
+
+async def test_model_calls_of_one_session_do_not_overlap() -> None:
+    calling: list[str] = []
+    most = 0
+
+    async def ask(desk: Desk) -> None:
+        async def send() -> Reply:
+            nonlocal most
+            calling.append(desk.name)
+            most = max(most, len(calling))
+            await anyio.sleep(0.001)
+            calling.remove(desk.name)
+            return Reply(reply="x")
+
+        for _ in range(3):
+            await desk.call(model="m", purpose="act", request=None, send=send)
+            await desk.pause(1)
+
+    trace = await trace_of(a_session(agent(ask, "a"), agent(ask, "b"), agent(ask, "c")))
+    assert sum(r.kind == "ModelCalled" for r in trace) == 9
+    assert most == 1
+
+
+# --- whose desk it is --------------------------------------------------------------------------------
+
+Use = Callable[[Desk], Coroutine[None, None, object]]
+
+
+async def looking(desk: Desk) -> object:
+    return desk.look()
+
+
+async def send_nothing() -> Reply:
+    raise AssertionError("it must not come to this")
+
+
+USES: dict[str, Use] = {
+    "say": lambda desk: desk.say("x"),
+    "act": lambda desk: desk.act("look"),
+    "submit": lambda desk: desk.submit("x"),
+    "ask": lambda desk: desk.ask("x"),
+    "note": lambda desk: desk.note("x"),
+    "rate": lambda desk: desk.rate(3),
+    "yield": lambda desk: desk.yield_turn(),
+    "finish": lambda desk: desk.finish(),
+    "news": lambda desk: desk.news(),
+    "pause": lambda desk: desk.pause(1),
+    "look": looking,
+    "call": lambda desk: desk.call(model="m", purpose="p", request=1, send=send_nothing),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+async def test_a_desk_used_from_another_task_raises(use: str) -> None:
+    caught: list[DeskError] = []
+
+    async def trespass(desk: Desk) -> None:
+        with pytest.raises(DeskError, match="from a task that is not its actor's") as error:
+            await USES[use](desk)
+        caught.append(error.value)
+
+    async def share(desk: Desk) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(trespass, desk)
+        await desk.finish()
+
+    trace = await trace_of(a_session(agent(share)))
+    assert len(caught) == 1
+    assert [r.kind for r in trace] == ["SessionOpened", "SessionClosed"]
+
+
+@pytest.mark.parametrize("use", USES)
+async def test_a_desk_used_out_of_turn_raises(use: str) -> None:
+    """A time-out of the wall's around a wait of the session's takes an actor out of its turn."""
+
+    async def hurry(desk: Desk) -> None:
+        with anyio.move_on_after(0.001):
+            await desk.pause(1e9)
+        with pytest.raises(DeskError, match="measure the wall"):
+            await USES[use](desk)
+        done.set()
+
+    done = anyio.Event()
+
+    async def work(desk: Desk) -> None:
+        await desk.pause(1)
+        await done.wait()
+        await desk.finish()
+
+    trace = await trace_of(a_session(agent(hurry), human(work)))
+    assert [r.kind for r in trace] == ["SessionOpened", "SessionClosed"]
+
+
+async def test_time_outs_of_the_wall_may_serve_real_work() -> None:
+    async def work(desk: Desk) -> None:
+        with anyio.move_on_after(0.001) as scope:
+            await anyio.sleep_forever()
+        assert scope.cancelled_caught
+        await desk.say("it took too long")
+        await desk.pause(5)
+        await desk.finish()
+
+    result, _ = await played(a_session(agent(work)))
+    assert (result.reason, result.seconds) == ("finished", 5.0)
+
+
+# --- policies at the desk ------------------------------------------------------------------------------
+
+
+async def test_randomness_is_the_sessions_the_actors_and_the_decisions() -> None:
+    drawn: dict[tuple[int, str], list[float]] = {}
+
+    class Drawing:
+        def __init__(self, seed: int) -> None:
+            self._seed = seed
+
+        async def decide(self, view: View) -> Decision:
+            first = view.random.random()
+            again = view.random.random()
+            assert first != again, "one stream per decision"
+            numbers = drawn.setdefault((self._seed, view.me), [])
+            numbers.append(first)
+            return Decision((Finish(),) if len(numbers) == 3 else (), seconds=1.0)
+
+    for seed in (1, 2):
+        for _ in range(2):
+            drawn.pop((seed, "agent"), None)
+            drawn.pop((seed, "user"), None)
+            policy = playing(Drawing(seed))
+            await played(a_session(agent(policy), human(policy), seed=seed))
+            drawn.setdefault((seed + 10, "agent"), drawn[seed, "agent"])
+    assert drawn[1, "agent"][:2] == drawn[11, "agent"][:2]
+    numbers = [n for (seed, _), ns in drawn.items() if seed < 10 for n in ns]
+    assert len(set(numbers)) == len(numbers)

@@ -1,0 +1,272 @@
+"""Figures: what is drawn, that nothing is cut off or overlaps, and that files are repeatable."""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from duolog.engine.errors import InvalidInput, MissingExtra
+from duolog.scoring.metrics import Report, aggregate
+from duolog.scoring.report.figures import save_figures
+from duolog.scoring.report.figures.curve import draw_curves
+from duolog.scoring.report.figures.geometry import log_ticks, ratio_lines
+from duolog.scoring.report.figures.panels import Panels
+from duolog.scoring.report.figures.quintiles import draw_quintiles
+from duolog.scoring.report.figures.scatter import draw_scatter
+from duolog.scoring.report.figures.style import AUTOMATED, SETTINGS, colours
+from duolog.scoring.trajectory.points import Point, Trajectory
+
+figure = pytest.importorskip("matplotlib.figure")
+matplotlib = pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(autouse=True)
+def _styled() -> Iterator[None]:
+    with matplotlib.rc_context(dict(SETTINGS)):
+        yield
+
+
+def sessions(
+    agents: tuple[str, ...] = ("one-stage", "two-stage"),
+    models: tuple[str, ...] = ("m",),
+    count: int = 12,
+) -> list[Trajectory]:
+    chance = random.Random(4)
+    made = []
+    for model in models:
+        for agent in (*agents, "auto"):
+            for number in range(count):
+                utility, points = 0.0, []
+                for k in range(1, 1 + (1 if agent == "auto" else chance.randint(1, 9))):
+                    utility = min(1.0, utility + chance.random() / 4)
+                    points.append(
+                        Point(
+                            round=k,
+                            value=utility,
+                            utility=utility,
+                            updated=True,
+                            rating=chance.randint(1, 5),
+                            effort={"tokens_read": 120.0 * k, "acts": float(k)},
+                        )
+                    )
+                made.append(
+                    Trajectory(
+                        session=f"{agent}{number}",
+                        group={"agent": agent, "model": model},
+                        points=tuple(points),
+                        agent_tokens=chance.randint(500, 90_000),
+                        human_tokens=chance.randint(100, 9_000),
+                        baseline=agent == "auto",
+                    )
+                )
+    return made
+
+
+def reported(**options: object) -> Report:
+    return aggregate(sessions(**options), bootstrap=0)  # type: ignore[arg-type]
+
+
+def every_figure(report: Report, panels: Panels) -> list[object]:
+    groups = [group for members in panels.by_panel.values() for group in members]
+    curves = draw_curves(panels, {id(group): group.curve for group in groups}, "Rounds")
+    return [curves, draw_scatter(panels, report), draw_quintiles(panels, report)]
+
+
+LONG = ("one-stage", "an-agent-with-a-rather-long-name", "third", "fourth", "fifth")
+
+
+@pytest.mark.parametrize(
+    ("agents", "models"),
+    [
+        (("one-stage",), ("m",)),
+        (("one-stage", "two-stage"), ("m", "n")),
+        (LONG, ("m",)),
+        (LONG, ("m", "n", "claude-3.5-sonnet", "gpt-4o", "llama-3.1-70b")),
+    ],
+)
+def test_nothing_is_cut_off_or_overlaps(agents: tuple[str, ...], models: tuple[str, ...]) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    report = reported(agents=agents, models=models)
+    for drawn in every_figure(report, Panels(report)):
+        assert isinstance(drawn, figure.Figure)
+        canvas: Any = FigureCanvasAgg(drawn)
+        canvas.draw()
+        page = drawn.bbox
+        boxes = [legend.get_window_extent() for legend in drawn.legends]
+        boxes += [text.get_window_extent() for text in drawn.texts]
+        for axes in drawn.axes:
+            boxes.append(axes.get_tightbbox())
+            for axis in (axes.xaxis, axes.yaxis):
+                labels = [label.get_window_extent() for label in axis.get_ticklabels()]
+                labels = [box for box in labels if box.width]
+                assert not any(a.overlaps(b) for a, b in pairwise(labels))
+        for box in boxes:
+            assert box.x0 >= page.x0 - 1
+            assert box.x1 <= page.x1 + 1
+            assert box.y0 >= page.y0 - 1
+            assert box.y1 <= page.y1 + 1
+        parts = boxes[: len(drawn.legends) + len(drawn.texts)]
+        for index, box in enumerate(parts):
+            assert not any(box.overlaps(other) for other in boxes[index + 1 :])
+
+
+def test_curve_shows_means_baseline_and_who_came_how_far() -> None:
+    report = reported(models=("m", "n"))
+    panels = Panels(report)
+    drawn = every_figure(report, panels)[0]
+    assert isinstance(drawn, figure.Figure)
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["m", "n"]
+    for axes, (_, groups) in zip(drawn.axes, panels.by_panel.items(), strict=True):
+        lines = {tuple(line.get_ydata()) for line in axes.lines if line.get_color() != AUTOMATED}
+        assert lines == {tuple(point.mean for point in group.curve) for group in groups}
+        level = [line.get_ydata()[0] for line in axes.lines if line.get_color() == AUTOMATED]
+        assert set(level) == {groups[0].reference.value}
+        assert axes.get_title(loc="right") == "N = 12 each"
+        areas = axes.collections[1].get_sizes()
+        assert list(areas) == sorted(areas, reverse=True)
+    text = " ".join(text.get_text() for text in drawn.texts).replace("\n", " ")
+    assert "±1\u00a0SEM over N sessions" in text
+    names = [text.get_text() for legend in drawn.legends for text in legend.get_texts()]
+    assert names[:3] == ["one-stage", "two-stage", "automated baseline"]
+    assert "Sessions that came that far:" in names
+
+
+def test_scatter_has_a_dot_per_session_and_lines_of_equal_ratio() -> None:
+    report = reported()
+    drawn = every_figure(report, Panels(report))[1]
+    assert isinstance(drawn, figure.Figure)
+    [axes] = drawn.axes
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    [dots] = [c for c in axes.collections if c.get_sizes()[0] < 10]
+    assert len(dots.get_offsets()) == 24
+    assert {text.get_text() for text in axes.texts} >= {"1:1", "10:1"}
+    for line in axes.lines:
+        ratios = line.get_ydata() / line.get_xdata()
+        assert ratios[0] == pytest.approx(ratios[-1])
+
+
+def test_axes_of_tokens_have_numbers_however_short_they_are() -> None:
+    assert log_ticks((1.9, 5.1)) == [(2, "100"), (3, "1k"), (4, "10k"), (5, "100k")]
+    assert [name for _, name in log_ticks((1.4, 2.4))] == ["50", "100", "200"]
+    assert [name for _, name in log_ticks((5.5, 6.8))] == ["500k", "1M", "2M", "5M"]
+    assert ratio_lines((2, 5), (2, 5)) == [
+        (-2, "1:100"),
+        (-1, "1:10"),
+        (0, "1:1"),
+        (1, "10:1"),
+        (2, "100:1"),
+    ]
+    short = ratio_lines((1.4, 2.4), (2.3, 3.3))
+    assert [name for _, name in short] == ["2:1", "5:1", "10:1", "20:1", "50:1"]
+    assert [name for _, name in ratio_lines((2.3, 3.3), (1.8, 2.8))][:2] == ["1:20", "1:10"]
+
+
+def test_scatter_counts_whom_it_cannot_show() -> None:
+    silent = Trajectory(
+        session="x", group={"agent": "one-stage", "model": "m"}, agent_tokens=5, final=0.2
+    )
+    report = aggregate([*sessions(), silent], bootstrap=0)
+    drawn = draw_scatter(Panels(report), report)
+    assert drawn is not None
+    caption = drawn.texts[0].get_text().replace("\n", " ")
+    assert "1 sessions without tokens of both sides are not shown" in caption
+    report = aggregate([silent], bootstrap=0)
+    assert draw_scatter(Panels(report), report) is None
+
+
+def test_quintiles_show_each_session_and_the_mean() -> None:
+    report = reported()
+    drawn = every_figure(report, Panels(report))[2]
+    assert isinstance(drawn, figure.Figure)
+    [axes] = drawn.axes
+    [buckets] = report.buckets
+    assert buckets.stats is not None
+    [dots] = [c for c in axes.collections if c.get_alpha() == 0.5]
+    assert len(dots.get_offsets()) == 24
+    assert list(axes.lines[0].get_ydata()) == [bucket.mean.value for bucket in buckets.stats]
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels[0] == "0"
+    assert labels[-1] == "∞"
+    assert [text.get_text() for text in axes.texts] == [
+        f"n = {bucket.mean.sessions}" for bucket in buckets.stats
+    ]
+
+
+def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
+    report = reported(models=("m", "n"), count=6)
+    kinds = ("png", "svg", "pdf")
+    first = save_figures(report, tmp_path / "a", kinds)
+    second = save_figures(report, tmp_path / "b" / "c", kinds)
+    assert [path.name for path in first] == [
+        f"{name}.{kind}" for name in ("curve", "tokens", "ratio") for kind in kinds
+    ]
+    for one, two in zip(first, second, strict=True):
+        assert one.read_bytes() == two.read_bytes()
+    svg = (tmp_path / "a" / "curve.svg").read_text(encoding="utf-8")
+    assert not re.search(r"<dc:date>", svg)
+    assert not re.search(r"(href|src)=\"http", svg)
+
+
+def test_trajectories_give_curves_against_other_effort(tmp_path: Path) -> None:
+    paths = save_figures(sessions(), tmp_path, ["svg"], efforts=["tokens_read", "acts"])
+    assert [path.name for path in paths] == [
+        "curve.svg",
+        "curve-tokens_read.svg",
+        "curve-acts.svg",
+        "tokens.svg",
+        "ratio.svg",
+    ]
+    with pytest.raises(InvalidInput, match="no session has a measure of effort 'sweat'"):
+        save_figures(sessions(), tmp_path, ["svg"], efforts=["sweat"])
+
+
+def test_without_tokens_there_is_only_the_curve(tmp_path: Path) -> None:
+    plain = [Trajectory(session="s", points=(Point(round=1, value=0.5, utility=0.5),))]
+    assert [path.name for path in save_figures(plain, tmp_path)] == ["curve.png", "curve.svg"]
+    assert save_figures([], tmp_path) == []
+
+
+def test_series_can_be_told_apart_by_two_labels() -> None:
+    report = reported(models=("m", "n"))
+    panels = Panels(report, ("agent", "model"))
+    assert len(panels.by_panel) == 1
+    looks = {look.name: look for look in panels.looks.values()}
+    assert set(looks) == {f"{agent} · {m}" for agent in ("one-stage", "two-stage") for m in "mn"}
+    assert looks["one-stage · m"].colour == looks["one-stage · n"].colour
+    assert looks["one-stage · m"].style != looks["one-stage · n"].style
+
+
+def test_an_agent_keeps_its_colour() -> None:
+    assert colours(["one-stage", "x"])["one-stage"] == colours(["one-stage"])["one-stage"]
+    assert colours(["x"])["x"] == colours(["x", "one-stage"])["x"]
+    many = colours([f"agent {number}" for number in range(7)])
+    assert len(set(many.values())) == 7
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
+    report = reported(count=2)
+    with pytest.raises(InvalidInput, match="no figures as 'gif'"):
+        save_figures(report, tmp_path, ["gif"])
+    with pytest.raises(InvalidInput, match=r"no label 'persona'.*agent, model"):
+        save_figures(report, tmp_path, series=["persona"])
+    with pytest.raises(InvalidInput, match="from trajectories, not from a report"):
+        save_figures(report, tmp_path, efforts=["acts"])
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="cannot write figures to"):
+        save_figures(report, tmp_path / "file")
+
+
+def test_without_matplotlib_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = reported(count=2)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"duolog\[plots\]"):
+        save_figures(report, tmp_path)

@@ -1,0 +1,145 @@
+"""A report as a page: it is whole, loads nothing, and takes labels for what they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.scoring.metrics import Report, aggregate
+from duolog.scoring.report.html import report_html, save_html
+from duolog.scoring.trajectory.points import Point, Trajectory
+
+
+def made(number: int, agent: str, model: str = "m") -> Trajectory:
+    points = tuple(
+        Point(round=k, value=k / 10, utility=k / 10, updated=True, rating=4)
+        for k in range(1, 2 + number % 4)
+    )
+    return Trajectory(
+        session=f"{agent}-{number}",
+        group={"agent": agent, "model": model},
+        points=points,
+        agent_tokens=900 * (number + 1),
+        human_tokens=200,
+        baseline=agent == "auto",
+    )
+
+
+def reported() -> Report:
+    agents = ("one-stage", "two-stage", "auto")
+    sessions = [made(n, agent, model) for agent in agents for model in "mn" for n in range(8)]
+    return aggregate(sessions, bootstrap=40)
+
+
+class Reader(HTMLParser):
+    """Collects what the page holds, and whether its tags are balanced."""
+
+    VOID = frozenset({"meta", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            key = self.open[-1]
+            if key == "script":
+                key = str(self.tags[-1][1].get("id", "script"))
+            self.text[key] = self.text.get(key, "") + data
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def test_page_holds_everything_and_loads_nothing() -> None:
+    page = report_html(reported())
+    reader = read(page)
+    assert not [tag for tag, _ in reader.tags if tag in ("link", "img", "iframe")]
+    assert not [attrs for _, attrs in reader.tags if "src" in attrs or "href" in attrs]
+    urls = set(re.findall(r"https?://[^\s\"'<)]+", page))
+    assert urls == {"http://www.w3.org/2000/svg"}  # a name, not an address that is loaded
+    policies = [a.get("content") for tag, a in reader.tags if "http-equiv" in a]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
+
+
+def test_data_are_those_of_the_report() -> None:
+    report = reported()
+    data = json.loads(read(report_html(report)).text["data"])
+    assert [series["name"] for series in data["series"]] == ["one-stage", "two-stage"]
+    assert [panel["title"] for panel in data["panels"]] == ["m", "n"]
+    groups = {tuple(group.group.values()): group for group in report.groups}
+    for panel in data["panels"]:
+        assert len(panel["sessions"]) == 16
+        for drawn in panel["groups"]:
+            name = data["series"][drawn["series"]]["name"]
+            group = groups[name, panel["title"]]
+            assert [point["mean"] for point in drawn["curve"]] == [p.mean for p in group.curve]
+            assert drawn["reference"] == group.reference.value
+    assert sum(len(panel["sessions"]) for panel in data["buckets"]) == 32
+    assert data["buckets"][0]["edges"][-1] is None
+
+
+def test_table_has_a_row_per_group_that_can_be_switched() -> None:
+    reader = read(report_html(reported()))
+    rows = [attrs.get("data-series") for tag, attrs in reader.tags if tag == "tr"]
+    assert [row for row in rows if row is not None] == ["0", "1", "0", "1"]
+    assert "one-stage" in reader.text["td"]
+    assert "model n" in reader.text["td"]
+    assert "–" in reader.text["small"]
+
+
+def test_absent_numbers_say_why() -> None:
+    alone = Trajectory(session="s", points=(Point(round=1, value=0.0, updated=True),))
+    reader = read(report_html(aggregate([alone], bootstrap=0)))
+    titles = [attrs["title"] for tag, attrs in reader.tags if tag == "abbr"]
+    assert "no automated run to compare with" in titles
+    assert "the final utility to which it relates is 0" in titles
+    assert "no session has a token count" in titles
+
+
+@pytest.mark.parametrize("nasty", ["</script><b>", "<img src=x onerror=alert(1)>", '"&amp;"'])
+def test_labels_are_text_and_nothing_else(nasty: str) -> None:
+    sessions = [made(n, nasty, f"{nasty}{n % 2}") for n in range(8)]
+    sessions.append(made(1, "one-stage", f"{nasty}1"))
+    page = report_html(aggregate(sessions, bootstrap=0), title=nasty)
+    reader = read(page)
+    assert {tag for tag, _ in reader.tags} <= {
+        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "table"),
+        *("thead", "tbody", "tr", "th", "td", "span", "small", "abbr", "script"),
+    }
+    data = json.loads(reader.text["data"])
+    assert nasty in [series["name"] for series in data["series"]]
+    assert reader.text["title"] == nasty
+
+
+def test_without_sessions_there_is_a_page_all_the_same() -> None:
+    reader = read(report_html(aggregate([])))
+    assert "There are no sessions to report on." in reader.text["p"]
+    assert json.loads(reader.text["data"])["panels"] == []
+
+
+def test_page_is_written_into_a_file(tmp_path: Path) -> None:
+    report = reported()
+    path = save_html(report, tmp_path / "page.html")
+    assert path.read_text(encoding="utf-8") == report_html(report)
+    with pytest.raises(InvalidInput, match="cannot write the page to"):
+        save_html(report, tmp_path)

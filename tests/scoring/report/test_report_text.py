@@ -1,0 +1,189 @@
+"""A report as a table in the terminal, as Markdown, and a session's explanation."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from duolog.scoring.metrics import aggregate
+from duolog.scoring.report import Report, ReportTable, explain, explanation_text, report_markdown
+from duolog.scoring.trajectory.files import decode_trajectory
+from duolog.scoring.trajectory.points import Trajectory
+from rich.console import Console
+
+
+def session(number: int, group: str, utilities: str, rest: str = "") -> Trajectory:
+    rounds = ",".join(
+        f'{{"utility": {utility}, "rating": {rating}}}'
+        for utility, rating in (pair.split("/") for pair in utilities.split())
+    )
+    return decode_trajectory(
+        f'{{"session": "s{number}", "group": {{{group}}}, "rounds": [{rounds}]{rest}}}'
+    )
+
+
+ONE, TWO, AUTO = '"agent": "one-stage"', '"agent": "two-stage"', '"agent": "auto"'
+M, N = ', "model": "m"', ', "model": "n"'
+TOKENS = ', "tokens": {"agent": 3000, "human": 1000}'
+SESSIONS = [
+    session(1, ONE + M, "0.4/4 0.5/2 0.8/4", TOKENS),
+    session(2, ONE + M, "0.2/2 0.4/2 0.6/3", TOKENS),
+    session(3, TWO + M, "0.5/5 0.6/4"),
+    session(4, TWO + M, "0.7/5 0.6/1 1.0/4"),
+    session(5, ONE + N, "0.1/null null/3 0.9/4"),
+    session(6, ONE + N, "0.3/3 0.5/2"),
+    session(7, AUTO + M, "0.55/null", ', "baseline": true'),
+]
+
+
+def drawn(report: Report, width: int, encoding: str = "utf-8") -> list[str]:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    Console(file=file, width=width).print(ReportTable(report))
+    file.seek(0)
+    return file.read().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 140, 200])
+@pytest.mark.parametrize("paper", [True, False])
+def test_table_fits_its_width(width: int, paper: bool) -> None:
+    report = aggregate(SESSIONS, convention="paper" if paper else "formal", bootstrap=50)
+    assert max(len(line) for line in drawn(report, width)) <= width
+
+
+def test_wide_table_is_one_and_narrow_table_is_several() -> None:
+    report = aggregate(SESSIONS, bootstrap=50)
+    wide, narrow = drawn(report, 120), drawn(report, 80)
+    assert sum("Utility" in line and "Drop τ = 3" in line for line in wide) == 1
+    assert sum("Utility" in line for line in narrow) == 1
+    assert sum("Drop τ = 3" in line for line in narrow) == 1
+    assert not any("Utility" in line and "Drop" in line for line in narrow)
+    many = aggregate(SESSIONS, taus=range(1, 13), bootstrap=0)
+    assert sum(line.count("Drop τ =") for line in drawn(many, 80)) == 12
+
+
+def test_table_shows_each_number_where_it_belongs() -> None:
+    lines = drawn(aggregate(SESSIONS, bootstrap=0), 140)
+    head = next(line for line in lines if line.startswith("Agent"))
+    assert head.split() == [
+        *["Agent", "N", "Baseline", "First", "Final", "Overall"],
+        *["abs.", "rel."] * 4,
+    ]
+    at = lines.index("model m")
+    # first .4, .2; final and best .8, .6; bad from round 2, and from round 1
+    assert lines[at + 1].split() == (
+        "one-stage 2 0.550 0.300 0.700 0.700 0.400 133.3% "
+        "-0.350 -50.0% -0.100 -14.3% 0.000 0.0%".split()
+    )
+    assert lines[at + 2].split()[:6] == ["two-stage", "2", "0.550", "0.600", "0.800", "0.800"]
+    assert lines[at + 3] == "model n"
+    assert lines[at + 4].split()[:3] == ["one-stage", "2", "–"]
+    effort = lines.index(next(line for line in lines if "Effort per session" in line))
+    assert lines[effort + 5].split() == ["one-stage", "3.0", "3,000", "1,000", "3.00"]
+    assert lines[effort + 6].split() == ["two-stage", "2.5", "–", "–", "–"]
+
+
+def test_intervals_stand_below_their_numbers() -> None:
+    lines = drawn(aggregate(SESSIONS, bootstrap=200), 140)
+    at = lines.index("model m")
+    number, interval = lines[at + 1], lines[at + 2]
+    assert interval.split()[:3] == [".20–.40", ".60–.80", ".60–.80"]
+    assert interval.index(".20–.40") + 7 == number.index("0.300") + 5
+    assert any("95 % bootstrap interval" in line for line in lines)
+
+
+def test_notes_say_why_numbers_are_absent_and_what_is_missing() -> None:
+    text = "\n".join(drawn(aggregate(SESSIONS[4:5], convention="paper", bootstrap=0), 200))
+    assert "– one-stage: fewer than two sessions with user interaction" in text
+    assert "1 of 3 rounds without a progress rating." in text
+    unrated = session(8, ONE, "0.5/null 0.6/null")
+    text = "\n".join(drawn(aggregate([unrated], bootstrap=0), 200))
+    assert "No round has a progress rating, so no tolerance is ever reached." in text
+    stale = decode_trajectory('{"session": "s", "rounds": [{"utility": null, "updated": true}]}')
+    text = "\n".join(drawn(aggregate([stale], bootstrap=0), 200))
+    assert "1 of 1 rounds stale" in text
+
+
+def test_faults_of_simulated_users_stand_beside_the_numbers_that_they_distort() -> None:
+    assert "Faults" not in "\n".join(drawn(aggregate(SESSIONS, bootstrap=0), 200))
+    faulty = session(9, ONE + M, "0.5/4", TOKENS + ', "faults": {"leak": 2, "invention": 1}')
+    text = "\n".join(drawn(aggregate([*SESSIONS, faulty], bootstrap=0), 200))
+    assert "Simulated user" in text
+    assert "3 in 1 of 3" in text
+    assert "Simulated users at fault in 1 session (leak: 2, invention: 1)." in text
+    assert "simulated users at fault" in report_markdown(aggregate([faulty], bootstrap=0))
+
+
+def test_only_automated_runs_get_rows_of_their_own() -> None:
+    lines = drawn(aggregate([SESSIONS[6]], bootstrap=0), 100)
+    assert any(line.split()[:4] == ["auto", "1", "0.550", "–"] for line in lines)
+    assert drawn(aggregate([]), 80) == ["There are no sessions to report on."]
+
+
+def test_ascii_terminals_get_ascii() -> None:
+    lines = drawn(aggregate(SESSIONS, bootstrap=50), 100, encoding="ascii")
+    assert any("Drop T = 1" in line for line in lines)
+    assert all(line.isascii() for line in lines)
+
+
+def test_no_negative_zero() -> None:
+    tiny = session(9, ONE, "0.5/2 0.5001/4")
+    text = "\n".join(drawn(aggregate([tiny], bootstrap=0), 140))
+    assert "-0.000" not in text
+
+
+def test_markdown_has_a_row_per_group() -> None:
+    lines = report_markdown(aggregate(SESSIONS, bootstrap=50, taus=(1,))).splitlines()
+    assert lines[0].startswith("| Model | Agent | N | Automated baseline | First update |")
+    assert lines[0].endswith("| Gain abs. | Gain rel. | Drop@1 abs. | Drop@1 rel. |")
+    assert {line.count("|") for line in lines[:5]} == {lines[0].count("|")}
+    assert lines[2].startswith("| m | one-stage | 2 | 0.550 | 0.300 [.20–.40] | 0.700 [.60–.80] |")
+    assert "Convention formal" in lines[-1]
+
+
+def test_markdown_escapes_what_would_end_a_cell() -> None:
+    odd = session(1, '"agent": "a|b"', "0.5/4")
+    assert "| a\\|b |" in report_markdown(aggregate([odd], bootstrap=0))
+
+
+def test_explanation_in_words() -> None:
+    text = explanation_text(explain(SESSIONS[1], taus=(1, 2, 3)))
+    assert text == (
+        "Session s2, convention formal\n"
+        "\n"
+        "round  evaluated  utility  rating   run\n"
+        "    1      0.200    0.200       2     1  k', τ = 1 reached, updated, unsatisfactory\n"
+        "    2      0.400    0.400       2     2  τ = 2 reached, updated, unsatisfactory\n"
+        "    3      0.600    0.600       3        best, K, updated\n"
+        "\n"
+        "first      0.200   U at k' = 1, the first round that updates the output\n"
+        "final      0.600   U at K = 3, the last round\n"
+        "overall    0.600   the greatest U, first reached at round 3\n"
+        "gain       0.400   overall - first\n"
+        "drop@1    -0.400   τ = 1 is reached at round 1, where U = 0.200; less final, 0.600\n"
+        "drop@2    -0.200   τ = 2 is reached at round 2, where U = 0.400; less final, 0.600\n"
+        "drop@3     0.000   τ = 3 is never reached: nothing is lost\n"
+    )
+
+
+def test_explanation_of_the_papers_way() -> None:
+    text = explanation_text(explain(SESSIONS[1], convention="paper", max_step=2, taus=(1, 2)))
+    assert "    3      0.600    0.600       3        best, K, updated, cut from the drop\n" in text
+    assert "never      0.400   U at round 2, the last of the trajectory cut to 2 rounds" in text
+    assert "drop@1         –   τ = 1 is reached at round 1, and no row stands before it" in text
+    assert "drop@2    -0.200   τ = 2 is reached at round 2; U = 0.200 in the row before, 1" in text
+
+
+def test_explanation_of_what_has_no_numbers_and_of_silence() -> None:
+    nothing = decode_trajectory('{"session": "s", "rounds": []}')
+    assert "No numbers: it has no round and no final performance.\n" in explanation_text(
+        explain(nothing)
+    )
+    silent = decode_trajectory('{"session": "s", "rounds": [], "final": 0.25}')
+    text = explanation_text(explain(silent))
+    assert "one pseudo-round, worth the final performance 0.250." in text
+    pending = decode_trajectory(
+        '{"session": "s", "rounds": [{"utility": 0.4, "pending": true}, {"utility": null}]}'
+    )
+    text = explanation_text(explain(pending))
+    assert "    1      0.400    0.400  pending     …  k', best, updated, holds the" in text
+    assert "    2          –    0.400       –     …  K, not counted yet\n" in text

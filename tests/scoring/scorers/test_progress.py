@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import (
+    ActionResolved,
+    ActionTaken,
+    ApprovalAsked,
+    ApprovalGiven,
+    ModelCalled,
+    Participant,
+    ProgressRated,
+    Tokens,
+)
+from duolog.engine.scorers.protocol import Measurement
+from duolog.scoring.live import score_records
+from duolog.scoring.process import Annotator, ProcessFold, initiative_entropy
+from duolog.scoring.scorers.progress import (
+    NO_REPLY,
+    Did,
+    Evidence,
+    ProgressJudge,
+    Verdict,
+    rule_judge,
+)
+from duolog.scoring.trajectory.phrases import (
+    asks_to_confirm,
+    is_answer,
+    is_complaint,
+    is_halt,
+    is_praise,
+    takes_initiative,
+)
+from duolog.testing.records import AGENT, HUMAN, Script, run_scorer
+
+
+def ratings(measurements: list[Measurement]) -> list[tuple[int, int | None, int | None]]:
+    events = [event for event, _ in measurements if isinstance(event, ProgressRated)]
+    return [(event.round, event.rating, event.until) for event in events]
+
+
+async def rated(script: Script) -> int | None:
+    """How the offline judge rates the first round."""
+    [first, *_] = ratings(await run_scorer(rule_judge(), script.records))
+    return first[1]
+
+
+# --- the rules -----------------------------------------------------------------------------------
+
+
+async def after_an_update(reply: str) -> int | None:
+    script = Script()
+    script.opened()
+    script.human("Please plan a trip to Rome in May for two people")
+    script.output("Day 1: Rome")
+    script.human(reply)
+    return await rated(script)
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [
+        ("Great, thank you!", 5),
+        ("And the second day?", 4),
+        ("The hotel is too expensive.", 3),
+        ("Nice, but the hotel is too expensive.", 4),
+        ("That's wrong: plan a trip to Rome in May for two people, please", 2),
+        ("Stop.", 3),
+    ],
+)
+async def test_an_update_is_judged_by_how_it_is_taken(reply: str, rating: int) -> None:
+    assert await after_an_update(reply) == rating
+
+
+async def test_a_round_in_which_nothing_happened_is_no_progress() -> None:
+    script = Script()
+    script.opened()
+    script.human("Please plan a trip to Rome")
+    action = script.agent(ActionTaken(name="search"))
+    failed = ActionResolved(action=action.version, outcome="failed", error="no such city")
+    script.add(failed, "env", "environment")
+    script.human("Are you there?")
+    assert await rated(script) == 2
+
+
+async def test_a_question_or_a_search_is_neither_good_nor_bad() -> None:
+    script = Script()
+    script.opened()
+    script.human("Please plan a trip to Rome")
+    script.agent(ApprovalAsked(question="May I search?"))
+    script.human("In May, for two.")
+    script.agent(ActionTaken(name="search"))
+    script.add(ActionResolved(action=5, outcome="ok"), "env", "environment")
+    script.human("By train if possible.")
+    measurements = await run_scorer(rule_judge(), script.records)
+    assert ratings(measurements) == [(1, 3, 3), (2, 3, 5)]
+
+
+async def test_the_worst_is_one() -> None:
+    script = Script()
+    script.opened()
+    script.human("Please plan a trip to Rome")
+    script.agent(ActionTaken(name="search"))
+    script.human("Stop. I already told you to plan a trip to Rome, please")
+    assert await rated(script) == 1
+
+
+# --- when a judge rates --------------------------------------------------------------------------
+
+
+async def test_a_round_is_rated_at_the_next_message_and_the_last_is_missing() -> None:
+    script = Script()
+    script.opened(config={"judge": "rule-judge"})
+    script.human("go")
+    script.output("a")
+    script.human("great")
+    script.output("b")
+    script.closed()
+    measurements = await run_scorer(rule_judge(), script.records)
+    assert ratings(measurements) == [(1, 5, 3), (2, None, 5)]
+    last = measurements[-1]
+    assert isinstance(last.event, ProgressRated)
+    assert (last.event.missing, last.of) == (NO_REPLY, "round/2")
+    for event, _ in measurements:
+        script.add(event, "rule-judge", "scorer", stream="rule-judge@1")
+    points = score_records(script.records).points
+    assert [(point.rating, point.pending) for point in points] == [(5, False), (None, False)]
+
+
+async def test_the_evidence_is_what_was_said_done_and_replied() -> None:
+    seen: list[Evidence] = []
+
+    async def rate(evidence: Evidence) -> Verdict:
+        seen.append(evidence)
+        return Verdict(rating=4, explanation="fine")
+
+    script = Script()
+    script.opened(request="plan a trip")
+    script.agent("where to?")
+    script.human("Rome")
+    script.agent(ActionTaken(name="search"))
+    script.human(ActionTaken(name="look"))  # opens round 3 and says nothing
+    draft = script.output("Day 1: Rome")
+    script.add(ActionResolved(action=4, outcome="ok"), "env", "environment")
+    script.human("good")
+    judge = ProgressJudge("j", "1", rate)
+    assert ratings(await run_scorer(judge, script.records)) == [(1, 4, 2), (2, 4, 4), (3, 4, 6)]
+    first, second, third = seen
+    assert (first.request, first.before, first.after) == ("plan a trip", "plan a trip", "Rome")
+    assert (first.said, first.did, first.update) == (("where to?",), (), None)
+    assert (second.before, second.after) == ("Rome", "good")
+    assert second.did == (Did("search", "ok"),)  # it ended after the round
+    assert third.before == "Rome"
+    assert third.update == draft.event
+    assert third.round.updated
+
+
+async def test_a_model_judge_records_its_calls_before_its_rating() -> None:
+    call = ModelCalled(model="m", purpose="judge", request="r", tokens=Tokens(completion=3))
+
+    async def rate(evidence: Evidence) -> Verdict:
+        return Verdict(missing="no number in the reply", calls=(call,))
+
+    script = Script()
+    script.opened()
+    script.human("go")
+    script.agent("a")
+    script.human("b")
+    measurements = await run_scorer(ProgressJudge("j", "1", rate), script.records)
+    assert [(type(m.event), m.of) for m in measurements] == [
+        (ModelCalled, "round/1/call/1"),
+        (ProgressRated, "round/1"),
+    ]
+
+
+async def test_a_judge_counts_rounds_as_it_is_told() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    script.human("to Rome")
+    script.agent("ok")
+    script.closed()
+    measurements = await run_scorer(rule_judge("human-turn"), script.records)
+    assert ratings(measurements) == [(1, 2, 2), (2, None, 4)]
+    assert rule_judge("human-turn").ref != rule_judge().ref
+
+
+@pytest.mark.parametrize("fields", [{"rating": 0}, {"rating": 6}, {}, {"missing": " "}])
+def test_a_verdict_is_a_rating_or_a_reason(fields: dict[str, int | str]) -> None:
+    with pytest.raises(InvalidInput):
+        Verdict(**fields)  # type: ignore[arg-type]
+
+
+# --- the process ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("counts", "entropy"),
+    [
+        ([5, 5], 1.0),
+        ([3, 3, 3], 1.0),
+        ([1, 3], 0.8112781244591328),  # -(1/4 log2 1/4 + 3/4 log2 3/4)
+        ([4, 0], 0.0),
+        ([4, 2, 0], 0.0),
+        ([0, 0], 0.0),
+        ([4], None),
+        ([], None),
+    ],
+)
+def test_initiative_entropy(counts: list[int], entropy: float | None) -> None:
+    got = initiative_entropy(counts)
+    assert got == (entropy if entropy is None else pytest.approx(entropy, abs=1e-12))
+
+
+def test_process_measures_by_hand() -> None:
+    script = Script()
+    script.opened(participants=(HUMAN, AGENT, Participant(name="env", role="environment")))
+    script.human("Please plan a trip to Rome.")  # initiative
+    script.agent("Would you like to fly there?")  # initiative, asks
+    script.human("Yes.")  # answers
+    script.agent("Should I book it?")  # initiative, asks
+    script.human("The hotel should have a pool.")  # initiative, answers nothing
+    asked = script.agent(ApprovalAsked(question="May I book the hotel?"))  # initiative, asks
+    script.human(ApprovalGiven(asked=asked.version, approved=True))  # answers
+    again = script.agent(ApprovalAsked(question="And the flight?"))  # initiative, asks
+    script.human(ApprovalGiven(asked=again.version, approved=False))  # answers
+    flight = script.agent(ActionTaken(name="book"))
+    script.human("Wait, please stop booking.")  # initiative, halts, interrupts
+    script.add(ActionResolved(action=flight.version, outcome="ok"), "env", "environment")
+    script.human("ok")
+    fold = ProcessFold()
+    for record in script.records:
+        fold.feed(record)
+    got = fold.measures
+    assert got.initiatives == {"ann": 3, "bot": 4}
+    assert got.initiative_entropy == pytest.approx(initiative_entropy([3, 4]))
+    assert (got.confirmations_asked, got.confirmations_answered) == (4, 3)
+    assert (got.approved, got.denied) == (1, 1)
+    assert (got.halts, got.interruptions) == (1, 1)
+
+
+def test_measurements_change_no_process_measure() -> None:
+    script = Script()
+    script.opened()
+    script.human("Please plan a trip.")
+    before, after = ProcessFold(), ProcessFold()
+    for record in script.records:
+        before.feed(record)
+        after.feed(record)
+    after.feed(script.rated(1, 3))
+    assert after.measures == before.measures
+
+
+def test_another_annotator_may_tell_utterances_apart() -> None:
+    fold = ProcessFold(Annotator(initiative=lambda text: "!" in text))
+    script = Script()
+    script.opened()
+    fold.feed(script.records[0])
+    fold.feed(script.human("go!"))
+    fold.feed(script.agent("where to?"))
+    assert fold.measures.initiatives == {"ann": 1, "bot": 0}
+
+
+def test_a_long_thank_you_is_no_initiative_and_is_seen_in_no_time() -> None:
+    assert not takes_initiative("Thank you! " * 10_000)
+    assert takes_initiative("Thank you! " * 10_000 + "Now the hotel.")
+
+
+@pytest.mark.parametrize(
+    ("cue", "yes", "no"),
+    [
+        (is_complaint, "That isn't what I asked for", "Two people, please"),
+        (is_praise, "Looks good to me", "Two people, please"),
+        (is_halt, "Please stop editing the plan", "We stop in Rome for a day"),
+        (is_halt, "Hold on.", "No, I don't think that's a good idea."),
+        (asks_to_confirm, "Shall I go on?", "Where do you leave from?"),
+        (asks_to_confirm, "Is that ok?", "I should go on."),
+        (is_answer, "No, let me think", "I want to go to Canada"),
+        (takes_initiative, "Let's consider driving.", "Right, okay."),
+        (takes_initiative, "What do you think about the first day?", "Any suggestions?"),
+    ],
+)
+def test_cues(cue: Callable[[str], bool], yes: str, no: str) -> None:
+    assert cue(yes)
+    assert not cue(no)

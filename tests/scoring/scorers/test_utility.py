@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import FeedbackGiven, SessionOpened, SnapshotTaken, UtilityScored
+from duolog.engine.records import Record
+from duolog.engine.rounds import Round
+from duolog.engine.scorers.protocol import Measurement, Scorer
+from duolog.scoring.live import score_records
+from duolog.scoring.scorers.feedback import FeedbackUtility
+from duolog.scoring.scorers.retention import RetentionUtility, retention
+from duolog.scoring.scorers.utility import Missing, RoundUtility, Score, SnapshotUtility, reference
+from duolog.testing.records import Script, run_scorer
+
+
+def by_length(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
+    if not isinstance(snapshot.content, str):
+        return Missing("no text")
+    return Score(min(len(snapshot.content) / 10, 1.0), {"length": len(snapshot.content)})
+
+
+def found(measurements: list[Measurement]) -> list[tuple[str, float | None, str | None]]:
+    listed = []
+    for event, of in measurements:
+        assert isinstance(event, UtilityScored)
+        listed.append((of, event.value, event.missing))
+    return listed
+
+
+async def trajectory_of(script: Script, scorer: Scorer) -> list[tuple[float, bool]]:
+    """Utility and staleness by round once the scorer's measurements are in the log."""
+    for event, _ in await run_scorer(scorer, list(script.records)):
+        script.add(event, scorer.ref.name, "scorer", stream=f"{scorer.ref.name}@1")
+    return [(point.utility, point.stale) for point in score_records(script.records).points]
+
+
+# --- a function on snapshots ---------------------------------------------------------------------
+
+
+async def test_each_snapshot_of_humans_and_agents_is_scored() -> None:
+    script = Script()
+    script.opened()
+    script.output("12345")
+    script.output("1234567", by="human")
+    script.output({"a": 1})
+    script.add(SnapshotTaken(content="x", digest="x"), "env", "environment")
+    scorer = SnapshotUtility("length", "1", by_length, config={"per": 10})
+    measurements = await run_scorer(scorer, script.records)
+    assert found(measurements) == [
+        ("snapshot/2", 0.5, None),
+        ("snapshot/3", 0.7, None),
+        ("snapshot/4", None, "no text"),
+    ]
+    event = measurements[0].event
+    assert isinstance(event, UtilityScored)
+    assert event.scorer == scorer.ref
+    assert event.snapshot == 2
+    assert event.parts == {"length": 5}
+
+
+async def test_the_function_may_be_async_and_sees_the_opening() -> None:
+    async def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score:
+        return Score(1.0 if opened.task == "test" else 0.0)
+
+    script = Script()
+    script.opened()
+    script.output("x")
+    measurements = await run_scorer(SnapshotUtility("u", "1", score), script.records)
+    assert found(measurements) == [("snapshot/2", 1.0, None)]
+
+
+async def test_without_an_opening_a_score_is_missing() -> None:
+    script = Script()
+    script.output("x")
+    measurements = await run_scorer(SnapshotUtility("u", "1", by_length), script.records)
+    assert found(measurements) == [("snapshot/1", None, "the session has no opening")]
+
+
+async def test_what_the_function_raises_is_not_turned_into_a_score() -> None:
+    def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score:
+        raise RuntimeError("evaluator is down")
+
+    script = Script()
+    script.opened()
+    script.output("x")
+    with pytest.raises(RuntimeError, match="evaluator is down"):
+        await run_scorer(SnapshotUtility("u", "1", score), script.records)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf")])
+def test_a_value_out_of_range_is_refused(value: float) -> None:
+    with pytest.raises(InvalidInput, match=r"\[0, 1\]"):
+        Score(value)
+
+
+def test_a_part_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="'budget'"):
+        Score(0.5, {"budget": float("nan")})
+
+
+def test_a_missing_score_needs_a_reason() -> None:
+    with pytest.raises(InvalidInput, match="reason"):
+        Missing(" ")
+
+
+@pytest.mark.parametrize(("name", "version"), [("", "1"), ("u", ""), ("u", "1@2")])
+def test_a_scorer_needs_a_name_and_a_version(name: str, version: str) -> None:
+    with pytest.raises(InvalidInput):
+        reference(name, version)
+
+
+def test_another_configuration_has_another_digest() -> None:
+    assert reference("u", "1", {"a": 1}) != reference("u", "1", {"a": 2})
+    assert reference("u", "1", {"a": 1, "b": 2}) == reference("u", "1", {"b": 2, "a": 1})
+
+
+# --- a function on rounds ------------------------------------------------------------------------
+
+
+async def test_each_closed_round_is_scored_with_its_records() -> None:
+    seen: list[list[str]] = []
+
+    def answered(over: Round, records: Sequence[Record], opened: SessionOpened) -> Score | None:
+        seen.append([record.kind for record in records])
+        return Score(over.number / 10) if over.agent_acts else None
+
+    script = Script()
+    script.opened()
+    script.human("what does it cost?")
+    script.agent("100")
+    script.human("and later?")
+    script.agent("90")
+    script.human("fine")
+    script.closed()
+    measurements = await run_scorer(RoundUtility("answers", "1", answered), script.records)
+    assert found(measurements) == [("round/1", 0.1, None), ("round/2", 0.2, None)]
+    assert seen == [
+        ["SessionOpened", "MessageSent", "MessageSent"],
+        ["MessageSent", "MessageSent"],
+        ["MessageSent", "SessionClosed"],
+    ]
+    event = measurements[1].event
+    assert isinstance(event, UtilityScored)
+    assert (event.round, event.until, event.rounds) == (2, 5, "handoff")
+
+
+async def test_scores_of_rounds_reach_the_trajectory() -> None:
+    def score(over: Round, records: Sequence[Record], opened: SessionOpened) -> Score | Missing:
+        return Score(0.4) if over.number == 1 else Missing("who knows")
+
+    script = Script()
+    script.opened()
+    script.human("a?")
+    script.agent("b")
+    script.human("c?")
+    script.closed()
+    assert await trajectory_of(script, RoundUtility("u", "1", score)) == [(0.4, False), (0.4, True)]
+
+
+# --- retention -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("draft", "later", "kept"),
+    [
+        ("a b c d", "a b c d", 1.0),
+        ("a b c d", "a b c x", 0.75),
+        ("a b c d", "a b c d e f", 1.0),  # what the human adds does not count
+        ("a b\nc d", "c d\na b", 1.0),  # moved, not lost
+        ("a b c d", "", 0.0),
+    ],
+)
+def test_retention_is_the_share_of_words_kept(draft: str, later: str, kept: float) -> None:
+    score = retention(draft, later)
+    assert isinstance(score, Score)
+    assert score.value == kept
+
+
+def test_retention_tells_apart_what_the_agent_had_changed() -> None:
+    score = retention("a b\nc d\ne f", "a b\nc d\ne x", before="a b\nc d")
+    assert isinstance(score, Score)
+    assert score.value == 1 - 1 / 6
+    assert score.parts == {"changes": 0.5}
+    unchanged = retention("a", "a", before="a")
+    assert isinstance(unchanged, Score)
+    assert unchanged.parts == {"changes": None}
+
+
+def test_of_an_empty_draft_nothing_can_be_kept() -> None:
+    assert retention(" \n", "a") == Missing("the draft is empty")
+
+
+async def test_retention_by_hand() -> None:
+    script = Script()
+    script.opened()
+    script.output("mine", by="human")  # 2: no draft yet
+    script.output("a b c d")  # 3: replaced before anybody touched it
+    script.output("a b c d e f g h")  # 4
+    script.human("hm")
+    script.output("a b c d e f g x", by="human")  # 6
+    script.output("a b c d e f x x", by="human")  # 7: kept 6 of 8
+    script.output("a b c d")  # 8: stands to the end
+    script.closed()
+    assert found(await run_scorer(RetentionUtility(), script.records)) == [
+        ("snapshot/2", None, "there is no draft of an agent's yet"),
+        ("snapshot/3", None, "the agent replaced the draft before a human edited it"),
+        ("snapshot/6", 0.875, None),
+        ("snapshot/7", 0.75, None),
+        ("snapshot/4", 0.75, None),
+        ("snapshot/8", 1.0, None),
+    ]
+
+
+async def test_the_retention_of_a_draft_comes_late_and_is_placed_in_its_round() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    script.output("a b c d")
+    script.output("a b c x", by="human")
+    script.output("a b c x y")
+    script.closed()
+    assert await trajectory_of(script, RetentionUtility()) == [(0.75, False), (1.0, False)]
+
+
+# --- feedback ------------------------------------------------------------------------------------
+
+
+async def test_feedback_on_snapshots_rounds_and_the_whole() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    script.output("a")  # 3, round 1
+    script.human("what does it cost?")
+    script.agent("100")  # 5, round 2
+    script.human(FeedbackGiven(thumbs="down", of=3))
+    script.human(FeedbackGiven(thumbs="up", edits_kept=0.5, of=3))
+    script.human(FeedbackGiven(thumbs="up", of=5))
+    script.human(FeedbackGiven(comment="just words", of=5))
+    script.human("again")
+    script.output("b")  # 11, round 3
+    script.closed()
+    script.human(FeedbackGiven(edits_kept=0.9))  # the whole: its last snapshot
+    measurements = await run_scorer(FeedbackUtility(), script.records)
+    assert found(measurements) == [
+        ("feedback/6", 0.0, None),
+        ("feedback/7", 0.75, None),
+        ("feedback/8", 1.0, None),
+        ("feedback/13", 0.9, None),
+    ]
+    assert await trajectory_of(script, FeedbackUtility()) == [
+        (0.75, False),  # the later thumb counts
+        (1.0, False),
+        (0.9, False),
+    ]
+
+
+async def test_feedback_that_cannot_be_placed_or_valued_is_missing() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    script.human(FeedbackGiven(thumbs="up", of=99))
+    script.human(FeedbackGiven(edits_kept=1.5))
+    measurements = await run_scorer(FeedbackUtility(), script.records)
+    assert found(measurements) == [
+        ("feedback/3", None, "the feedback is about version 99, which the trace has not"),
+        ("feedback/4", None, "edits_kept is a share in [0, 1], and 1.5 is not"),
+    ]

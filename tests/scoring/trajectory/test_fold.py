@@ -1,0 +1,624 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import (
+    ActionTaken,
+    FeedbackGiven,
+    Participant,
+    ScorerFailed,
+    ScorerRef,
+    SimulatorFlagged,
+)
+from duolog.engine.records import Record
+from duolog.scoring.live import score_records
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.options import Options
+from duolog.scoring.trajectory.scorer_choice import preferred
+from duolog.scoring.trajectory.updates import (
+    AnyUpdate,
+    EffortUpdated,
+    RatingUpdated,
+    RoundClosed,
+    RoundOpened,
+    ScorerDown,
+    SessionEnded,
+    StageChanged,
+    StopAdvice,
+    StopWithdrawn,
+    Update,
+    UtilityUpdated,
+)
+from duolog.testing.records import Script
+
+SEARCH = ActionTaken(name="search")
+
+
+def updates_of(script: Script, options: Options | None = None) -> list[Update]:
+    fold = TrajectoryFold(script.session, options)
+    return [update for record in script.records for update in fold.feed(record)]
+
+
+def brought_by(script: Script, record: Record, options: Options | None = None) -> list[Update]:
+    return [u for u in updates_of(script, options) if u.position == record.position]
+
+
+def utilities(script: Script, options: Options | None = None) -> list[float]:
+    return [point.utility for point in score_records(script.records, options).points]
+
+
+def ratings(script: Script, options: Options | None = None) -> list[int | str | None]:
+    points = score_records(script.records, options).points
+    return ["pending" if point.pending else point.rating for point in points]
+
+
+def five_rounds(judge: str | None = None) -> tuple[Script, list[Record]]:
+    """Five rounds, in each of which the human asks and the agent drafts; gives the drafts."""
+    script = Script()
+    script.opened(config={"judge": judge} if judge else {})
+    drafts = []
+    for number in range(1, 6):
+        script.human(f"ask {number}")
+        drafts.append(script.output(f"draft {number}"))
+    return script, drafts
+
+
+# --- faults of simulated users -------------------------------------------------------------------
+
+
+def test_faults_are_counted_by_kind_as_the_newest_of_each_audit_has_them() -> None:
+    script, _ = five_rounds()
+
+    def flagged(stream: str, fault: str) -> Record:
+        flag = SimulatorFlagged(fault=fault, of=2)
+        return script.add(flag, stream.partition("@")[0], "scorer", stream=stream)
+
+    assert score_records(script.records).faults == {}
+    flagged("audit@1.9", "leak")
+    assert score_records(script.records).faults == {"leak": 1}
+    for fault in ("leak", "leak", "invention"):
+        flagged("audit@1.10", fault)
+    late = flagged("other@1", "leak")
+    assert score_records(script.records).faults == {"invention": 1, "leak": 3}
+    assert brought_by(script, late) == []
+
+
+# --- rounds, stages ------------------------------------------------------------------------------
+
+
+def test_a_session_in_the_making_has_its_open_round_as_last_point() -> None:
+    script = Script()
+    assert TrajectoryFold("s").trajectory().points == ()
+    script.opened(request="plan a trip")
+    [point] = score_records(script.records).points
+    assert (point.round, point.utility, point.stage) == (1, 0.0, "initial")
+    script.agent("where to?")
+    script.human("to Rome")
+    assert [point.round for point in score_records(script.records).points] == [1, 2]
+
+
+def test_stages_end_with_the_first_round_that_has_an_update() -> None:
+    script = Script()
+    script.opened()
+    script.human("hi")
+    script.agent("where to?")
+    script.human("Rome")
+    draft = script.output("fly to Rome")  # k' = 2
+    turn = script.human("earlier, please")
+    script.output("fly to Rome at 8")
+    script.closed()
+    points = score_records(script.records).points
+    assert [point.stage for point in points] == ["initial", "initial", "refinement"]
+    assert [point.updated for point in points] == [False, True, True]
+    assert not any(isinstance(u, StageChanged) for u in brought_by(script, draft))
+    closed, opened, staged, effort = brought_by(script, turn)
+    assert isinstance(closed, RoundClosed)
+    assert closed.round == 2
+    assert closed.point == points[1]
+    assert opened == RoundOpened(
+        session="s", round=3, position=turn.position, version=turn.version, stage="refinement"
+    )
+    assert isinstance(staged, StageChanged)
+    assert (staged.round, staged.stage) == (3, "refinement")
+    assert isinstance(effort, EffortUpdated)
+    assert effort.round == 3
+
+
+def test_closing_a_session_closes_its_last_round() -> None:
+    script = Script()
+    script.opened()
+    script.human("hi")
+    end = script.closed("limit")
+    closed, ended = brought_by(script, end)
+    assert isinstance(closed, RoundClosed)
+    assert closed.round == 1
+    assert isinstance(ended, SessionEnded)
+    assert (ended.state, ended.by) == ("limit", "engine")
+    assert score_records(script.records).state == "limit"
+
+
+def test_an_agent_that_starts_unprompted_begins_round_1_even_without_an_opening() -> None:
+    script = Script()
+    first = script.agent("hello")
+    [opened] = brought_by(script, first)
+    assert isinstance(opened, RoundOpened)
+    assert opened.round == 1
+
+
+def test_rounds_are_counted_as_asked() -> None:
+    script = Script()
+    script.opened()
+    script.human("a trip, please")
+    script.human("to Rome")
+    script.agent("sure")
+    script.closed()
+    assert len(score_records(script.records).points) == 1
+    assert len(score_records(script.records, Options(rounds="human-turn")).points) == 2
+
+
+# --- utility -------------------------------------------------------------------------------------
+
+
+def test_utility_is_carried_forward_from_zero() -> None:
+    script, drafts = five_rounds()
+    script.scored(0.4, snapshot=drafts[1])
+    script.scored(0.3, snapshot=drafts[3])
+    assert utilities(script) == [0.0, 0.4, 0.4, 0.3, 0.3]
+
+
+def test_without_a_new_snapshot_the_previous_utility_stands_and_is_not_stale() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    draft = script.output("draft")
+    script.scored(0.5, snapshot=draft)
+    script.human("what does it cost?")
+    script.agent("100")
+    first, second = score_records(script.records).points
+    assert (first.value, first.utility, first.stale) == (0.5, 0.5, False)
+    assert (second.value, second.utility, second.stale) == (None, 0.5, False)
+
+
+def test_the_last_of_several_snapshots_in_a_round_counts() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    one = script.output("one")
+    two = script.output("two")
+    script.scored(0.2, snapshot=two)
+    late = script.scored(0.9, snapshot=one)
+    assert utilities(script) == [0.2]
+    [update] = brought_by(script, late)
+    assert isinstance(update, UtilityUpdated)
+    assert update.utility == 0.2
+
+
+def test_a_missing_score_keeps_the_previous_utility_and_is_stale() -> None:
+    script, drafts = five_rounds()
+    script.scored(0.4, snapshot=drafts[0])
+    script.scored(None, snapshot=drafts[1])
+    script.scored(0.6, snapshot=drafts[2])
+    first, second, third, fourth, _ = score_records(script.records).points
+    assert (first.stale, first.utility) == (False, 0.4)
+    assert (second.value, second.stale, second.utility) == (None, True, 0.4)
+    assert (third.stale, third.utility) == (False, 0.6)
+    assert (fourth.stale, fourth.utility) == (True, 0.6)  # nobody scored it at all
+
+
+def test_a_later_snapshot_of_the_round_without_a_score_makes_it_stale() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    one = script.output("one")
+    script.scored(0.7, snapshot=one)
+    two = script.output("two")
+    missing = script.scored(None, snapshot=two)
+    [point] = score_records(script.records).points
+    assert (point.value, point.utility, point.stale) == (0.7, 0.7, True)
+    [update] = brought_by(script, missing)
+    assert isinstance(update, UtilityUpdated)
+    assert (update.stale, update.utility, update.missing) == (True, 0.7, "no score")
+
+
+def test_a_late_score_updates_its_own_round_and_is_carried_forward_from_there() -> None:
+    script, drafts = five_rounds()
+    script.scored(0.5, snapshot=drafts[3])
+    end = script.closed()
+    late = script.scored(0.8, snapshot=drafts[1])
+    assert utilities(script) == [0.0, 0.8, 0.8, 0.5, 0.5]
+    [update] = brought_by(script, late)
+    assert isinstance(update, UtilityUpdated)
+    assert (update.round, update.utility, update.through) == (2, 0.8, 3)
+    assert (update.position, update.version) == (late.position, end.version)
+
+
+def test_a_first_score_that_comes_late_reaches_the_open_round_too() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    draft = script.output("draft")
+    script.human("more")
+    script.output("another")
+    late = script.scored(0.25, snapshot=draft)
+    told = [u for u in brought_by(script, late) if isinstance(u, UtilityUpdated)]
+    assert [(u.round, u.utility, u.through, u.stale) for u in told] == [
+        (1, 0.25, 2, False),
+        (2, 0.25, 2, True),  # what is new there has no score from this scorer
+    ]
+
+
+def test_a_score_before_the_round_closes_stands_in_the_point_that_closes_it() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    draft = script.output("draft")
+    script.scored(0.5, snapshot=draft)
+    turn = script.human("more")
+    closed = brought_by(script, turn)[0]
+    assert isinstance(closed, RoundClosed)
+    assert (closed.point.value, closed.point.utility) == (0.5, 0.5)
+
+
+def test_the_point_that_closes_a_round_after_a_late_score_carries_it() -> None:
+    script, drafts = five_rounds()
+    script.scored(0.8, snapshot=drafts[1])  # late: round 5 is open
+    end = script.closed()
+    closed = brought_by(script, end)[0]
+    assert isinstance(closed, RoundClosed)
+    assert closed.point.utility == 0.8
+
+
+def test_a_round_may_be_scored_as_such() -> None:
+    script = Script()
+    script.opened()
+    script.human("what does it cost?")
+    script.agent("100")
+    script.human("and a day later?")
+    draft = script.output("draft")
+    script.scored(0.3, round=1)
+    script.scored(0.6, round=2)
+    first, second = score_records(script.records).points
+    assert (first.value, second.value) == (0.3, 0.6)
+    assert not second.stale  # this scorer scores rounds, not the draft in it
+    script.scored(0.1, snapshot=draft)
+    assert utilities(script) == [0.3, 0.6]  # the score of the round counts before
+    script.scored(None, round=1)
+    assert utilities(script) == [0.3, 0.6]  # a missing score replaces no value
+
+
+def test_a_round_whose_own_score_is_missing_is_stale() -> None:
+    script = Script()
+    script.opened()
+    script.human("what does it cost?")
+    script.agent("100")
+    script.scored(None, round=1)
+    [point] = score_records(script.records).points
+    assert (point.value, point.utility, point.stale) == (None, 0.0, True)
+
+
+def test_the_newest_version_of_a_scorer_counts_whenever_it_comes() -> None:
+    script, drafts = five_rounds()
+    script.scored(0.1, snapshot=drafts[0], scorer="u@1.9")
+    script.scored(0.2, snapshot=drafts[1], scorer="u@1.9")
+    new = script.scored(0.7, snapshot=drafts[0], scorer="u@1.10")
+    assert utilities(script) == [0.7, 0.7, 0.7, 0.7, 0.7]
+    changed = [(u.round, u.value) for u in brought_by(script, new) if isinstance(u, UtilityUpdated)]
+    assert changed == [(1, 0.7), (2, None)]
+    script.scored(0.3, snapshot=drafts[2], scorer="u@1.9")
+    assert utilities(script)[2] == 0.7
+    assert utilities(script, Options(utility="u@1.9")) == [0.1, 0.2, 0.3, 0.3, 0.3]
+
+
+def test_the_utility_that_is_named_counts() -> None:
+    script = Script()
+    script.opened(config={"utility": "zeta"})
+    script.human("go")
+    draft = script.output("draft")
+    script.scored(0.9, snapshot=draft, scorer="alpha@1")
+    script.scored(0.1, snapshot=draft, scorer="zeta@1")
+    assert utilities(script) == [0.1]
+    assert utilities(script, Options(utility="alpha")) == [0.9]
+    assert utilities(script, Options(utility="nobody")) == [0.0]
+
+
+def test_of_several_scorers_none_of_which_is_named_the_alphabet_decides() -> None:
+    script = Script()
+    script.opened()
+    script.human("go")
+    draft = script.output("draft")
+    script.scored(0.9, snapshot=draft, scorer="zeta@1")
+    assert utilities(script) == [0.9]
+    script.scored(0.1, snapshot=draft, scorer="alpha@1")
+    assert utilities(script) == [0.1]
+
+
+def test_a_score_of_a_version_that_the_trace_does_not_have_is_counted_as_unplaced() -> None:
+    script, drafts = five_rounds()
+    fold = TrajectoryFold("s")
+    for record in script.records[:-1]:  # all but the last draft
+        fold.feed(record)
+    assert fold.feed(script.scored(0.5, snapshot=drafts[-1])) == ()
+    assert fold.unplaced == 1
+
+
+@pytest.mark.parametrize(
+    ("streams", "wanted", "expected"),
+    [
+        ([], None, None),
+        (["u@1"], None, "u@1"),
+        (["u@1"], "v", None),
+        (["u@1.9", "u@1.10", "u@1.2"], None, "u@1.10"),
+        (["u@2.0", "u@2.0rc1", "u@2.0.1"], "u", "u@2.0.1"),
+        (["u@2.0", "u@2.0rc1"], "u", "u@2.0"),
+        (["u@1", "u@2"], "u@1", "u@1"),
+        (["v@9", "u@1"], None, "u@1"),
+        (["a@b@1", "a@b@2"], "a@b", "a@b@2"),
+        (["plain"], "plain", "plain"),
+    ],
+)
+def test_which_stream_counts(streams: list[str], wanted: str | None, expected: str | None) -> None:
+    assert preferred(streams, wanted) == preferred(reversed(streams), wanted) == expected
+
+
+# --- ratings, tolerance --------------------------------------------------------------------------
+
+
+def test_without_a_judge_all_ratings_are_missing_and_nobody_stops() -> None:
+    script, _ = five_rounds()
+    script.closed()
+    assert ratings(script) == [None] * 5
+    told = updates_of(script)
+    assert not any(isinstance(u, RatingUpdated | StopAdvice) for u in told)
+
+
+def test_without_a_judge_recorded_ratings_count_all_the_same() -> None:
+    script, _ = five_rounds()
+    script.closed()
+    script.rated(2, 1)
+    script.rated(3, 2)
+    assert ratings(script) == [None, 1, 2, None, None]
+    advice = [(u.round, u.tau) for u in updates_of(script) if isinstance(u, StopAdvice)]
+    assert advice == [(2, 1), (3, 2)]
+    assert ratings(script, Options(judge="none")) == [None] * 5
+
+
+def test_the_rating_of_a_judge_is_pending_until_it_is_recorded_even_after_the_close() -> None:
+    script, _ = five_rounds("judge")
+    script.closed()
+    assert ratings(script) == ["pending"] * 5
+    script.rated(1, 4)
+    script.rated(2, None)
+    assert ratings(script) == [4, None, "pending", "pending", "pending"]
+
+
+def test_tolerance_waits_for_a_pending_rating_and_then_catches_up() -> None:
+    script, _ = five_rounds("judge")
+    script.rated(2, 2)
+    script.rated(3, 1)
+    assert not any(isinstance(u, StopAdvice) for u in updates_of(script))
+    last = script.rated(1, 3)
+    rated, *advice = brought_by(script, last)
+    assert isinstance(rated, RatingUpdated)
+    assert (rated.round, rated.rating) == (1, 3)
+    assert [(u.round, u.tau) for u in advice if isinstance(u, StopAdvice)] == [(2, 1), (3, 2)]
+    second = advice[1]
+    assert isinstance(second, StopAdvice)
+    assert (second.rounds, second.ratings) == ((2, 3), (2, 1))
+
+
+def test_a_missing_rating_ends_a_run_of_unsatisfactory_ones() -> None:
+    script, _ = five_rounds("judge")
+    for number, rating in enumerate([2, None, 2, 1, 5], start=1):
+        script.rated(number, rating)
+    fold = TrajectoryFold("s")
+    for record in script.records:
+        fold.feed(record)
+    assert fold.stops == {1: 1, 2: 4}
+
+
+def test_a_persons_rating_counts_if_it_is_there_when_due() -> None:
+    script = Script()
+    script.opened(config={"judge": "human"})
+    script.human("go")
+    script.output("draft")
+    assert ratings(script) == ["pending"]
+    rated = script.rated(1, 2, judge=None)
+    assert [type(u) for u in brought_by(script, rated)] == [RatingUpdated, StopAdvice]
+    due = script.human("no, to Rome")
+    assert ratings(script) == [2, "pending"]
+    assert [type(u) for u in brought_by(script, due)] == [
+        RoundClosed,
+        RoundOpened,
+        StageChanged,
+        EffortUpdated,
+    ]
+
+
+def test_a_persons_rating_that_is_not_there_when_due_is_missing_for_good() -> None:
+    script = Script()
+    script.opened(config={"judge": "human"})
+    script.human("go")
+    script.output("draft")
+    due = script.human("no, to Rome")
+    script.rated(1, 1, judge=None)
+    assert ratings(script) == [None, "pending"]
+    closed, rated, *_ = brought_by(script, due)
+    assert isinstance(closed, RoundClosed)
+    assert (closed.point.rating, closed.point.pending) == (None, False)
+    assert isinstance(rated, RatingUpdated)
+    assert (rated.round, rated.rating, rated.missing) == (1, None, "not there when it was due")
+    fold = TrajectoryFold("s")
+    for record in script.records:
+        fold.feed(record)
+    assert fold.unplaced == 1
+    end = script.closed()
+    assert ratings(script) == [None, None]
+    assert any(isinstance(u, RatingUpdated) and u.round == 2 for u in brought_by(script, end))
+
+
+def test_a_rating_is_due_at_the_next_message_not_at_the_next_act() -> None:
+    script = Script()
+    script.opened(config={"judge": "human"})
+    script.human("go")
+    script.agent(SEARCH)
+    script.human(SEARCH)  # opens round 2, says nothing
+    assert ratings(script) == ["pending", "pending"]
+    script.rated(1, 2, judge=None)
+    assert ratings(script) == [2, "pending"]
+    script.agent(SEARCH)
+    script.human(SEARCH)  # opens round 3
+    script.human("well?")  # round 2 is due now, in the middle of round 3
+    assert ratings(script) == [2, None, "pending"]
+
+
+def test_a_person_may_correct_a_rating_until_it_is_due() -> None:
+    script = Script()
+    script.opened(config={"judge": "human"})
+    script.human("go")
+    script.output("draft")
+    script.rated(1, 1, judge=None)
+    better = script.rated(1, 4, judge=None)
+    rated, withdrawn = brought_by(script, better)
+    assert isinstance(rated, RatingUpdated)
+    assert rated.rating == 4
+    assert isinstance(withdrawn, StopWithdrawn)
+    assert (withdrawn.tau, withdrawn.round) == (1, 1)
+
+
+def test_a_judge_that_failed_rates_nothing_more_and_holds_nothing_up() -> None:
+    script, _ = five_rounds("judge")
+    script.rated(1, 2)
+    ref = ScorerRef(name="judge", version="1", config="")
+    error = ScorerFailed(scorer=ref, error="no answer", type="TimeoutError")
+    down = script.add(error, "judge", "scorer", stream="judge@1")
+    told, *missing = brought_by(script, down)
+    assert isinstance(told, ScorerDown)
+    assert (told.scorer, told.error) == ("judge@1", "TimeoutError: no answer")
+    assert [(u.round, u.missing) for u in missing if isinstance(u, RatingUpdated)] == [
+        (number, "the judge failed") for number in (2, 3, 4)
+    ]
+    assert ratings(script) == [2, None, None, None, "pending"]  # round 5 is not due yet
+    script.closed()
+    assert ratings(script) == [2, None, None, None, None]
+
+
+def test_a_failed_scorer_of_another_kind_changes_no_rating() -> None:
+    script, _ = five_rounds("judge")
+    ref = ScorerRef(name="u", version="1", config="")
+    script.add(ScorerFailed(scorer=ref, error="x", type="E"), "u", "scorer", stream="u@1")
+    assert ratings(script) == ["pending"] * 5
+
+
+def test_a_newer_version_of_the_judge_takes_over() -> None:
+    script, _ = five_rounds("judge")
+    script.rated(1, 1, judge="judge@1")
+    script.rated(2, 1, judge="judge@1")
+    new = script.rated(1, 5, judge="judge@2")
+    assert ratings(script) == [5, "pending", "pending", "pending", "pending"]
+    kinds = [type(u) for u in brought_by(script, new)]
+    assert kinds == [RatingUpdated, RatingUpdated, StopWithdrawn, StopWithdrawn]
+    assert ratings(script, Options(judge="judge@1"))[:2] == [1, 1]
+
+
+def test_the_judge_in_the_options_goes_before_the_sessions_own() -> None:
+    script, _ = five_rounds("judge")
+    script.rated(1, 1, judge="judge@1")
+    script.rated(1, 4, judge="other@1")
+    assert ratings(script)[0] == 1
+    assert ratings(script, Options(judge="other"))[0] == 4
+
+
+def test_a_rating_names_its_round_by_a_version_in_whatever_convention() -> None:
+    script = Script()
+    script.opened(config={"judge": "judge"})
+    script.human("a trip")  # 2
+    script.human("to Rome")  # 3: round 2 by human turns
+    one = script.output("draft")  # 4
+    script.human("cheaper")  # 5
+    two = script.output("cheaper draft")  # 6
+    script.closed()
+    script.rated(1, 4, until=one)
+    script.rated(2, 2, until=two)
+    assert ratings(script) == [4, 2]
+    # by human turns: (a trip), (to Rome, draft), (cheaper, cheaper draft)
+    assert ratings(script, Options(rounds="human-turn")) == [None, 4, 2]
+    script.records.pop()
+    assert ratings(script, Options(rounds="human-turn")) == [None, 4, "pending"]
+
+
+def test_a_round_number_of_another_convention_places_nothing() -> None:
+    script, _ = five_rounds("judge")
+    script.rated(2, 1, rounds="human-turn")
+    assert ratings(script) == ["pending"] * 5
+
+
+# --- the rest ------------------------------------------------------------------------------------
+
+
+def test_a_trajectory_says_who_played() -> None:
+    script = Script()
+    script.opened(
+        participants=(
+            Participant(name="u", role="human", policy="rule", persona="lazy"),
+            Participant(name="a", role="agent", policy="two-stage", model="m"),
+        ),
+        config={"group": {"seed": 7, "model": "other"}},
+    )
+    trajectory = score_records(script.records)
+    assert trajectory.group == {
+        "task": "test",
+        "agent": "two-stage",
+        "model": "other",
+        "user": "lazy",
+        "seed": "7",
+    }
+    assert not trajectory.baseline
+
+
+def test_a_session_without_a_human_is_a_baseline() -> None:
+    script = Script()
+    script.opened(request="plan", participants=(Participant(name="a", role="agent"),))
+    script.scored(0.5, snapshot=script.output("draft"))
+    script.closed()
+    trajectory = score_records(script.records)
+    assert trajectory.baseline
+    assert [point.utility for point in trajectory.points] == [0.5]
+
+
+def test_feedback_after_the_close_changes_no_point() -> None:
+    script, _ = five_rounds()
+    script.closed()
+    before = score_records(script.records)
+    script.human(FeedbackGiven(thumbs="up"))
+    assert score_records(script.records) == before
+
+
+def test_a_record_of_another_session_is_refused() -> None:
+    other = Script("other").opened()
+    with pytest.raises(InvalidInput, match="'other'"):
+        TrajectoryFold("s").feed(other)
+
+
+def test_nothing_to_score_is_an_error() -> None:
+    with pytest.raises(InvalidInput, match="no records"):
+        score_records([])
+
+
+def test_a_forgotten_session_still_has_its_rounds() -> None:
+    script, _ = five_rounds()
+    script.closed()
+    forgotten = [msgspec.structs.replace(record, body=None) for record in script.records]
+    trajectory = score_records(forgotten)
+    assert len(trajectory.points) == 5
+    assert not any(point.updated for point in trajectory.points)
+
+
+def test_updates_can_be_written_down() -> None:
+    script, drafts = five_rounds("judge")
+    script.scored(0.5, snapshot=drafts[0])
+    script.rated(1, 1)
+    script.closed()
+    told = updates_of(script)
+    again = msgspec.json.decode(msgspec.json.encode(told), type=list[AnyUpdate])
+    assert again == told

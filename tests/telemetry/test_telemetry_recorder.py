@@ -1,0 +1,639 @@
+"""What a product records: each verb, sessions opened again, ids, bases, ratings, the end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from duolog.engine.codec import digest
+from duolog.engine.errors import (
+    DuplicateConflict,
+    InvalidInput,
+    LogClosed,
+    NotRecorded,
+    SessionClosedError,
+    StaleBase,
+)
+from duolog.engine.events import (
+    ActionResolved,
+    ActionTaken,
+    ApprovalAsked,
+    ApprovalGiven,
+    FeedbackGiven,
+    MessageSent,
+    ModelCalled,
+    NoteTaken,
+    Participant,
+    ProgressRated,
+    SessionClosed,
+    SessionOpened,
+    SnapshotTaken,
+    Tokens,
+    TurnYielded,
+    Unknown,
+)
+from duolog.engine.log.contract import EventLog
+from duolog.engine.log.open import open_log
+from duolog.engine.records import Record
+from duolog.telemetry.actor import Awaited
+from duolog.telemetry.recorder import Recorder
+from duolog.telemetry.session import Recording
+
+
+@pytest.fixture
+async def log() -> AsyncIterator[EventLog]:
+    async with open_log("memory://") as opened:
+        yield opened
+
+
+async def records(log: EventLog, session: str = "s") -> list[Record]:
+    return [record async for record in log.read(session)]
+
+
+async def told(log: EventLog, session: str = "s") -> list[tuple[str, object]]:
+    """Who did what, after the opening."""
+    found: list[tuple[str, object]] = [(r.actor, r.event) for r in await records(log, session)]
+    return found[1:]
+
+
+async def finished(s: Recording[Awaited]) -> None:
+    """Closes a session, and waits until everything is in the log."""
+    await s.close(durable=True)
+
+
+async def test_what_happens_in_a_conversation_is_in_the_log(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("conversation-42", task="support", agent="v7")
+        await s.human.says("My order has not come.")
+        await s.agent.says("I am looking into it.")
+        await s.agent.acts("search", {"order": 7}, result={"state": "lost"})
+        await s.agent.submits("Dear customer")
+        await s.human.edits("Dear Ann")
+        await s.human.rates(4, "better")
+        await s.human.feedback(thumbs="up")
+        await s.close()
+    found = await records(log, "conversation-42")
+    opened = found[0].event
+    assert isinstance(opened, SessionOpened)
+    assert opened.task == "support"
+    assert opened.clock == "utc"
+    assert opened.config["group"] == {"agent": "v7"}
+    assert opened.participants == (
+        Participant(name="human", role="human"),
+        Participant(name="agent", role="agent", policy="v7"),
+    )
+    first, second = "Dear customer", "Dear Ann"
+    assert [(r.actor, r.role, r.event) for r in found[1:]] == [
+        ("human", "human", MessageSent(text="My order has not come.")),
+        ("agent", "agent", MessageSent(text="I am looking into it.")),
+        ("agent", "agent", ActionTaken(name="search", arguments={"order": 7})),
+        (
+            "environment",
+            "environment",
+            ActionResolved(action=4, outcome="ok", observation={"state": "lost"}),
+        ),
+        ("agent", "agent", SnapshotTaken(content=first, digest=digest(first))),
+        ("human", "human", SnapshotTaken(content=second, digest=digest(second), base=6)),
+        ("human", "human", ProgressRated(round=1, rating=4, until=6, explanation="better")),
+        ("human", "human", FeedbackGiven(thumbs="up")),
+        ("engine", "environment", SessionClosed(reason="finished", by="engine")),
+    ]
+    assert found[4].cause == "trace/4"
+    assert [r.version for r in found] == list(range(1, 11))
+    times = [r.time for r in found]
+    assert times == sorted(times)
+
+
+async def test_every_other_verb(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        asked = await s.agent.asks("May I book it?", action="book", arguments={"id": 1})
+        await s.human.approves(asked, approved=False, comment="too dear")
+        await s.agent.notes("cheaper ones first")
+        await s.agent.yields("waiting for the person")
+        await s.agent.called_model(
+            "m-1", purpose="plan", request={"b": 1, "a": 2}, reply="hello", tokens=Tokens(prompt=9)
+        )
+        await finished(s)
+    assert (await told(log))[:-1] == [
+        ("agent", ApprovalAsked(question="May I book it?", action="book", arguments={"id": 1})),
+        ("human", ApprovalGiven(asked=2, approved=False, comment="too dear")),
+        ("agent", NoteTaken(text="cheaper ones first")),
+        ("agent", TurnYielded(reason="waiting for the person")),
+        (
+            "agent",
+            ModelCalled(
+                model="m-1",
+                purpose="plan",
+                request=digest({"a": 2, "b": 1}),
+                reply="hello",
+                tokens=Tokens(prompt=9),
+            ),
+        ),
+    ]
+
+
+async def test_an_action_is_resolved_later_and_those_in_flight_are_cancelled(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        slow = await s.agent.acts("slow")
+        quick = await s.agent.acts("quick")
+        await s.agent.acts("lost")
+        await s.agent.resolves(quick, [1, 2])
+        await s.agent.resolves(slow, error="timed out")
+        await finished(s)
+        assert (slow.version, quick.version) == (2, 3)
+    resolved = [e for _, e in await told(log) if isinstance(e, ActionResolved)]
+    assert resolved == [
+        ActionResolved(action=3, outcome="ok", observation=[1, 2]),
+        ActionResolved(action=2, outcome="failed", error="timed out"),
+        ActionResolved(action=4, outcome="cancelled"),
+    ]
+
+
+async def test_an_action_is_resolved_once(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        action = await s.agent.acts("search", result=1)
+        with pytest.raises(InvalidInput, match="version 2 of session 's' is no action that waits"):
+            await s.agent.resolves(action, 2, durable=True)
+        with pytest.raises(InvalidInput, match="nobody asked for an approval at version 2"):
+            await s.human.approves(action, durable=True)
+        assert recorder.statistics().refused == 2
+
+
+async def test_streamed_text_lands_as_one_message(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        async with s.agent.saying(to=["human"]) as message:
+            for piece in ("It is ", "on its", " way."):
+                message.write(piece)
+            assert message.text == "It is on its way."
+        async with s.agent.saying():
+            pass  # nothing was said
+
+        async def stream() -> None:
+            async with s.agent.saying() as message:
+                message.write("I will")
+                raise ConnectionError("it broke off")
+
+        with pytest.raises(ConnectionError):
+            await stream()
+        with pytest.raises(InvalidInput, match="a piece must be a text, not bytes"):
+            message.write(b"x")  # type: ignore[arg-type]
+        await finished(s)
+    assert (await told(log))[:-1] == [
+        ("agent", MessageSent(text="It is on its way.", to=("human",))),
+        ("agent", MessageSent(text="I will")),
+    ]
+
+
+async def test_several_humans_and_agents(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session(
+            "s",
+            humans=("ann", Participant(name="ben", role="human", persona="editor")),
+            agents=("planner", "coder"),
+            model="m",
+        )
+        await s.human.says("from ann")
+        await s.actor("ben").says("from ben")
+        await s.agent.says("from planner")
+        await s.actor("coder").says("from coder", to=["planner"])
+        await s.actor("guest", role="human").says("from a guest")
+        with pytest.raises(InvalidInput, match="knows no 'nobody', only ann, ben"):
+            s.actor("nobody")
+        with pytest.raises(InvalidInput, match="'ben' is human in session 's', not agent"):
+            s.actor("ben", role="agent")
+        with pytest.raises(InvalidInput, match="'engine' cannot be the name"):
+            s.actor("engine", role="human")
+        await finished(s)
+    found = await records(log)
+    assert [(r.actor, r.role) for r in found[1:-1]] == [
+        ("ann", "human"),
+        ("ben", "human"),
+        ("planner", "agent"),
+        ("coder", "agent"),
+        ("guest", "human"),
+    ]
+    opened = found[0].event
+    assert isinstance(opened, SessionOpened)
+    assert [p.name for p in opened.participants] == ["ann", "ben", "planner", "coder"]
+    assert opened.participants[2].model == "m"
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"humans": ("x", "x")}, "participants need names of their own: x, x, agent"),
+        ({"humans": ("environment",)}, "'environment' cannot be the name of a participant"),
+        ({"agents": (Participant(name="a", role="scorer"),)}, "'a' has to be human or agent"),
+    ],
+)
+async def test_participants_that_cannot_be(
+    log: EventLog, about: dict[str, tuple[str, ...]], message: str
+) -> None:
+    async with Recorder(log) as recorder:
+        with pytest.raises(InvalidInput, match=message):
+            await recorder.session("s", **about)  # type: ignore[arg-type]
+
+
+async def test_a_session_without_a_human_says_so(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s", humans=())
+        with pytest.raises(InvalidInput, match="was opened without a human"):
+            _ = s.human
+        with pytest.raises(InvalidInput, match="a session needs an id that is not empty"):
+            await recorder.session("")
+        with pytest.raises(InvalidInput, match="a session's id must be a text, not int"):
+            await recorder.session(7)  # type: ignore[arg-type]
+
+
+async def test_what_a_session_is_about_is_noted(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        await recorder.session(
+            "s",
+            instance="order-7",
+            user="trial",
+            model="m",
+            request="Help me",
+            judge="rule-judge",
+            utility="retention",
+            labels={"country": "NZ"},
+            config={"limit": 3},
+            private={"human": {"age": 40}},
+        )
+    [opened] = [r.event for r in await records(log)]
+    assert isinstance(opened, SessionOpened)
+    assert opened.instance == "order-7"
+    assert opened.request == "Help me"
+    assert opened.private == {"human": {"age": 40}}
+    assert opened.config == {
+        "limit": 3,
+        "group": {"user": "trial", "model": "m", "country": "NZ"},
+        "judge": "rule-judge",
+        "utility": "retention",
+    }
+    assert (await log.summary("s")).group == {"user": "trial", "model": "m", "country": "NZ"}
+
+
+# --- opened again ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["memory", "file"])
+async def test_a_session_goes_on_where_it_was(where: str, tmp_path: Path) -> None:
+    url = "memory://" if where == "memory" else f"sqlite:///{tmp_path}/t.db"
+    async with open_log(url) as log:
+        async with Recorder(log) as recorder:
+            s = await recorder.session("s", agent="v1")
+            draft = await s.agent.submits("draft", durable=True)
+            action = await s.agent.acts("search", durable=True)
+        async with Recorder(log) as recorder:
+            again = await recorder.session("s", agent="v2", humans=("ann",))
+            assert not again.closed
+            await again.agent.resolves(action.version or 0, "found")
+            await again.human.edits("draft 2", base=draft.version)
+            await finished(again)
+        async with Recorder(log) as recorder:
+            closed = await recorder.session("s")
+            assert closed.closed
+            with pytest.raises(SessionClosedError):
+                await closed.human.says("hello?")
+            await closed.human.feedback(thumbs="down", durable=True)
+        found = await records(log)
+        assert [r.kind for r in found] == [
+            "SessionOpened",
+            "SnapshotTaken",
+            "ActionTaken",
+            "ActionResolved",
+            "SnapshotTaken",
+            "SessionClosed",
+            "FeedbackGiven",
+        ]
+        opened, edited = found[0].event, found[4].event
+        assert isinstance(opened, SessionOpened)
+        assert opened.config["group"] == {"agent": "v1"}
+        assert isinstance(edited, SnapshotTaken)
+        assert edited.base == 2
+
+
+async def test_handles_of_one_session_share_its_state(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        one, two = await recorder.session("s"), await recorder.session("s")
+        draft = await one.agent.submits("a")
+        await two.human.edits("b", base=draft)
+        await one.close()
+        assert two.closed
+        await two.close("failed", durable=True)
+    kinds = [r.kind for r in await records(log)]
+    assert kinds == ["SessionOpened", "SnapshotTaken", "SnapshotTaken", "SessionClosed"]
+
+
+async def test_a_session_may_be_closed_by_one_in_it(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        with pytest.raises(InvalidInput, match="knows no 'bob'"):
+            await s.close(by="bob")
+        await s.close("cancelled", by="human", detail="went away", durable=True)
+    last = (await records(log))[-1]
+    assert (last.actor, last.role) == ("human", "human")
+    assert last.event == SessionClosed(reason="cancelled", by="human", detail="went away")
+
+
+# --- ids -----------------------------------------------------------------------------------------
+
+
+async def deliver(s: Recording[Awaited], text: str = "draft") -> None:
+    """Events that refer to others, each with an id."""
+    await s.human.says("hello", id="m1")
+    await s.agent.acts("search", {"q": 1}, result=[1], id="a1")
+    draft = await s.agent.submits(text, id="d1")
+    await s.human.edits("edited", base=draft, id="d2")
+    asked = await s.agent.asks("sure?", id="q1")
+    await s.human.approves(asked, id="q2")
+    await s.human.rates(5, id="r1")
+    await s.human.feedback(thumbs="up", of=draft, id="f1")
+
+
+async def test_what_is_delivered_again_is_recorded_once(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await deliver(s)
+        await deliver(s)
+        await s.agent.submits("later", durable=True)
+        before = await records(log)
+        again = await s.agent.submits("draft", id="d1", durable=True)
+        assert again.version == 5
+        statistics = recorder.statistics()
+        assert (statistics.refused, statistics.repeated) == (0, 9)
+    async with Recorder(log) as recorder:  # in another process, say
+        s = await recorder.session("s")
+        await deliver(s)
+        await s.close(durable=True)
+        await deliver(s)
+        await s.human.says("hello", id="m1", durable=True)
+        assert recorder.statistics().refused == 0
+    assert (await records(log))[: len(before)] == before
+    assert len(await records(log)) == len(before) + 1
+
+
+async def test_an_id_belongs_to_one_event(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.human.says("hello", id="1")
+        with pytest.raises(DuplicateConflict, match="'1' is already used"):
+            await s.human.says("good-bye", id="1", durable=True)
+        with pytest.raises(DuplicateConflict):
+            await s.agent.acts("look", id="1", durable=True)
+        await s.human.says("good-bye", id="2", durable=True)
+        assert recorder.statistics().refused == 2
+        with pytest.raises(InvalidInput, match="an id is a text that is not empty"):
+            await s.human.says("x", id="")
+    assert [e.text for _, e in await told(log) if isinstance(e, MessageSent)] == [
+        "hello",
+        "good-bye",
+    ]
+
+
+async def test_ids_hold_although_contents_are_redacted() -> None:
+    from duolog.engine.records import Draft
+
+    def redact(draft: Draft) -> Draft:
+        if isinstance(draft.event, MessageSent):
+            return Draft(MessageSent(text="[gone]"), draft.actor, draft.role, draft.time, draft.id)
+        return draft
+
+    async with open_log("memory://", redact=redact) as log, Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.human.says("my number is 7", id="1", durable=True)
+        receipt = await s.human.says("my number is 7", id="1", durable=True)
+        assert receipt.version == 2
+        assert await told(log) == [("human", MessageSent(text="[gone]"))]
+
+
+# --- the shared output ---------------------------------------------------------------------------
+
+
+async def test_an_outdated_base_is_refused_and_its_author_told(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        first = await s.agent.submits("one")
+        second = await s.human.edits("two", base=first)
+        with pytest.raises(StaleBase, match="made from version 2, the latest is version 3"):
+            await s.agent.submits("three", base=first)
+        await s.agent.submits("four", base=first, overwrite=True)
+        with pytest.raises(StaleBase):
+            await s.agent.submits("five", base=second.version)
+        latest = await s.agent.submits("six")
+        await s.human.edits("seven", base=latest)
+        await finished(s)
+        assert recorder.statistics().refused == 2
+    events = [event for _, event in await told(log)]
+    assert events[2:4] == [
+        ActionTaken(
+            name="submit",
+            arguments={
+                "content": "three",
+                "media_type": "text/plain",
+                "base": 2,
+                "digest": digest("three"),
+            },
+        ),
+        ActionResolved(action=4, outcome="failed", error=str(StaleBase(2, 3))),
+    ]
+    snapshots = [e for e in events if isinstance(e, SnapshotTaken)]
+    assert [(e.content, e.base) for e in snapshots] == [
+        ("one", None),
+        ("two", 2),
+        ("four", 3),
+        ("six", 6),
+        ("seven", 9),
+    ]
+
+
+async def test_a_refused_edit_that_is_sent_again_is_refused_again(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        first = await s.agent.submits("one")
+        await s.agent.submits("two")
+        for _ in range(2):
+            with pytest.raises(StaleBase):
+                await s.human.edits("mine", base=first, id="e1")
+        await finished(s)
+    assert [r.kind for r in await records(log)].count("ActionTaken") == 1
+
+
+async def test_contents_are_taken_as_they_are_at_the_call(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        plan = {"days": [1]}
+        await s.agent.submits(plan)
+        await s.agent.acts("book", plan, result=plan)
+        plan["days"].append(2)
+        await finished(s)
+    events = [event for _, event in await told(log)]
+    assert isinstance(events[0], SnapshotTaken)
+    assert events[0].content == {"days": [1]}
+    assert events[0].media_type == "application/json"
+    assert isinstance(events[1], ActionTaken)
+    assert events[1].arguments == {"days": [1]}
+
+
+async def test_what_json_cannot_say_is_recorded_as_it_can_be(log: EventLog) -> None:
+    class Odd:
+        def __repr__(self) -> str:
+            return "<odd>"
+
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.agent.acts("run", {"what": Odd(), 1: {2, 3}}, result=Odd())  # type: ignore[dict-item]
+        await s.agent.acts("run", {"half": "\ud800"}, error="\udfff")
+        await s.human.says("half \ud83d")
+        await finished(s)
+        assert recorder.statistics().failed == 0
+    events = [event for _, event in await told(log)]
+    assert isinstance(events[0], ActionTaken)
+    assert events[0].arguments["what"] == "<odd>"
+    assert isinstance(events[1], ActionResolved)
+    assert events[1].observation == "<odd>"
+    assert isinstance(events[4], MessageSent)
+    assert events[4].text == "half \\ud83d"
+
+
+# --- ratings -------------------------------------------------------------------------------------
+
+
+async def ratings(log: EventLog) -> list[tuple[int, int | None]]:
+    return [(e.round, e.until) for _, e in await told(log) if isinstance(e, ProgressRated)]
+
+
+async def test_a_rating_is_of_the_last_round_in_which_an_agent_acted(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.human.says("please")  # 2
+        await s.human.rates(3)  # 3: nothing came of anything yet
+        first = await s.agent.says("here")  # 4
+        await s.human.rates(2)  # 5: of the round that is open
+        await s.human.says("no")  # 6
+        await s.human.rates(1)  # 7: of the round before, since nothing was done since
+        await s.agent.says("there")  # 8
+        await s.human.rates(5)  # 9
+        await s.human.rates(1, of=first)  # 10
+        await finished(s)
+    assert await ratings(log) == [(1, 2), (1, 4), (1, 4), (2, 8), (1, 4)]
+
+
+# --- what is refused at once -----------------------------------------------------------------------
+
+
+async def test_what_is_wrong_is_said_at_once(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        with pytest.raises(InvalidInput, match="a message must be a text, not NoneType"):
+            await s.human.says(None)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="a rating is 1 to 5, not 6"):
+            await s.human.rates(6)
+        with pytest.raises(InvalidInput, match="thumbs are 'up' or 'down', not 'sideways'"):
+            await s.human.feedback(thumbs="sideways")  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="share of edits kept lies in"):
+            await s.human.feedback(edits_kept=1.5)
+        with pytest.raises(InvalidInput, match="a time must be a finite number"):
+            await s.human.says("x", at=float("nan"))
+        other = await recorder.session("other")
+        action = await other.agent.acts("look")
+        with pytest.raises(InvalidInput, match="an event of session 'other' was given"):
+            await s.agent.resolves(action, durable=True)
+        await s.human.says("all is well", at=12.5, durable=True)
+    assert [event for _, event in await told(log)] == [MessageSent(text="all is well")]
+
+
+async def test_nothing_is_recorded_before_and_after(log: EventLog) -> None:
+    recorder = Recorder(log)
+    with pytest.raises(LogClosed, match="open the log with 'async with' before recording"):
+        await recorder.session("s")
+    async with recorder:
+        s = await recorder.session("s")
+    with pytest.raises(LogClosed, match="is closed"):
+        await s.human.says("too late")
+    assert await recorder.aclose() == ()
+
+
+async def test_what_refers_to_nothing_recorded_is_not_recorded(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.close()
+        lost = await s.agent.acts("look", id="x")
+        with pytest.raises(SessionClosedError):
+            await lost.written()
+        with pytest.raises(NotRecorded, match="what it refers to was not recorded"):
+            await s.human.feedback(thumbs="up", of=lost, durable=True)
+        assert lost.version is None
+        assert "SessionClosedError" in repr(lost)
+
+
+async def test_events_of_another_system_are_kept_as_they_are(log: EventLog) -> None:
+    strange = Unknown("other.Thing", 3, b'{"kind":"other.Thing","n":1}')
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        for _ in range(2):
+            await s.agent.adds(strange, id="x")
+        await s.actor("environment", role="environment").adds(strange)
+        await s.actor("system", role="environment").adds(MessageSent(text="Be brief."))
+        other = await s.agent.adds(MessageSent(text="another"), id="x")
+        with pytest.raises(DuplicateConflict):
+            await other.written()
+        await finished(s)
+    found = await records(log)
+    assert [(r.actor, r.role, r.kind) for r in found[1:4]] == [
+        ("agent", "agent", "other.Thing"),
+        ("environment", "environment", "other.Thing"),
+        ("system", "environment", "MessageSent"),
+    ]
+    assert found[1].body == strange.body
+
+
+async def test_no_voice_of_the_environment_takes_anothers_name(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        with pytest.raises(InvalidInput, match="agent in session 's', not environment"):
+            s.actor("agent", role="environment")
+        with pytest.raises(InvalidInput, match="the engine's own"):
+            s.actor("engine", role="environment")
+        with pytest.raises(InvalidInput, match="the engine's own"):
+            s.actor("environment", role="human")
+
+
+async def test_a_flush_waits_for_all_that_was_handed_over(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        for number in range(100):
+            await s.human.says(f"{number}")
+        await s.flush()
+        assert len(await records(log)) == 101
+        assert recorder.statistics().waiting == 0
+        await s.close()
+        await s.flush()
+        assert len(await records(log)) == 102
+    with pytest.raises(LogClosed):
+        await s.flush()
+
+
+async def test_the_way_of_a_session_is_found_from_any_thread_and_is_one(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        with ThreadPoolExecutor(8) as threads:
+            ways = [
+                threads.submit(recorder.lane_nowait, f"s{number % 4}", {"task": "t"})
+                for number in range(64)
+            ]
+        lanes = {id(way.result()): way.result().session for way in ways}
+        assert sorted(lanes.values()) == ["s0", "s1", "s2", "s3"]
+        assert [r async for r in log.read_all()] == []
+        s = await recorder.session("s0")
+        await finished(s)
+        with pytest.raises(InvalidInput, match="id that is not empty"):
+            recorder.lane_nowait("", {})
+    opened = (await records(log, "s0"))[0].event
+    assert isinstance(opened, SessionOpened)
+    assert opened.task == "t"
