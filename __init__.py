@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ._version import __version__
+
 if TYPE_CHECKING:
     from .engine.errors import CheckpointConflict as CheckpointConflict
     from .engine.errors import CodecError as CodecError
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from .engine.scorers.worker import Pace as Pace
     from .engine.session.actors import Actor as Actor
     from .engine.session.actors import Player as Player
+    from .engine.session.actors import Policy as Policy
     from .engine.session.clock import Clock as Clock
     from .engine.session.clock import RealClock as RealClock
     from .engine.session.clock import VirtualClock as VirtualClock
@@ -83,7 +86,6 @@ if TYPE_CHECKING:
     from .engine.session.decisions import Decision as Decision
     from .engine.session.decisions import Finish as Finish
     from .engine.session.decisions import Note as Note
-    from .engine.session.decisions import Policy as Policy
     from .engine.session.decisions import Rate as Rate
     from .engine.session.decisions import Say as Say
     from .engine.session.decisions import Submit as Submit
@@ -236,8 +238,6 @@ __all__ = (
     "score_log",
     "simulate",
 )
-
-__version__ = "0.1.0"
 
 # Where the names live, the light modules first; the first that offers a name has it.
 _HOMES = (

@@ -6,16 +6,14 @@ so that each update of the output counts as a gain; see ``scoring.control`` for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from ..engine.session.decisions import NOTHING, Decision, Note
 from ..engine.session.view import View
 from ..scoring.control import Advice, Controller, ControlRules
 from ..scoring.trajectory.fold import TrajectoryFold
 from ..scoring.trajectory.options import Options
-
-if TYPE_CHECKING:
-    from .kinds import AgentMind
+from .mind import AgentMind
 
 __all__ = ("Adaptive", "Outlook")
 

@@ -11,60 +11,23 @@ A mind says what to do; a kind says when it is asked for what, and so how agents
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol, TypeAlias, final
+from typing import final
 
 from ..engine.errors import InvalidInput
-from ..engine.session.decisions import NOTHING, Decision, Policy
+from ..engine.session.actors import Policy
+from ..engine.session.decisions import NOTHING, Decision
 from ..engine.session.view import View
 from .adaptive import Adaptive
+from .mind import AgentMind
 
 __all__ = (
     "KINDS",
-    "AgentMind",
     "Auto",
-    "Intent",
     "OneStage",
     "TwoStage",
     "check_kind",
     "make_agent",
 )
-
-Intent: TypeAlias = Literal["message", "act", "wait"]
-"""What a two-stage agent decides first."""
-
-
-class AgentMind(Protocol):
-    """What decides for an agent: rules that a task ships, or a model. It sees the view, no more."""
-
-    async def step(self, view: View, *, alone: bool) -> Decision:
-        """The next thing to do, in a single step.
-
-        Args:
-            view: what the agent can see.
-            alone: whether it works without teammates: task actions and finishing only.
-        """
-        ...
-
-    async def plan(self, view: View) -> Intent:
-        """Whether to message the teammates, to act on the task, or to wait for them."""
-        ...
-
-    async def message(self, view: View) -> Decision:
-        """Composes a message to the teammates."""
-        ...
-
-    async def report(self, view: View, *, final: bool) -> Decision:
-        """Tells the teammates how things stand, asks nothing, and leaves the lead to them.
-
-        Args:
-            view: what the agent can see.
-            final: whether this is as far as it gets, and the work is theirs from here on.
-        """
-        ...
-
-    async def act(self, view: View) -> Decision:
-        """Takes the next task action."""
-        ...
 
 
 @final

@@ -32,7 +32,7 @@ from ..engine.rounds import is_act
 from ..engine.session.decisions import NOTHING, Decision, Say, Verb
 from ..engine.session.view import View
 from ..engine.task import Brief
-from .kinds import Intent
+from .mind import Intent
 
 __all__ = ("ModelMind", "prompt_digest")
 

@@ -11,11 +11,12 @@ from ..engine.models.actor_caller import calling
 from ..engine.models.ask import Considered, Interview, ModelUse
 from ..engine.models.protocol import Caller, ModelReply, ModelRequest
 from ..engine.models.rehearsal import Rehearsal, put
-from ..engine.session.actors import Player
-from ..engine.session.decisions import Decision, Policy, Say
+from ..engine.session.actors import Player, Policy
+from ..engine.session.decisions import Decision, Say
 from ..engine.session.view import View
 from ..engine.task import Brief, Setting
-from .kinds import AgentMind, Intent, make_agent
+from .kinds import make_agent
+from .mind import AgentMind, Intent
 from .model_mind import ModelMind, prompt_digest
 
 __all__ = ("model_agent",)

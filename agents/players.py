@@ -8,7 +8,8 @@ from ..engine.errors import InvalidInput
 from ..engine.events import Participant
 from ..engine.session.actors import Player, playing
 from ..engine.task import Brief, Cell, Setting
-from .kinds import AgentMind, check_kind, make_agent
+from .kinds import check_kind, make_agent
+from .mind import AgentMind
 
 __all__ = ("agent_player",)
 

@@ -42,7 +42,7 @@ from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session
 from duolog.engine.session.simulation import simulate
 from duolog.engine.session.view import View
-from duolog.testing.kit import Script, a_session, human
+from duolog.testing import Script, a_session, human
 
 SERVER = Path(__file__).parents[1] / "tests" / "support" / "openai_server.py"
 MODEL = "openai/gpt-4o"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__
+from .._version import __version__
 
 __all__ = ("COMMANDS", "app")
 
@@ -18,15 +18,15 @@ COMMANDS = (
     "sessions",
     "show",
     "replay",
-    "watch.command",
+    "watch",
     "fork",
-    "interchange",
-    "importing",
-    "care",
+    "export",
+    "import_",
+    "maintenance",
     "serve",
     "travel",
 )
-"""Modules of this package that hold the commands, in the order of the help."""
+"""Modules of ``commands``, in the order of the help."""
 
 app = typer.Typer(
     name="duolog",
@@ -61,4 +61,4 @@ def root(
 # A command registers itself with the app when its module is loaded. None of them loads more than
 # it needs to say what it takes; the rest comes when it runs.
 for _name in COMMANDS:
-    import_module(f".{_name}", __package__)
+    import_module(f".commands.{_name}", __package__)

@@ -10,10 +10,16 @@ from msgspec.structs import force_setattr
 from .codec import decode_body
 from .events import Event, Forgotten, Role, Unknown
 
-__all__ = ("TRACE", "Draft", "Record")
+__all__ = ("ENGINE", "ENVIRONMENT", "TRACE", "Draft", "Record")
 
 TRACE = "trace"
 """Name of the stream that holds what the actors did."""
+
+ENGINE = "engine"
+"""Name of the actor for what the engine itself emits: openings, nudges, limits. Its role is environment."""
+
+ENVIRONMENT = "environment"
+"""Name of the actor that resolves actions."""
 
 
 @final

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from .. import __version__
+from .._version import __version__
 from . import codec
 from .errors import InvalidInput
 from .events import JSON, Participant, SessionOpened

@@ -26,9 +26,7 @@ from ..engine.events import (
     SnapshotTaken,
     Unknown,
 )
-from ..engine.records import TRACE
-from ..engine.session.performer import ENVIRONMENT
-from ..engine.session.sequencer import ENGINE
+from ..engine.records import ENGINE, ENVIRONMENT, TRACE
 from .receipt import Ref, version_of
 from .state import Trace
 

@@ -19,8 +19,7 @@ from ..engine.errors import (
 )
 from ..engine.events import ActionTaken, Event, Unknown
 from ..engine.log.contract import EventLog
-from ..engine.records import TRACE, Draft, Record
-from ..engine.session.sequencer import ENGINE
+from ..engine.records import ENGINE, TRACE, Draft, Record
 from .commands import Submitting, Written
 from .queue import Entry, Lane
 from .state import Trace, load_trace

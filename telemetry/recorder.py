@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from ..engine.errors import InvalidInput, LogClosed
 from ..engine.log.contract import EventLog
 from ..engine.logger import journal
-from ..engine.session.sequencer import ENGINE
+from ..engine.records import ENGINE
 from .actor import Awaited
 from .commands import Opening
 from .intake import Intake

@@ -6,11 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypedDict, final
 
-from .. import __version__
+from .._version import __version__
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, CloseReason, Participant, Role, SessionOpened
-from ..engine.session.performer import ENVIRONMENT
-from ..engine.session.sequencer import ENGINE
+from ..engine.records import ENGINE, ENVIRONMENT
 from .actor import Actor, Put, R
 from .commands import Closing, Opening
 from .jsonable import plain_mapping, text

@@ -24,7 +24,7 @@ from ..engine.events import (
 )
 from ..engine.records import TRACE, Record
 from ..engine.scorers.protocol import Measurement, SessionScorer
-from ..engine.session.timing import text_of
+from ..engine.text import text_of
 from ..scoring.scorers.utility import reference
 from .model_mind import profile_text
 

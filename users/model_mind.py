@@ -21,9 +21,9 @@ from ..engine.models.prompt_context import CHARACTERS_PER_TOKEN, situation
 from ..engine.models.prompts import load_prompts
 from ..engine.models.protocol import Message, ModelReply
 from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Verb
-from ..engine.session.timing import text_of
 from ..engine.session.view import View
 from ..engine.task import Brief
+from ..engine.text import text_of
 from .personas import Persona
 from .simulated import UserIntent
 

@@ -11,8 +11,8 @@ from ..engine.models.actor_caller import calling
 from ..engine.models.ask import Considered, Interview, ModelUse
 from ..engine.models.protocol import Caller, ModelReply, ModelRequest
 from ..engine.models.rehearsal import Rehearsal, put
-from ..engine.session.actors import Player
-from ..engine.session.decisions import Decision, Policy, Rate, Say
+from ..engine.session.actors import Player, Policy
+from ..engine.session.decisions import Decision, Rate, Say
 from ..engine.session.view import View
 from ..engine.task import Brief, Setting
 from .model_mind import ModelUserMind, prompt_digest, titles

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-import msgspec
-
-from ...engine.events import JSON
-
-__all__ = ("Changed", "Mark", "changes", "counts", "lines_of")
+__all__ = ("Changed", "Mark", "changes", "counts")
 
 Mark = Literal["+", "-", " ", "…"]
 
@@ -22,13 +18,6 @@ class Changed(NamedTuple):
 
     mark: Mark
     text: str
-
-
-def lines_of(content: JSON) -> list[str]:
-    """The lines of an output: a text's own, or those of a structure written out as JSON."""
-    if isinstance(content, str):
-        return content.rstrip("\n").split("\n") if content.strip() else []
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode().split("\n")
 
 
 def changes(before: Sequence[str], after: Sequence[str]) -> list[Changed]:

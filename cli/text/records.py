@@ -31,7 +31,8 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.records import TRACE, Record
-from .diff import Changed, changes, counts, lines_of
+from ...engine.text import lines_of
+from .diff import Changed, changes, counts
 from .terminal import clean
 from .wording import because, call, count, cut, listed, outcome, plain
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from ..session.actors import Actor, play
-from ..session.decisions import Decision, Policy, Wait
+from ..session.actors import Actor, Policy, play
+from ..session.decisions import Decision, Wait
 from ..session.desk import Desk
 from ..session.view import View
 from .gateway import Models

@@ -14,7 +14,8 @@ import msgspec
 
 from ..errors import InvalidInput, ModelRefused
 from ..events import JSON
-from ..session.decisions import NOTHING, Decision, Policy, Wait
+from ..session.actors import Policy
+from ..session.decisions import NOTHING, Decision, Wait
 from ..session.view import View
 from .prompt_context import CHARACTERS_PER_TOKEN
 from .protocol import Caller, Message, ModelReply, ModelRequest, Tool

@@ -14,8 +14,8 @@ import msgspec
 from ..events import JSON, ActionTaken, ApprovalAsked, MessageSent, SnapshotTaken, TurnYielded
 from ..records import Record
 from ..rounds import is_act
-from ..session.timing import text_of
 from ..session.view import ActionSeen, View
+from ..text import text_of
 
 __all__ = ("CHARACTERS_PER_TOKEN", "Situation", "situation")
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import msgspec
 
 from ..events import Participant
-from .decisions import NOTHING, Decision, Policy, Wait
+from .decisions import NOTHING, Decision, Wait
 from .desk import Desk
+from .view import View
 
-__all__ = ("Actor", "Player", "play", "playing")
+__all__ = ("Actor", "Player", "Policy", "play", "playing")
 
 Actor = Callable[[Desk], Awaitable[None]]
 """What lives at a desk until the session ends, or it has nothing more to do."""
@@ -21,6 +23,20 @@ class Player(msgspec.Struct, frozen=True):
 
     participant: Participant
     actor: Actor
+
+
+class Policy(Protocol):
+    """The usual way to write an actor: look at a view, decide.
+
+    ``decide`` is called when there is news, and when a wait is over. While the working time of a
+    decision passes, news calls it again, with that decision in ``view.pending``: return it to keep
+    it, another to change it, ``NOTHING`` to drop it. What it may use is the view, and nothing else;
+    its randomness is ``view.random``, so that a seed decides everything.
+    """
+
+    async def decide(self, view: View) -> Decision:
+        """The next decision in the light of a view."""
+        ...
 
 
 def playing(policy: Policy) -> Actor:

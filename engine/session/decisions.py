@@ -1,16 +1,12 @@
-"""What an actor can decide to do: verbs, and decisions made of them; and the protocol of policies."""
+"""What an actor can decide to do: verbs, and decisions made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from ..events import JSON
-
-if TYPE_CHECKING:
-    from .view import View
 
 __all__ = (
     "NOTHING",
@@ -20,7 +16,6 @@ __all__ = (
     "Decision",
     "Finish",
     "Note",
-    "Policy",
     "Rate",
     "Say",
     "Submit",
@@ -115,17 +110,3 @@ class Decision(msgspec.Struct, frozen=True):
 
 NOTHING = Decision()
 """Wait for news."""
-
-
-class Policy(Protocol):
-    """The usual way to write an actor: look at a view, decide.
-
-    ``decide`` is called when there is news, and when a wait is over. While the working time of a
-    decision passes, news calls it again, with that decision in ``view.pending``: return it to keep
-    it, another to change it, ``NOTHING`` to drop it. What it may use is the view, and nothing else;
-    its randomness is ``view.random``, so that a seed decides everything.
-    """
-
-    async def decide(self, view: View) -> Decision:
-        """The next decision in the light of a view."""
-        ...

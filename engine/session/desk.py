@@ -33,11 +33,11 @@ from ..events import (
     Tokens,
     TurnYielded,
 )
-from ..records import TRACE, Draft, Record
+from ..records import ENGINE, TRACE, Draft, Record
 from ..rounds import is_act
 from .decisions import Act, Approve, Ask, Decision, Finish, Note, Rate, Say, Submit, Verb, Wait
 from .scheduler import Turns, Woke
-from .sequencer import ENGINE, Sequencer
+from .sequencer import Sequencer
 from .timing import Timing
 from .view import View, Visibility
 

@@ -10,15 +10,13 @@ from typing import final
 
 from ..errors import InvalidInput, error_text
 from ..events import ActionResolved, ActionTaken
-from ..records import TRACE, Draft, Record
+from ..records import ENVIRONMENT, TRACE, Draft, Record
 from .environment import Action, Environment, Outcome
 from .scheduler import Turns
 from .sequencer import Sequencer
 
-__all__ = ("ENVIRONMENT", "Performing")
+__all__ = ("Performing",)
 
-ENVIRONMENT = "environment"
-"""The actor of outcomes."""
 
 _LATER = 1.0
 """Seconds after the last record, for an outcome that is not to come before it."""

@@ -19,7 +19,7 @@ from .. import codec
 from ..errors import DuologError, InvalidInput, SessionInterrupted, error_text
 from ..events import ActorFailed, CloseReason, MessageSent, Role, SessionOpened, StopAdvised
 from ..log.contract import Advance, EventLog
-from ..records import TRACE, Draft, Record
+from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record
 from ..scorers.protocol import Scorer
 from ..scorers.runner import Measuring, StopRule
 from .actors import Player
@@ -27,10 +27,10 @@ from .clock import Clock, RealClock, VirtualClock
 from .desk import Desk
 from .environment import ActionSpec, Environment, NoEnvironment
 from .limits import Limits
-from .performer import ENVIRONMENT, Performing
+from .performer import Performing
 from .resume import check_opening, is_closed
 from .scheduler import RealTurns, VirtualTurns, Woke
-from .sequencer import ENGINE, Sequencer
+from .sequencer import Sequencer
 from .timing import Timing
 from .view import View
 from .watchdog import Steward

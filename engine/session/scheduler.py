@@ -22,12 +22,10 @@ from typing import Protocol, final
 
 import anyio
 
+from ..records import ENGINE
 from .clock import RealClock, VirtualClock
 
-__all__ = ("STEWARD", "RealTurns", "Turns", "VirtualTurns", "Woke")
-
-STEWARD = "engine"
-"""Who looks after a session in which everybody waits, or whose time is up."""
+__all__ = ("RealTurns", "Turns", "VirtualTurns", "Woke")
 
 
 _BITS = struct.Struct("<d").pack
@@ -111,7 +109,7 @@ class VirtualTurns:
         on_overdue: called with the name of an actor that held the turn for too long, and again
             while it goes on to hold it.
         steward: called, with the turn in its hand, when all wait for news (``Woke.IDLE``) or the
-            limit has come (``Woke.TIME``); it gives the turn back by ``leave(STEWARD)``.
+            limit has come (``Woke.TIME``); it gives the turn back by ``leave(ENGINE)``.
         start: session time to start from.
     """
 
@@ -248,7 +246,7 @@ class VirtualTurns:
 
     def _call_steward(self, why: Woke) -> None:
         if self._steward is not None:
-            self._running = STEWARD
+            self._running = ENGINE
             self._switches += 1
             self._steward(why)
 
@@ -339,7 +337,7 @@ class RealTurns:
 
     def leave(self, actor: str) -> None:
         """Takes an actor out, or lets the steward be called again."""
-        if actor == STEWARD:
+        if actor == ENGINE:
             self._called = False
         self._actors.discard(actor)
         self._look_for_idleness()

@@ -18,16 +18,14 @@ from .. import codec
 from ..errors import Divergence, DuologError, LogError, SessionClosedError, SessionInterrupted
 from ..events import ACTS, ActionResolved, CloseReason, Event, ModelCalled, Role, SessionClosed
 from ..log.contract import EventLog
-from ..records import TRACE, Draft, Record
+from ..records import ENGINE, TRACE, Draft, Record
 from ..rounds import RoundProjector
 from ..scorers.runner import Measuring
 from .limits import Limits
-from .scheduler import STEWARD, Turns
+from .scheduler import Turns
 
-__all__ = ("ENGINE", "Receiver", "Sequencer")
+__all__ = ("Receiver", "Sequencer")
 
-ENGINE = STEWARD
-"""The actor of what the engine itself records; its role is environment."""
 
 _NOTED = frozenset({"ActionResolved", "ModelCalled", "SessionClosed"})
 

@@ -11,33 +11,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..text import count_words, lines_of, new_words
 from .decisions import Act, Approve, Ask, Decision, Say, Submit
 
 if TYPE_CHECKING:
-    from ..events import JSON, Role, Tokens
+    from ..events import Role, Tokens
     from .view import View
 
-__all__ = ("Timing", "changed_words", "text_of", "words")
-
-_encoder = msgspec.json.Encoder()
-
-
-def text_of(content: JSON) -> str:
-    """A snapshot's content as text: itself, or the JSON of a structure, a line per entry."""
-    if isinstance(content, str):
-        return content
-    return msgspec.json.format(_encoder.encode(content), indent=1).decode()
-
-
-def words(text: str) -> int:
-    """How many words a text has, counted by white space."""
-    return len(text.split())
-
-
-def changed_words(before: str, after: str) -> int:
-    """Words in the lines of ``after`` that ``before`` has not: what a reader has to look at."""
-    known = set(before.splitlines())
-    return sum(words(line) for line in after.splitlines() if line not in known)
+__all__ = ("Timing",)
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +57,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
         """
         written: float | None = tokens.completion
         if written is None:
-            written = words(text) * self.tokens_per_word
+            written = count_words(text) * self.tokens_per_word
         return self.agent_step + written / self.agent_tps
 
     def working(self, role: Role, view: View, decision: Decision) -> float:
@@ -85,17 +66,19 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
             return decision.seconds
         produced = 0
         clicks = 0
-        before = view.snapshot_text
+        before = lines_of(view.snapshot_text)
         for verb in decision.verbs:
             if isinstance(verb, Say):
-                produced += words(verb.text)
+                produced += count_words(verb.text)
             elif isinstance(verb, Submit):
-                after = text_of(verb.content)
-                produced += changed_words(before, after) if role == "human" else words(after)
+                after = lines_of(verb.content)
+                # A model writes the whole of it again; a person changes words of what is there.
+                known = before if role == "human" else ()
+                produced += count_words(new_words(known, after))
             elif isinstance(verb, Ask):
-                produced += words(verb.question)
+                produced += count_words(verb.question)
             elif isinstance(verb, Approve):
-                produced += words(verb.comment)
+                produced += count_words(verb.comment)
                 clicks += 1
             elif isinstance(verb, Act):
                 clicks += 1

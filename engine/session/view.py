@@ -26,9 +26,9 @@ from ..events import (
     Unknown,
 )
 from ..records import TRACE, Record
+from ..text import count_words, lines_of, new_lines, text_of
 from .decisions import Decision
 from .environment import ActionSpec
-from .timing import changed_words, text_of, words
 
 __all__ = ("ActionSeen", "ApprovalSeen", "MessageSeen", "SnapshotSeen", "View", "Visibility")
 
@@ -244,8 +244,9 @@ class View:
     @property
     def unread_words(self) -> int:
         """Words that came since the actor last read: others' messages, and what they changed."""
-        fresh = sum(words(text) for text in self._unread)
-        return fresh + changed_words(self._read_text, self.snapshot_text)
+        fresh = sum(count_words(text) for text in self._unread)
+        changed = new_lines(lines_of(self._read_text), lines_of(self.snapshot_text))
+        return fresh + count_words(changed)
 
     @property
     def random(self) -> random.Random:

@@ -8,9 +8,9 @@ from typing import final
 import anyio
 
 from ..events import CloseReason, Nudged
-from ..records import Draft
+from ..records import ENGINE, Draft
 from .scheduler import Turns, Woke
-from .sequencer import ENGINE, Sequencer
+from .sequencer import Sequencer
 
 __all__ = ("Steward",)
 

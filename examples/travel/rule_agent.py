@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import final
 
-from ...agents.kinds import Intent
+from ...agents.mind import Intent
 from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
 from ...engine.session.view import View
 from .language.facts import ANY, Fact, Slot

@@ -12,10 +12,10 @@ from ...engine.errors import DuologError, LogUnavailable, SessionClosedError
 from ...engine.events import Role
 from ...engine.log.contract import EventLog
 from ...engine.logger import journal
+from ...engine.records import ENVIRONMENT
 from ...telemetry.actor import Actor, Awaited
 from ...telemetry.session import Recording
 from ..importers.protocol import Remark
-from ..importers.trace_builder import ENVIRONMENT
 from .assembler import Assembler
 from .json_patch import tokens_of
 from .known import Known, load_known

@@ -17,13 +17,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ... import __version__
+from ..._version import __version__
 from ...engine.errors import DuologError, InvalidInput, SessionNotFound, VersionConflict
 from ...engine.events import Participant, SessionOpened
 from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.jsonl_export import to_jsonl
-from ...engine.records import TRACE, Draft, Record
-from ...engine.session.sequencer import ENGINE
+from ...engine.records import ENGINE, TRACE, Draft, Record
 from ..follow import Follow, follow_records
 from .auth import Gate
 from .limits import HttpLimits

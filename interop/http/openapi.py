@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ... import __version__
+from ..._version import __version__
 from ...engine.events import EVENTS
 from .limits import HttpLimits
 from .requests import Batch

@@ -18,14 +18,11 @@ from ...engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
-from ...engine.records import TRACE, Draft
+from ...engine.records import ENVIRONMENT, TRACE, Draft
 from ...engine.scorers.protocol import measurement_id, stream_of
 from .protocol import Foreign
 
-__all__ = ("ENVIRONMENT", "Scribe", "arguments_of")
-
-ENVIRONMENT = "environment"
-"""Who answers for outcomes and notices, where the source does not say."""
+__all__ = ("Scribe", "arguments_of")
 
 
 def arguments_of(text: str) -> tuple[Mapping[str, JSON], str | None]:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ...engine.errors import MissingExtra
-from ...telemetry.recorder import Recorder
 from ...telemetry.session import About
 
 if TYPE_CHECKING:
     from .hooks import LiteLLMLogger
+    from .recorder import Recording
 
-__all__ = ("Recording", "litellm_logger")
-
-
-class Recording(Protocol):
-    """A log that is embedded in a product: ``Log`` or ``SyncLog``."""
-
-    @property
-    def recorder(self) -> Recorder:
-        """What events are handed over to."""
-        ...
+__all__ = ("litellm_logger",)
 
 
 def litellm_logger(log: Recording, **about: Unpack[About]) -> LiteLLMLogger:

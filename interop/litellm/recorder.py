@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, Protocol, final
 
 import anyio
 import msgspec
@@ -17,14 +17,23 @@ from ...engine.logger import journal
 from ...telemetry.commands import Saying
 from ...telemetry.queue import Entry
 from ...telemetry.receipt import Receipt
+from ...telemetry.recorder import Recorder
 from ...telemetry.session import About
 from .calls import call_id, called, place_of
-from .logger import Recording
 
-__all__ = ("CallRecorder", "LiteLLMStatistics")
+__all__ = ("CallRecorder", "LiteLLMStatistics", "Recording")
 
 _CALLS: Final = 10_000  # ids of calls that are remembered
 _POLL: Final = 0.005  # seconds between looks whether calls are over
+
+
+class Recording(Protocol):
+    """A log that is embedded in a product: ``Log`` or ``SyncLog``."""
+
+    @property
+    def recorder(self) -> Recorder:
+        """What events are handed over to."""
+        ...
 
 
 class LiteLLMStatistics(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from ... import __version__
+from ..._version import __version__
 from . import names
 from .signals import SESSION, Began, Ended, Fact, Measured, Noted, Origin, Told
 

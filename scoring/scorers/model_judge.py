@@ -23,7 +23,7 @@ from ...engine.models.protocol import Caller, Message, ModelReply
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Rounds
 from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
-from ...engine.session.timing import text_of
+from ...engine.text import text_of
 from .model_scorer import AskingScorer, version_of
 from .progress import Evidence, ProgressJudge, Verdict
 from .utility import NO_OPENING, reference

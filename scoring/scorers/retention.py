@@ -10,8 +10,7 @@ from ...engine.events import ScorerRef, SnapshotTaken
 from ...engine.records import TRACE, Record
 from ...engine.rounds import is_blank
 from ...engine.scorers.protocol import Measurement, SessionScorer
-from ...engine.session.timing import text_of
-from ...engine.text_changes import new_words
+from ...engine.text import count_words, new_words, text_of
 from .utility import Missing, Score, measured, reference
 
 __all__ = ("RetentionUtility", "retention")
@@ -27,11 +26,11 @@ def retention(draft: str, later: str, before: str = "") -> Score | Missing:
 
     Returns:
         1 - |words of ``draft`` that ``later`` has not| / |words of ``draft``|, where words are
-        compared as ``changes.new_words`` does, so that moving a line loses nothing. Part
+        compared as ``text.new_words`` does, so that moving a line loses nothing. Part
         ``changes`` is the same for the words that the agent had added to ``before``, None where
         there are none. Missing for a draft without words.
     """
-    total = len(draft.split())
+    total = count_words(draft)
     if not total:
         return Missing("the draft is empty")
     lines = draft.splitlines()

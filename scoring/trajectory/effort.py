@@ -20,8 +20,7 @@ from ...engine.events import (
     Unknown,
 )
 from ...engine.records import Record
-from ...engine.session.timing import text_of
-from ...engine.text_changes import new_lines, new_words
+from ...engine.text import new_lines, new_words, text_of
 from .generated_tokens import Generated
 from .options import Options
 from .reading_speed import pace_of, words_of
@@ -44,9 +43,9 @@ MEASURES: Final = (
 ``rounds``: human-led rounds: those with a human act, and the first where the request was given.
 ``acts``: acts of humans, failed or refused ones too.
 ``tokens_written``: tokens of humans' messages, questions, comments, and of what they changed in
-the output (see ``changes.new_words``). ``tokens_read``: tokens of agents' messages, questions and
+the output (see ``text.new_words``). ``tokens_read``: tokens of agents' messages, questions and
 comments, and of the lines in which the output differs from what the human last saw (see
-``changes.new_lines``): several versions between two acts of the human are read once.
+``text.new_lines``): several versions between two acts of the human are read once.
 ``deferrals``: vague asks, see ``cues.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
 texts. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``

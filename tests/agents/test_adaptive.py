@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from duolog.agents.adaptive import Adaptive, Outlook
-from duolog.agents.kinds import Intent
+from duolog.agents.mind import Intent
 from duolog.engine.records import Record
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Note, Say
 from duolog.engine.session.view import View, Visibility

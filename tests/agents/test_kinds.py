@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from duolog.agents.kinds import KINDS, Intent, make_agent
+from duolog.agents.kinds import KINDS, make_agent
+from duolog.agents.mind import Intent
 from duolog.engine.errors import InvalidInput
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Say
 from duolog.engine.session.view import View

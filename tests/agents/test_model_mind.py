@@ -22,7 +22,7 @@ from duolog.engine.session.decisions import NOTHING, Act, Decision, Finish, Note
 from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View, Visibility
 from duolog.engine.task import Brief
-from duolog.testing.kit import by, records_of
+from duolog.testing import by, records_of
 
 BRIEF = Brief(description="Cook dinner.", output="A menu, one dish a line.")
 TASTE = ActionSpec(

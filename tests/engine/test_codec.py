@@ -20,7 +20,7 @@ from duolog.engine.events import (
     Unknown,
 )
 from duolog.engine.log.open import open_log
-from duolog.testing.kit import by, put_records, streams
+from duolog.testing import by, put_records, streams
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect

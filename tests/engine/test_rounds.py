@@ -26,7 +26,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Draft, Record
 from duolog.engine.rounds import Round, RoundProjector, Rounds, is_act, is_blank
-from duolog.testing.kit import by, given, records_of
+from duolog.testing import by, given, records_of
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 

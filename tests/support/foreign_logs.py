@@ -10,7 +10,7 @@ from typing import Any
 from duolog.engine.events import Event, Forgotten, SessionOpened, Unknown
 from duolog.engine.records import TRACE, Record
 from duolog.interop.importers.protocol import Foreign, Importer, Reading, Remark
-from duolog.testing.kit import records_of
+from duolog.testing import records_of
 
 __all__ = (
     "START",

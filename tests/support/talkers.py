@@ -17,7 +17,7 @@ from duolog.engine.session.decisions import Act, Decision, Finish, Say, Submit, 
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session
 from duolog.engine.session.view import View
-from duolog.testing.kit import Workshop, a_session
+from duolog.testing import Workshop, a_session
 from openai_server import Answer, Body, usage
 
 MODEL = "openai/gpt-4o"

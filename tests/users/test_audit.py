@@ -15,7 +15,7 @@ from duolog.engine.events import (
     SnapshotTaken,
 )
 from duolog.engine.records import Draft
-from duolog.testing.kit import by, check_scorer, records_of
+from duolog.testing import by, check_scorer, records_of
 from duolog.testing.records import run_scorer
 from duolog.users.audit import Fault, SimulatorAudit, Utterance, find_inventions, find_leaks
 

@@ -26,7 +26,7 @@ from duolog.engine.session.decisions import NOTHING, Ask, Decision, Say, Submit
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.timing import Timing
 from duolog.engine.session.view import View
-from duolog.testing.kit import Workshop, a_session, agent, human, streams
+from duolog.testing import Workshop, a_session, agent, human, streams
 from duolog.users.terminal import HELP, Person
 
 AT_ONCE = Timing(

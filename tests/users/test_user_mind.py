@@ -28,7 +28,7 @@ from duolog.engine.session.decisions import (
 from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View, Visibility
 from duolog.engine.task import Brief
-from duolog.testing.kit import by, records_of
+from duolog.testing import by, records_of
 from duolog.users.model_mind import ModelUserMind, profile_text, prompt_digest
 from duolog.users.personas import PERSONAS, Persona
 from duolog.users.simulated import SimulatedUser, UserIntent

@@ -18,10 +18,11 @@ from typing import Final, final
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ModelCalled, SessionOpened, Tokens
+from ....engine.records import ENVIRONMENT
 from ..json_sniff import Shape
 from ..protocol import Foreign, Found, Reading, Remark
 from ..timestamps import seconds_of, zone_name
-from ..trace_builder import ENVIRONMENT, Scribe
+from ..trace_builder import Scribe
 from .files import Conversation, conversations_in, is_item, is_whole, stamp_of, usage_of
 from .session import AGENT, Cast, Converser
 from .steps import Item, Step, steps_of

@@ -15,8 +15,9 @@ from ....engine.events import (
     Participant,
     Role,
 )
+from ....engine.records import ENVIRONMENT
 from ..protocol import Foreign, Remark
-from ..trace_builder import ENVIRONMENT, Scribe
+from ..trace_builder import Scribe
 from .steps import Answer, Did, LeftOut, Outcome, Question, Said, Step, Thought
 
 __all__ = ("AGENT", "HUMAN", "Cast", "Converser", "call_id", "item_id")

@@ -15,9 +15,10 @@ from ....engine.events import (
     Role,
     SessionOpened,
 )
+from ....engine.records import ENVIRONMENT
 from ..protocol import Foreign, Found, Reading
 from ..timestamps import seconds_of
-from ..trace_builder import ENVIRONMENT, Scribe
+from ..trace_builder import Scribe
 from .call_syntax import Call, Signatures, parse_call
 from .differences import Differences
 from .files import Chat, Row

@@ -18,10 +18,11 @@ from ....engine.events import (
     SessionClosed,
     UtilityScored,
 )
+from ....engine.records import ENVIRONMENT
 from ..chat.session import AGENT, HUMAN, Cast, Converser
 from ..chat.steps import Item, Said, Step, steps_of
 from ..protocol import Found, Remark
-from ..trace_builder import ENVIRONMENT, Scribe
+from ..trace_builder import Scribe
 
 __all__ = (
     "SCORER",

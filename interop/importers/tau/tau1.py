@@ -16,11 +16,12 @@ import msgspec
 from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ModelCalled, SessionOpened
+from ....engine.records import ENVIRONMENT
 from ..chat.session import AGENT, HUMAN, Cast, Converser
 from ..chat.steps import Did, Item, Outcome, Said, Step, Thought
 from ..json_files import Piece, decode, pieces_of
 from ..protocol import Found, Reading, Remark
-from ..trace_builder import ENVIRONMENT, Scribe
+from ..trace_builder import Scribe
 from .common import (
     SCORER,
     SIMULATED,

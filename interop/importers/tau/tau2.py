@@ -11,13 +11,14 @@ import msgspec
 from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, CloseReason, ModelCalled, SessionOpened, Tokens, UtilityScored
+from ....engine.records import ENVIRONMENT
 from ..chat.files import stamp_of, usage_of
 from ..chat.session import AGENT, HUMAN, Cast, Converser
 from ..chat.steps import Item, Outcome
 from ..json_files import decode, load, pieces_of, read_bytes
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of, zone_name
-from ..trace_builder import ENVIRONMENT, Scribe
+from ..trace_builder import Scribe
 from .common import (
     SCORER,
     SIMULATED,

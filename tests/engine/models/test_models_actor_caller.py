@@ -27,15 +27,15 @@ from duolog.engine.models import (
     calling,
 )
 from duolog.engine.records import TRACE, Record
-from duolog.engine.session.actors import Player, playing
+from duolog.engine.session.actors import Player, Policy, playing
 from duolog.engine.session.clock import RealClock, VirtualClock
-from duolog.engine.session.decisions import NOTHING, Decision, Finish, Policy, Say, Wait
+from duolog.engine.session.decisions import NOTHING, Decision, Finish, Say, Wait
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.runner import run_session
 from duolog.engine.session.sequencer import Sequencer
 from duolog.engine.session.timing import Timing
 from duolog.engine.session.view import View
-from duolog.testing.kit import Improviser, Script, a_session, agent, human, streams
+from duolog.testing import Improviser, Script, a_session, agent, human, streams
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from duolog.engine.models import Message, ModelReply, Tool
 from duolog.engine.models.ask import Considered, Interview, ModelUse, Unread, read_choice, said
 from duolog.engine.session.decisions import NOTHING, Decision, Say, Wait
 from duolog.engine.session.view import View
-from duolog.testing.kit import by, records_of
+from duolog.testing import by, records_of
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -19,7 +19,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.models import Models, ScriptedModel, spending
 from duolog.engine.records import TRACE
 from duolog.engine.session.simulation import simulate
-from duolog.testing.kit import streams
+from duolog.testing import streams
 from openai_server import Answer, Body, OpenAIServer
 from talkers import a_conversation, answer, answering
 

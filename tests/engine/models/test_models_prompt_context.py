@@ -20,7 +20,7 @@ from duolog.engine.events import (
 from duolog.engine.models.prompt_context import CHARACTERS_PER_TOKEN, Situation, situation
 from duolog.engine.records import Draft
 from duolog.engine.session.view import View, Visibility
-from duolog.testing.kit import by, records_of
+from duolog.testing import by, records_of
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -33,7 +33,7 @@ from duolog.engine.records import Record
 from duolog.engine.scorers.protocol import Measurement
 from duolog.engine.session.clock import VirtualClock
 from duolog.engine.session.runner import Session, run_session
-from duolog.testing.kit import Script, a_session, agent, human, put_records, streams
+from duolog.testing import Script, a_session, agent, human, put_records, streams
 
 REF = ScorerRef(name="judge", version="2", config="c")
 STREAM = "judge@2"

@@ -46,7 +46,7 @@ from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import SessionResult, run_session
 from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
 from duolog.engine.session.view import View
-from duolog.testing.kit import put_records, streams
+from duolog.testing import put_records, streams
 from openai_server import FAULTS, Body, Fault, OpenAIServer, usage
 from talkers import Talker, a_conversation, answer, answering
 

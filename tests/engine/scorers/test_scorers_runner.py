@@ -23,7 +23,7 @@ from duolog.engine.records import TRACE, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer, measurement_id, stream_of
 from duolog.engine.session.clock import RealClock, VirtualClock
 from duolog.engine.session.runner import Session, run_session
-from duolog.testing.kit import Script, Workshop, a_session, agent, human, played, streams
+from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
 
 Observe = Callable[[Record], Sequence[Measurement]]
 

@@ -27,7 +27,7 @@ from duolog.engine.session.decisions import Approve, Decision, Finish, Rate, Say
 from duolog.engine.session.desk import Desk, Reply
 from duolog.engine.session.runner import Session
 from duolog.engine.session.view import View
-from duolog.testing.kit import Script, Workshop, a_session, agent, human, played
+from duolog.testing import Script, Workshop, a_session, agent, human, played
 
 
 async def trace_of(session: Session) -> list[Record]:

@@ -30,7 +30,7 @@ from duolog.engine.session.decisions import Submit
 from duolog.engine.session.desk import Desk, Reply
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult, run_session
-from duolog.testing.kit import (
+from duolog.testing import (
     Improviser,
     Script,
     Workshop,

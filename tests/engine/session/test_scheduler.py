@@ -10,9 +10,10 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
+from duolog.engine.records import ENGINE
 from duolog.engine.session.clock import RealClock, VirtualClock
-from duolog.engine.session.scheduler import STEWARD, RealTurns, Turns, VirtualTurns, Woke
-from duolog.testing.kit import virtual_turns
+from duolog.engine.session.scheduler import RealTurns, Turns, VirtualTurns, Woke
+from duolog.testing import virtual_turns
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,11 +173,11 @@ class Stewarding:
     async def _do(self, why: Woke) -> None:
         turns = self.turns
         assert turns is not None
-        assert turns.holds(STEWARD)
+        assert turns.holds(ENGINE)
         await checkpoint()
         self.calls.append((why, turns.now()))
         self._deed(turns)
-        turns.leave(STEWARD)
+        turns.leave(ENGINE)
 
 
 async def test_the_steward_is_called_when_all_wait_without_a_time_and_at_the_limit() -> None:
@@ -452,10 +453,10 @@ async def test_idleness_on_the_wall() -> None:
         assert seen == [Woke.IDLE]
         turns.leave("environment")
         assert seen == [Woke.IDLE], "it has been called, and has not left"
-        turns.leave(STEWARD)
+        turns.leave(ENGINE)
         assert seen == [Woke.IDLE] * 2
         turns.end()
-        turns.leave(STEWARD)
+        turns.leave(ENGINE)
         assert seen == [Woke.IDLE] * 2, "the session is over"
         turns.wake("a")
         turns.wake("b")

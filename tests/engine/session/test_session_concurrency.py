@@ -16,7 +16,7 @@ from duolog.engine.session.environment import Action, ActionSpec, Outcome
 from duolog.engine.session.runner import Session
 from duolog.engine.session.timing import Timing
 from duolog.engine.session.view import View
-from duolog.testing.kit import Script, Workshop, a_session, agent, human, played
+from duolog.testing import Script, Workshop, a_session, agent, human, played
 
 
 async def trace_of(session: Session) -> list[Record]:

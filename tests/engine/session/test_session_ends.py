@@ -36,7 +36,7 @@ from duolog.engine.session.environment import Action, ActionSpec, Environment, O
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.engine.session.view import View
-from duolog.testing.kit import Script, Workshop, a_session, agent, human, put_records, streams
+from duolog.testing import Script, Workshop, a_session, agent, human, put_records, streams
 
 
 async def run(session: Session) -> tuple[SessionResult, list[Record]]:

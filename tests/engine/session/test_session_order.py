@@ -16,13 +16,13 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
-from duolog.engine.session.actors import playing
-from duolog.engine.session.decisions import Decision, Policy
+from duolog.engine.session.actors import Policy, playing
+from duolog.engine.session.decisions import Decision
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.simulation import simulate
 from duolog.engine.session.view import View
-from duolog.testing.kit import (
+from duolog.testing import (
     Improviser,
     Script,
     Workshop,

@@ -16,7 +16,7 @@ from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.timing import Timing
 from duolog.engine.session.view import View
-from duolog.testing.kit import (
+from duolog.testing import (
     Script,
     Steps,
     Workshop,

@@ -16,7 +16,7 @@ from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
-from duolog.testing.kit import Script, Workshop, a_session, agent, human, played, streams
+from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
 
 
 class Counting:

@@ -33,7 +33,7 @@ from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Decision, Finish
 from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View, Visibility
-from duolog.testing.kit import (
+from duolog.testing import (
     Improviser,
     Script,
     Workshop,

@@ -40,7 +40,7 @@ from duolog.examples.travel.task import TravelTask
 from duolog.examples.travel.user_audit import TRAVEL_CHECKS, find_strange_wishes, find_too_much
 from duolog.examples.travel.utility import asking_travel_utility
 from duolog.scoring.scorers.model_judge import JUDGE
-from duolog.testing.kit import by, records_of, streams
+from duolog.testing import by, records_of, streams
 from duolog.testing.records import run_scorer
 from duolog.users.audit import SimulatorAudit, Utterance
 from duolog.users.model_mind import prompt_digest as user_digest

@@ -28,7 +28,7 @@ from duolog.interop.chat_export import items_of, messages_of
 from duolog.interop.importers.chat.importer import ChatImporter
 from duolog.interop.importers.json_sniff import shape_of
 from duolog.interop.importers.protocol import Foreign, Reading, Remark
-from duolog.testing.kit import by, check_importer, records_of
+from duolog.testing import by, check_importer, records_of
 from foreign_logs import events_of, read, trace_of, write_lines
 from hypothesis import given
 from hypothesis import strategies as st

@@ -37,7 +37,7 @@ from duolog.interop.importers.cogym.importer import CogymImporter
 from duolog.interop.importers.cogym.outcome import persona_of
 from duolog.interop.importers.json_sniff import shape_of
 from duolog.interop.importers.protocol import Foreign, Reading
-from duolog.testing.kit import check_importer
+from duolog.testing import check_importer
 from foreign_logs import (
     START,
     collaboration,

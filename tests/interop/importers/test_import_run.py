@@ -35,7 +35,7 @@ from duolog.interop.importers.registry import find_importer, importer_names, rec
 from duolog.interop.importers.run import Taken, import_foreign
 from duolog.interop.importers.timestamps import seconds_of, zone_named
 from duolog.interop.importers.trace_builder import Scribe
-from duolog.testing.kit import by, check_importer, records_of
+from duolog.testing import by, check_importer, records_of
 from foreign_logs import collaboration, write_lines, write_run
 from hypothesis import given
 from hypothesis import strategies as st

@@ -41,7 +41,7 @@ from duolog.interop.otel import scores as otel
 from duolog.interop.otel import sdk as emitting
 from duolog.interop.otel.exporter import OtelExport
 from duolog.interop.otel.signals import Teller
-from duolog.testing.kit import by
+from duolog.testing import by
 from gated_log import Gate
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased

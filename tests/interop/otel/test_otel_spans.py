@@ -40,8 +40,8 @@ from duolog.interop.otel.signals import (
     still_open,
 )
 from duolog.interop.otel.spans import SpanFold
+from duolog.testing import by
 from duolog.testing.folds import records_of
-from duolog.testing.kit import by
 from hypothesis import given
 from hypothesis import strategies as st
 

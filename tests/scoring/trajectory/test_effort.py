@@ -15,7 +15,7 @@ from duolog.engine.events import (
     Participant,
     Tokens,
 )
-from duolog.engine.text_changes import new_lines, new_words
+from duolog.engine.text import new_lines, new_words
 from duolog.scoring.live import score_records
 from duolog.scoring.trajectory.effort import MEASURES
 from duolog.scoring.trajectory.options import Options

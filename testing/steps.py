@@ -1,14 +1,4 @@
-"""What Duolog's own tests are made of, for everybody who extends it.
-
-Actors that follow a script, sessions to put them in, an order for tasks that run at once, folds
-told as *given, when, then*, and checks of contracts that a store, a scorer or an importer has to
-keep::
-
-    user = Script().say("A weekend in Oslo, please.").hear().finish()
-    helper = Script().hear().submit("Day 1: the fjord").say("How is this?")
-    result, streams = await played(a_session(human(user), agent(helper)))
-    assert result.reason == "finished"
-"""
+"""An order for what several tasks do at once."""
 
 from __future__ import annotations
 
@@ -18,33 +8,7 @@ from typing import final
 
 import anyio
 
-from .actors import Improviser, Script, agent, human
-from .contracts.importer import check_importer
-from .contracts.log import check_event_log
-from .contracts.scorer import check_scorer
-from .folds import by, given, records_of
-from .sessions import Played, Workshop, a_session, played, put_records, streams, virtual_turns
-
-__all__ = (
-    "Improviser",
-    "Played",
-    "Script",
-    "Steps",
-    "Workshop",
-    "a_session",
-    "agent",
-    "by",
-    "check_event_log",
-    "check_importer",
-    "check_scorer",
-    "given",
-    "human",
-    "played",
-    "put_records",
-    "records_of",
-    "streams",
-    "virtual_turns",
-)
+__all__ = ("Steps",)
 
 
 @final

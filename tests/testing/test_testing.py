@@ -26,7 +26,7 @@ from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.runner import run_session
-from duolog.testing.kit import (
+from duolog.testing import (
     Improviser,
     Script,
     Steps,

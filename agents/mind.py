@@ -1,0 +1,47 @@
+"""The mind of an agent: what decides for it, by rules or through a model."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from ..engine.session.decisions import Decision
+from ..engine.session.view import View
+
+__all__ = ("AgentMind", "Intent")
+
+Intent: TypeAlias = Literal["message", "act", "wait"]
+"""What a two-stage agent decides first."""
+
+
+class AgentMind(Protocol):
+    """What decides for an agent: rules that a task ships, or a model. It sees the view, no more."""
+
+    async def step(self, view: View, *, alone: bool) -> Decision:
+        """The next thing to do, in a single step.
+
+        Args:
+            view: what the agent can see.
+            alone: whether it works without teammates: task actions and finishing only.
+        """
+        ...
+
+    async def plan(self, view: View) -> Intent:
+        """Whether to message the teammates, to act on the task, or to wait for them."""
+        ...
+
+    async def message(self, view: View) -> Decision:
+        """Composes a message to the teammates."""
+        ...
+
+    async def report(self, view: View, *, final: bool) -> Decision:
+        """Tells the teammates how things stand, asks nothing, and leaves the lead to them.
+
+        Args:
+            view: what the agent can see.
+            final: whether this is as far as it gets, and the work is theirs from here on.
+        """
+        ...
+
+    async def act(self, view: View) -> Decision:
+        """Takes the next task action."""
+        ...

@@ -1,0 +1,56 @@
+"""Texts of the shared output and of messages: their lines, their words, and what is new in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from .events import JSON
+
+__all__ = ("count_words", "lines_of", "new_lines", "new_words", "text_of")
+
+_encoder = msgspec.json.Encoder()
+
+
+def text_of(content: JSON) -> str:
+    """A content as text: itself, or the JSON of a structure, a line per entry."""
+    if isinstance(content, str):
+        return content
+    return msgspec.json.format(_encoder.encode(content), indent=1).decode()
+
+
+def lines_of(content: JSON) -> list[str]:
+    """The lines of a content's text; none where it is blank."""
+    text = text_of(content)
+    return text.splitlines() if text.strip() else []
+
+
+def count_words(text: str) -> int:
+    """How many words a text has: runs of characters between white space."""
+    return len(text.split())
+
+
+def new_lines(old: Sequence[str], new: Sequence[str]) -> str:
+    """The lines of ``new`` that ``old`` does not hold anywhere: what a reader has to look at.
+
+    A line that was changed is read as a whole; one that was moved need not be read again, and what
+    was deleted cannot be. Linear in time.
+    """
+    if not old:
+        return "\n".join(new)
+    known = frozenset(old)
+    return "\n".join([line for line in new if line not in known])
+
+
+def new_words(old: Sequence[str], new: Sequence[str]) -> str:
+    """The words of ``new_lines`` that the removed lines did not hold: what was written.
+
+    So a changed word costs a word, and a moved line costs nothing.
+    """
+    fresh = new_lines(old, new)
+    gone = frozenset(old).difference(new)
+    if not fresh or not gone:
+        return fresh
+    known = set(" ".join(gone).split())
+    return " ".join([word for word in fresh.split() if word not in known])
