@@ -75,7 +75,7 @@ class SessionProgress:
         elif issubclass(kind, asyncio.CancelledError):  # what an interrupt is to the event loop
             sys.stderr.write(
                 f"stopped at {done} of {self._total} sessions: {self._summary()}; "
-                "the same command goes on from here\n"
+                "the same command continues from here\n"
             )
 
     def _note(self) -> str:

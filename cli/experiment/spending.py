@@ -1,4 +1,4 @@
-"""Tells the person at the terminal what models were asked, and what it cost."""
+"""Words for the usage of models: calls, tokens, and their cost."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:  # a command's --help loads this module
     from ...engine.models.gateway import Models
     from ...engine.models.traffic.budget import Spending
 
-__all__ = ("amount", "spent_text", "told_of_models")
+__all__ = ("amount", "models_line", "spent_text")
 
 
-def told_of_models(models: Models) -> str:
-    """What this run asked of models; empty where it asked nothing."""
+def models_line(models: Models) -> str:
+    """The usage of models in this run, as a line; empty if no model was called."""
     spent = models.statistics().spent
     return f"models: {spent_text(spent)}" if spent.calls else ""
 
 
 def spent_text(spent: Spending) -> str:
-    """What calls came to, in a line."""
+    """Calls, tokens and cost, as a line."""
     parts = [f"{spent.calls:,} calls"]
     if spent.failures:
         parts.append(f"{spent.failures:,} of them failed")
@@ -33,7 +33,7 @@ def spent_text(spent: Spending) -> str:
 
 
 def amount(number: float) -> str:
-    """A large number in few characters: ``950``, ``12.3 k``, ``4.56 M``."""
+    """A number, shortened: ``950``, ``12.3 k``, ``4.56 M``."""
     if number < 1000:
         return f"{number:.0f}"
     return f"{number / 1000:.1f} k" if number < 1_000_000 else f"{number / 1_000_000:.2f} M"

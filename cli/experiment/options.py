@@ -1,0 +1,137 @@
+"""The options of ``duolog run``: what each is called, what it takes, and its line in the help.
+
+An option that is not given is None, so that it leaves open what a file in TOML says. The default
+that the help shows is the one of ``Experiment``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = (
+    "Actions",
+    "Agents",
+    "ApiBase",
+    "BudgetCost",
+    "BudgetTokens",
+    "Cache",
+    "Concurrency",
+    "Dataset",
+    "DryRun",
+    "Instances",
+    "JudgeModel",
+    "Log",
+    "Models",
+    "Rounds",
+    "Seed",
+    "SessionCost",
+    "SessionTokens",
+    "Sessions",
+    "StopAt",
+    "TaskOrFile",
+    "TextActions",
+    "UserModel",
+    "Users",
+)
+
+TaskOrFile = Annotated[
+    str, typer.Argument(help="The task, e.g. travel; or a file in TOML that describes it all.")
+]
+
+# --- who works with whom ---------------------------------------------------------------------
+
+Agents = Annotated[
+    str | None,
+    typer.Option(
+        help="Kinds of agents, separated by commas.", show_default="auto,one-stage,two-stage"
+    ),
+]
+Users = Annotated[
+    str | None,
+    typer.Option(help="Kinds of users, separated by commas.", show_default="proactive"),
+]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Models behind the agents, as LiteLLM names them, separated by commas.",
+        show_default="rules",
+    ),
+]
+UserModel = Annotated[
+    str | None, typer.Option(help="Model behind the users.", show_default="rules")
+]
+JudgeModel = Annotated[
+    str | None, typer.Option(help="Model that rates progress, and reads odd plans.")
+]
+
+# --- how models are reached ------------------------------------------------------------------
+
+ApiBase = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where models are reached, if on your server.")
+]
+TextActions = Annotated[
+    str | None,
+    typer.Option(metavar="MODELS", help="Models that cannot call tools: they write actions."),
+]
+Cache = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="Directory that keeps replies, for equal requests."),
+]
+
+# --- on what ---------------------------------------------------------------------------------
+
+Sessions = Annotated[
+    int | None,
+    typer.Option(min=1, help="Sessions per cell, from the first instance on.", show_default="30"),
+]
+Instances = Annotated[str | None, typer.Option(help="Which instances instead, e.g. 0-9,17.")]
+Dataset = Annotated[
+    str | None, typer.Option(help="File or directory with data of the task's own kind.")
+]
+Seed = Annotated[
+    int | None, typer.Option(help="Decides the world and all randomness.", show_default="0")
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many sessions run at the same time.", show_default="32"),
+]
+Log = Annotated[
+    str | None,
+    typer.Option(
+        help="Path or URL of the log; created if it does not exist.", show_default="duolog.db"
+    ),
+]
+
+# --- limits ----------------------------------------------------------------------------------
+
+Rounds = Annotated[
+    int | None,
+    typer.Option(min=1, help="Rounds after which a session ends.", show_default="30"),
+]
+Actions = Annotated[
+    int | None,
+    typer.Option(min=1, help="Acts after which a session ends.", show_default="200"),
+]
+SessionTokens = Annotated[
+    int | None, typer.Option(min=1, help="Tokens of models after which a session ends.")
+]
+SessionCost = Annotated[
+    float | None, typer.Option(min=0, help="US dollars after which a session ends.")
+]
+BudgetTokens = Annotated[
+    int | None, typer.Option(min=0, help="Tokens that all sessions together may use.")
+]
+BudgetCost = Annotated[
+    float | None, typer.Option(min=0, help="US dollars that all sessions together may cost.")
+]
+StopAt = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="TAU",
+        help="Users leave after this many rounds in a row without progress.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate calls, tokens and cost.")]
