@@ -54,7 +54,7 @@ def open_embedded(
     """A log at a URL, to be embedded in a product; enter it with ``async with``.
 
     ``memory://`` is a log that lives as long as it is open. ``sqlite:///path`` is one in a file;
-    see ``engine.stores.open_log`` for its options.
+    see ``engine.log.open.open_log`` for its options.
 
     Args:
         url: where the log is.

@@ -97,7 +97,8 @@ class WatchApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     #title { height: 1; }
-    #moment, #keys { height: 1; }
+    #moment { height: auto; max-height: 6; } /* a failure may name a long path */
+    #keys { height: 1; }
     #panes { layout: vertical; height: 1fr; }
     #sessions { height: 35%; min-height: 5; border: round $foreground 50%; }
     #transcript { height: 1fr; border: round $foreground 50%; padding: 0 1 0 0; }

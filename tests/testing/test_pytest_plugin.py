@@ -21,6 +21,9 @@ import duolog.testing.pytest_plugin
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
+# All of Duolog that a run loads which has the plug-in and does not use it.
+PLUGIN = {"duolog", "duolog._version", "duolog.testing", "duolog.testing.pytest_plugin"}
+
 SYNC = """
 def talk(session):
     session.human.says("A haiku, please.")
@@ -69,18 +72,18 @@ def test_importing_it_imports_nothing_else(tmp_path: Path) -> None:
         text=True,
     )
     loaded = {name for name in json.loads(done.stdout) if not name.startswith("__editable__")}
-    assert loaded == {"duolog", "duolog.testing", "duolog.testing.pytest_plugin"}
+    assert loaded == PLUGIN
 
 
 def test_a_run_that_does_not_use_it_loads_nothing_of_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
-        """
+        f"""
         import sys
 
         def test_it():
-            loaded = {name for name in sys.modules if name.partition(".")[0] == "duolog"}
-            assert loaded == {"duolog", "duolog.testing", "duolog.testing.pytest_plugin"}
-            assert not {"msgspec", "aiosqlite", "structlog", "typer"} & set(sys.modules)
+            loaded = {{name for name in sys.modules if name.partition(".")[0] == "duolog"}}
+            assert loaded == {PLUGIN}
+            assert not {{"msgspec", "aiosqlite", "structlog", "typer"}} & set(sys.modules)
         """
     )
     run(pytester).assert_outcomes(passed=1)

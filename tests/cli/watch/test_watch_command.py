@@ -84,13 +84,19 @@ def test_what_is_no_log_is_one_clear_line(what: str, tmp_path: Path) -> None:
     assert told.count("\n") == 1
 
 
-def test_a_log_that_goes_away_is_told_at_the_end_too(tmp_path: Path, dinner: Path) -> None:
-    path = tmp_path / "copy.db"
-    path.write_bytes(dinner.read_bytes())
+@pytest.mark.parametrize("directory", ["near", "far/away" * 20])
+def test_a_log_that_goes_away_is_told_at_the_end_too(
+    directory: str, tmp_path: Path, dinner: Path
+) -> None:
+    """However long its path is, all of the message is seen."""
+    path = Path(directory, "copy.db")
+    there = tmp_path / path
+    there.parent.mkdir(parents=True)
+    there.write_bytes(dinner.read_bytes())
     with watching(tmp_path, str(path)) as terminal:
         terminal.until("following")
-        path.unlink()
-        terminal.until("is gone")
+        there.unlink()
+        terminal.until("replaced")
         terminal.type("q")
         assert terminal.end() == 2
     assert last_words(terminal).endswith(

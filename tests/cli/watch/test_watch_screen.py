@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from duolog.cli.watch.app import WatchApp
 from duolog.cli.watch.panes import SessionsPane, TranscriptPane
 from duolog.cli.watch.state import Watched
@@ -26,8 +28,8 @@ DINNER = "menu-1-two-stage-ab12"
 
 WRITE = """
 import sys, anyio
-from duolog.engine.stores import open_log
-from duolog.engine.testing_sessions import put_records
+from duolog.engine.log.open import open_log
+from duolog.testing.sessions import put_records
 from scripted_logs import script_of
 
 async def main():
@@ -191,19 +193,21 @@ async def test_it_grows_with_what_another_process_writes(
     size: tuple[int, int], tmp_path: Path, root: Path
 ) -> None:
     path = tmp_path / "log.db"
+    paths = [str(root / "tests" / "support"), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = await anyio.open_process(
         [sys.executable, "-P", "-c", WRITE, str(path)],
         stderr=subprocess.DEVNULL,
-        env={"PYTHONPATH": str(root / "tests" / "support")},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     async with process:
         stdin, stdout = process.stdin, process.stdout
         assert stdin is not None
         assert stdout is not None
+        answers = BufferedByteReceiveStream(stdout)
 
         async def write(line: str) -> None:
             await stdin.send(f"{line}\n".encode())
-            assert await stdout.receive() == b"written\n"
+            assert await answers.receive_until(b"\n", 100) == b"written"
 
         await write("first human agent")
         async with open_log(str(path), create=False) as log, screen(log, size) as shown:

@@ -165,7 +165,7 @@ import asyncio, os, sys
 from duolog.engine.errors import LogUnavailable
 from duolog.engine.events import MessageSent
 from duolog.engine.records import Draft
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 
 async def main():
     async with open_log(sys.argv[1] + ".warm-up") as log:  # imports all that is imported lazily
@@ -220,7 +220,7 @@ import asyncio, os, resource, signal, sys
 from duolog.engine.errors import LogUnavailable
 from duolog.engine.events import MessageSent
 from duolog.engine.records import Draft
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 
 async def main():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -319,7 +319,7 @@ async def test_a_writer_task_that_is_cancelled_by_force_loses_nothing(tmp_path: 
 
 UNCLOSED = """
 import asyncio, gc, sys
-from duolog.engine.stores import open_log
+from duolog.engine.log.open import open_log
 
 async def main():
     log = open_log(sys.argv[1])

@@ -33,8 +33,8 @@ support, url, path, sessions, concurrency = sys.argv[1:]
 sys.path.insert(0, support)
 import anyio
 from duolog.engine.models import LiteLLMModel, Models
-from duolog.engine.simulation import simulate
-from duolog.engine.stores import open_log
+from duolog.engine.session.simulation import simulate
+from duolog.engine.log.open import open_log
 from functools import partial
 from talkers import a_conversation
 
