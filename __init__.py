@@ -116,7 +116,7 @@ if TYPE_CHECKING:
     from .scoring.trajectory.points import Trajectory as Trajectory
     from .telemetry.live_updates import LiveUpdates as LiveUpdates
     from .telemetry.log import Log as Log
-    from .telemetry.log import open_embedded as open
+    from .telemetry.log import open as open
     from .telemetry.queue import IntakeStatistics as IntakeStatistics
     from .telemetry.queue import Unwritten as Unwritten
     from .telemetry.receipt import Receipt as Receipt
@@ -274,17 +274,15 @@ _HOMES = (
     ".telemetry.sync",
     ".telemetry.live_updates",
 )
-_ALIASES = {"open": "open_embedded"}
 
 if not TYPE_CHECKING:  # else a type checker would take any name for ours
 
     def __getattr__(name: str) -> object:
         if name in __all__:
-            wanted = _ALIASES.get(name, name)
             for home in _HOMES:
                 module = import_module(home, __name__)
-                if wanted in module.__all__:
-                    value = globals()[name] = getattr(module, wanted)
+                if name in module.__all__:
+                    value = globals()[name] = getattr(module, name)
                     return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

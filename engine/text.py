@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from .events import JSON
 
-__all__ = ("count_words", "lines_of", "new_lines", "new_words", "text_of")
+__all__ = ("count_words", "lines_of", "new_lines", "new_words", "suggestion", "text_of")
 
 _encoder = msgspec.json.Encoder()
 
@@ -54,3 +54,23 @@ def new_words(old: Sequence[str], new: Sequence[str]) -> str:
         return fresh
     known = set(" ".join(gone).split())
     return " ".join([word for word in fresh.split() if word not in known])
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A hint at the name that may have been meant, for the end of an error message.
+
+    Args:
+        name: the name that is not known.
+        known: the names that are.
+
+    Returns:
+        ``; did you mean 'task'?``, or the first of the known names where none is near.
+    """
+    from difflib import get_close_matches  # only where something is wrong
+
+    names = sorted(set(known))
+    close = get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return "; did you mean " + " or ".join(repr(match) for match in close) + "?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"; there are: {shown}"

@@ -35,13 +35,13 @@ from .queue import OnFull, Unwritten
 from .recorder import DEADLINE, ROOM, Recorder
 from .session import About, Recording
 
-__all__ = ("Log", "open_embedded")
+__all__ = ("Log", "open")
 
 _PACE = Pace()
 _POLL = 0.002  # seconds between looks whether all is written
 
 
-def open_embedded(
+def open(
     url: str,
     *,
     create: bool = True,
@@ -82,10 +82,10 @@ class Log:
 
     Args:
         store: where events are kept; opened and closed along with this.
-        room: see ``open_embedded``.
-        on_full: see ``open_embedded``.
-        durable: see ``open_embedded``.
-        deadline: see ``open_embedded``.
+        room: see ``open``.
+        on_full: see ``open``.
+        durable: see ``open``.
+        deadline: see ``open``.
         retry: seconds before the first new attempt where the store cannot be written now.
 
     Attributes:
@@ -121,7 +121,7 @@ class Log:
         """A session to record, under an id of the caller's; see ``Recorder.session``.
 
         Raises:
-            InvalidInput: an empty id, or participants that cannot be.
+            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """

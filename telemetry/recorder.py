@@ -22,7 +22,7 @@ from .intake import Intake
 from .jsonable import text
 from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
 from .receipt import Receipt
-from .session import About, Recording, opening
+from .session import About, Recording, check_about, opening
 
 __all__ = ("DEADLINE", "ROOM", "Recorder")
 
@@ -88,7 +88,7 @@ class Recorder:
             about: what the session is about, see ``About``.
 
         Raises:
-            InvalidInput: an empty id, or participants that cannot be.
+            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """
@@ -112,10 +112,11 @@ class Recorder:
         read when the first event is written.
 
         Raises:
-            InvalidInput: an empty id, or participants that cannot be.
+            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
         """
         if not text(session, "a session's id"):
             raise InvalidInput("a session needs an id that is not empty")
+        check_about(about)
         with self._lock:
             lane = self._lanes.get(session)
             if lane is None:

@@ -10,13 +10,14 @@ from .._version import __version__
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, CloseReason, Participant, Role, SessionOpened
 from ..engine.records import ENGINE, ENVIRONMENT
+from ..engine.text import suggestion
 from .actor import Actor, Put, R
 from .commands import Closing, Opening
 from .jsonable import plain_mapping, text
 from .queue import Entry, Lane
 from .receipt import Receipt
 
-__all__ = ("About", "Recording", "opening")
+__all__ = ("About", "Recording", "check_about", "opening")
 
 
 class About(TypedDict, total=False):
@@ -34,7 +35,7 @@ class About(TypedDict, total=False):
         judge: whose ratings count and are waited for: a scorer's name, e.g. ``rule-judge``, or
             ``human``. Left out, nobody's are waited for, and those that come count.
         utility: whose utility counts: a scorer's name, e.g. ``retention``.
-        labels: more labels to group reports by.
+        labels: more labels to group reports by, under any names.
         config: more settings to note.
         private: per owner, what only it may see.
     """
@@ -52,6 +53,24 @@ class About(TypedDict, total=False):
     labels: Mapping[str, str]
     config: Mapping[str, object]
     private: Mapping[str, object]
+
+
+_NAMES = About.__optional_keys__
+
+
+def check_about(about: About) -> None:
+    """Refuses a name that ``About`` does not have, for a misspelled one would be lost unseen.
+
+    Raises:
+        InvalidInput: a name that it does not have.
+    """
+    for name in about:
+        if name in _NAMES:
+            continue
+        hint = suggestion(name, _NAMES)
+        if hint.startswith("; there are"):
+            hint += f"; a label of your own goes into labels={{{name!r}: ...}}"
+        raise InvalidInput(f"a session has no label or option {name!r}{hint}")
 
 
 def opening(about: About) -> SessionOpened:

@@ -23,7 +23,8 @@ from ..engine.scorers.worker import Pace
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import StopAdvice, Update
 from .live_updates import LiveUpdates, WatchStatistics
-from .log import Log, open_embedded
+from .log import Log
+from .log import open as open_embedded
 from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
 from .receipt import Receipt
 from .recorder import Recorder
@@ -39,7 +40,7 @@ _PACE = Pace()
 
 
 class LogOptions(TypedDict, total=False):
-    """How a log is opened; see ``telemetry.open_embedded``."""
+    """How a log is opened; see ``duolog.open``."""
 
     create: bool
     redact: Redact | None
@@ -110,7 +111,7 @@ class SyncLog:
         """A session to record, under an id of the caller's; see ``Recorder.session``.
 
         Raises:
-            InvalidInput: an empty id, or participants that cannot be.
+            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """

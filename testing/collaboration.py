@@ -22,9 +22,9 @@ from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from ..scoring.trajectory.tolerance import PENDING, stop_rounds
 from ..telemetry.actor import Awaited
-from ..telemetry.log import open_embedded
+from ..telemetry.log import open as open_embedded
 from ..telemetry.receipt import Receipt
-from ..telemetry.session import About, Recording
+from ..telemetry.session import About, Recording, check_about
 from ..telemetry.sync import open_sync
 
 __all__ = ("Collaboration", "CollaborationError", "Taping")
@@ -80,7 +80,11 @@ class Collaboration:
             scorers: who measures it.
             options: how it is scored.
             about: what it is about, as for ``Log.session``.
+
+        Raises:
+            InvalidInput: ``about`` has a name that ``Log.session`` does not know.
         """
+        check_about(about)
         taping = Taping(self._name, self._where, tuple(scorers), options or Options(), about)
         self._tapings.append(taping)
         return taping

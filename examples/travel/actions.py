@@ -10,15 +10,15 @@ state that shares its name with a city is written ``New York (state)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date as Date
-from difflib import get_close_matches
 from typing import Annotated, Final, TypeVar, final
 
 import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
+from ...engine.text import suggestion
 from .data.tables import Accommodation, Attraction, Flight, Mode, Restaurant, Route, Sandbox
 
 __all__ = (
@@ -137,7 +137,7 @@ def perform(sandbox: Sandbox, name: str, arguments: Mapping[str, JSON]) -> JSON:
     """
     search = _SEARCHES.get(name)
     if search is None:
-        raise InvalidInput(f"there is no action {name!r}{_instead(name, _SEARCHES)}")
+        raise InvalidInput(f"there is no action {name!r}{suggestion(name, _SEARCHES)}")
     columns = COLUMNS[name]
     rows = [[getattr(row, column) for column in columns] for row in search(sandbox, arguments)]
     return {"columns": columns, "rows": rows}
@@ -155,7 +155,7 @@ def state_of(place: str, sandbox: Sandbox) -> str | None:
     if name in sandbox.cities_of:
         return name
     known = (*sandbox.states, *sandbox.cities_of)
-    raise InvalidInput(f"no city or state {place!r} in this world{_instead(place, known)}")
+    raise InvalidInput(f"no city or state {place!r} in this world{suggestion(place, known)}")
 
 
 def _flights(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Flight]:
@@ -204,7 +204,9 @@ def _cities(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[_NamedCity]:
     wanted = _arguments(SearchCities, raw).state
     state = wanted.removesuffix(_STATE)
     if state not in sandbox.cities_of:
-        raise InvalidInput(f"no state {wanted!r} in this world{_instead(state, sandbox.cities_of)}")
+        raise InvalidInput(
+            f"no state {wanted!r} in this world{suggestion(state, sandbox.cities_of)}"
+        )
     open_to_guests = (c for c in sandbox.cities_of[state] if c in sandbox.accommodations_in)
     return _some(
         [_NamedCity(city) for city in open_to_guests], f"no city of {state} has places to stay"
@@ -259,7 +261,7 @@ def _known_city(sandbox: Sandbox, city: str) -> str:
         return city
     if city.removesuffix(_STATE) in sandbox.cities_of:
         raise InvalidInput(f"{city!r} is a state: list its cities with SearchCities, and name one")
-    raise InvalidInput(f"no city {city!r} in this world{_instead(city, sandbox.states)}")
+    raise InvalidInput(f"no city {city!r} in this world{suggestion(city, sandbox.states)}")
 
 
 _Row = TypeVar("_Row")
@@ -288,13 +290,3 @@ def _arguments(kind: type[_Kind], raw: Mapping[str, JSON]) -> _Kind:
     except msgspec.ValidationError as error:
         takes = ", ".join(kind.__struct_fields__)
         raise InvalidInput(f"{kind.__name__}({takes}) was called wrongly: {error}") from None
-
-
-def _instead(name: str, known: Iterable[str]) -> str:
-    """A hint at what may have been meant, for the end of an error message."""
-    names = sorted(set(known))
-    close = get_close_matches(name, names, n=3, cutoff=0.6)
-    if close:
-        return "; did you mean " + " or ".join(repr(match) for match in close) + "?"
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"; there are: {shown}"

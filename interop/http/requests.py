@@ -16,6 +16,7 @@ from ...engine.codec import digest
 from ...engine.errors import CodecError
 from ...engine.events import EVENTS, JSON, Event, SessionOpened, SnapshotTaken
 from ...engine.records import TRACE, Draft
+from ...engine.text import suggestion
 from .validation import MEASUREMENTS, TRACED, complaint, name_complaint, too_deep
 
 __all__ = ("Batch", "Drafts", "Fault", "Posted", "PostedRole", "read_batch")
@@ -177,7 +178,8 @@ def _event(index: int, posted: Posted) -> Event | Fault:
         plain = _decode_any(body)
         if isinstance(plain, dict) and (unknown := plain.keys() - _fields[kind]):
             name = min(unknown)
-            return Fault(f"a {kind} has no field {name!r}", index, f"body.{name}")
+            hint = suggestion(name, _fields[kind])
+            return Fault(f"a {kind} has no field {name!r}{hint}", index, f"body.{name}")
         if too_deep(plain):
             return Fault("it nests too deep", index, "body")
         if kind == "SnapshotTaken" and isinstance(plain, dict):

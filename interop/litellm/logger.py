@@ -36,6 +36,7 @@ def litellm_logger(log: Recording, **about: Unpack[About]) -> LiteLLMLogger:
         about: what a session is about that no one has opened before its first call.
 
     Raises:
+        InvalidInput: ``about`` has a name that ``Log.session`` does not know.
         MissingExtra: LiteLLM is not installed.
     """
     if find_spec("litellm") is None:

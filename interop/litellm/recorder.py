@@ -18,7 +18,7 @@ from ...telemetry.commands import Saying
 from ...telemetry.queue import Entry
 from ...telemetry.receipt import Receipt
 from ...telemetry.recorder import Recorder
-from ...telemetry.session import About
+from ...telemetry.session import About, check_about
 from .calls import call_id, called, place_of
 
 __all__ = ("CallRecorder", "LiteLLMStatistics", "Recording")
@@ -69,9 +69,13 @@ class CallRecorder:
     Args:
         log: an open ``Log`` or ``SyncLog``.
         about: what a session is about that no one has opened before its first call.
+
+    Raises:
+        InvalidInput: a name that ``About`` has not.
     """
 
     def __init__(self, log: Recording, about: About) -> None:
+        check_about(about)
         journal("litellm")  # so that it is loaded before anything is wrong
         self._log = log
         self._about = about

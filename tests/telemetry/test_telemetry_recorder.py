@@ -240,6 +240,24 @@ async def test_participants_that_cannot_be(
             await recorder.session("s", **about)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("tsk", "; did you mean 'task'?"),
+        ("agnet", "; did you mean 'agent' or 'agents'?"),
+        ("label", "; did you mean 'labels'?"),
+        ("colour", "; there are: agent, .*; a label of your own goes into labels={'colour': ...}"),
+    ],
+)
+async def test_a_name_that_nobody_knows_is_refused(log: EventLog, name: str, hint: str) -> None:
+    async with Recorder(log) as recorder:
+        await recorder.session("s", task="t")
+        for session in ("s", "new"):  # opened again, too, where what it is about is left alone
+            with pytest.raises(InvalidInput, match=f"has no label or option '{name}'{hint}"):
+                await recorder.session(session, task="t", **{name: "x"})  # type: ignore[arg-type]
+    assert [summary.session async for summary in log.sessions()] == ["s"]
+
+
 async def test_a_session_without_a_human_says_so(log: EventLog) -> None:
     async with Recorder(log) as recorder:
         s = await recorder.session("s", humans=())

@@ -53,6 +53,12 @@ def test_the_same_verbs_without_await(tmp_path: Path) -> None:
     assert log.unwritten == ()
 
 
+def test_a_name_that_nobody_knows_is_refused() -> None:
+    unknown = "no label or option 'tsk'; did you mean 'task'"
+    with duolog.open_sync("memory://") as log, pytest.raises(InvalidInput, match=unknown):
+        log.session("s", tsk="support")  # type: ignore[call-arg]
+
+
 def test_many_threads_may_record_the_same_session() -> None:
     with duolog.open_sync("memory://") as log:
 

@@ -143,6 +143,11 @@ async def test_the_same_in_an_asynchronous_test() -> None:
     assert tested.result.summary.task == "prose"
 
 
+def test_a_name_that_nobody_knows_is_refused_at_once() -> None:
+    with pytest.raises(InvalidInput, match="no label or option 'tsk'; did you mean 'task'"):
+        Collaboration("the test").record(tsk="prose")  # type: ignore[call-arg]
+
+
 def test_an_exception_closes_the_session_as_failed_and_goes_on() -> None:
     tested = Collaboration("the test")
 

@@ -14,7 +14,7 @@ import anyio
 import duolog
 import openai
 import pytest
-from duolog.engine.errors import MissingExtra
+from duolog.engine.errors import InvalidInput, MissingExtra
 from duolog.engine.events import ModelCalled, Tokens
 from duolog.engine.records import Record
 from duolog.interop.litellm import logger as module
@@ -486,6 +486,12 @@ async def test_calls_under_way_are_waited_for_only_so_long() -> None:
         assert not recorder.wait(None, 0.0)
         recorder.end(told(), None, BEGAN, ENDED)
         assert await recorder.settle(None, 10.0)
+
+
+async def test_a_name_that_nobody_knows_is_refused_at_once() -> None:
+    async with duolog.open("memory://") as log:
+        with pytest.raises(InvalidInput, match="no label or option 'tsk'; did you mean 'task'"):
+            CallRecorder(log, {"tsk": "support"})  # type: ignore[typeddict-unknown-key]
 
 
 async def test_without_litellm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
