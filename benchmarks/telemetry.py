@@ -37,6 +37,7 @@ from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.retention import RetentionUtility
 from duolog.scoring.trajectory.updates import Update
 from duolog.telemetry.actor import Awaited
+from duolog.telemetry.queue import IntakeStatistics
 from duolog.telemetry.session import Recording
 
 PER_SESSION = 100
@@ -166,7 +167,7 @@ async def measure_load(url: str, sessions: int, rate: int, seconds: float) -> bo
         return await report(log, load, intake)
 
 
-async def report(log: duolog.Log, load: Load, intake: duolog.IntakeStatistics) -> bool:
+async def report(log: duolog.Log, load: Load, intake: IntakeStatistics) -> bool:
     """Compares what was handed over with what the log holds, and tells how long things took."""
     times: dict[int, float] = {}
     kinds: Counter[str] = Counter()

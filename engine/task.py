@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -17,17 +17,15 @@ from .._version import __version__
 from . import codec
 from .errors import InvalidInput
 from .events import JSON, Participant, SessionOpened
+from .models.ask import ModelUse
+from .models.gateway import Models
+from .models.rehearsal import Rehearsal
 from .scorers.runner import StopRule
+from .session.actors import Actor
 from .session.clock import Clock, RealClock, VirtualClock
 from .session.limits import Limits
 from .session.runner import Session
 from .session.timing import Timing
-
-if TYPE_CHECKING:  # an offline run needs none of it
-    from .models.ask import ModelUse
-    from .models.gateway import Models
-    from .models.rehearsal import Rehearsal
-    from .session.actors import Actor
 
 __all__ = (
     "NOBODY",
@@ -118,8 +116,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     def use(self, model: str) -> ModelUse:
         """How a model is asked."""
-        from .models.ask import ModelUse
-
         return self.uses.get(model) or ModelUse(model=model)
 
     def reach(self, model: str) -> Models:

@@ -18,8 +18,6 @@ import anyio
 import duolog
 from duolog.interop.agui import AguiRecorder, stream_agui
 from duolog.scoring.live import follow_updates
-from duolog.scoring.scorers.progress import rule_judge
-from duolog.scoring.scorers.retention import RetentionUtility
 
 __all__ = ("main",)
 
@@ -61,7 +59,7 @@ async def agent(request: Json) -> AsyncIterator[Json]:
 async def main(path: str) -> None:
     """Records a thread, and prints what came of it, again as AG-UI events."""
     async with duolog.open(f"sqlite:///{path}") as log:
-        watch = log.watch(scorers=[rule_judge(), RetentionUtility()]).start()
+        watch = log.watch(scorers=[duolog.rule_judge(), duolog.RetentionUtility()]).start()
         thread = f"thread-{uuid.uuid4().hex[:8]}"
         session = await log.session(thread, task="invitations", agent="rules")
         recorder = AguiRecorder(log, session, output="/draft")

@@ -22,10 +22,7 @@ from contextlib import asynccontextmanager
 import duolog
 import msgspec
 import uvicorn
-from duolog.scoring.control import Controller
-from duolog.scoring.scorers.progress import rule_judge
-from duolog.scoring.scorers.retention import RetentionUtility
-from duolog.scoring.trajectory.updates import EffortUpdated, StopAdvice, UtilityUpdated
+from duolog.scoring.trajectory.updates import EffortUpdated, UtilityUpdated
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
@@ -56,7 +53,7 @@ def make_app(url: str) -> FastAPI:
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with log:
-            log.watch(scorers=[rule_judge(), RetentionUtility()]).start()
+            log.watch(scorers=[duolog.rule_judge(), duolog.RetentionUtility()]).start()
             yield
 
     app = FastAPI(title="Letters", lifespan=running)
@@ -97,10 +94,10 @@ def make_app(url: str) -> FastAPI:
 
 async def advise(log: duolog.Log, chat: str) -> AsyncIterator[bytes]:
     """What scoring makes of a chat, from its beginning and as it goes on."""
-    controller = Controller(chat)
+    controller = duolog.Controller(chat)
     async with log.watch(session=chat, after_position=0) as updates:
         async for update in updates:
-            if isinstance(update, UtilityUpdated | EffortUpdated | StopAdvice):
+            if isinstance(update, UtilityUpdated | EffortUpdated | duolog.StopAdvice):
                 yield event(type(update).__name__, update)
             move = controller.feed(update)
             if move is not None:

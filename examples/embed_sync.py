@@ -12,9 +12,7 @@ import sys
 import uuid
 
 import duolog
-from duolog.scoring.scorers.progress import rule_judge
-from duolog.scoring.scorers.retention import RetentionUtility
-from duolog.scoring.trajectory.updates import StopAdvice, Update, UtilityUpdated
+from duolog.scoring.trajectory.updates import Update, UtilityUpdated
 
 __all__ = ("main",)
 
@@ -25,7 +23,7 @@ def on_update(update: Update) -> None:
         say(f"  round {update.round}: the human kept {update.value:.0%} of the agent's draft")
 
 
-def on_stop(advice: StopAdvice) -> None:
+def on_stop(advice: duolog.StopAdvice) -> None:
     """Told when somebody is about to give up: time to ask a colleague for help."""
     say(f"  round {advice.round}: no progress in rounds {advice.rounds}, rated {advice.ratings}")
 
@@ -34,7 +32,9 @@ def main(path: str) -> None:
     """Records a short collaboration on a letter, and prints what scoring makes of it."""
     with duolog.open_sync(f"sqlite:///{path}") as log:
         watch = log.watch(
-            scorers=[rule_judge(), RetentionUtility()], on_update=on_update, on_stop=on_stop
+            scorers=[duolog.rule_judge(), duolog.RetentionUtility()],
+            on_update=on_update,
+            on_stop=on_stop,
         )
         s = log.session(f"letter-{uuid.uuid4().hex[:8]}", task="letters", agent="writer-v1")
         s.human.says("Please write to the landlord: the heating is broken.")

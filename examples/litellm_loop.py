@@ -21,9 +21,8 @@ import anyio.to_thread
 import duolog
 import litellm
 import openai
+from duolog.engine.events import ModelCalled
 from duolog.scoring.scorers.feedback import FeedbackUtility
-from duolog.scoring.scorers.progress import rule_judge
-from duolog.scoring.trajectory.updates import StopAdvice
 
 __all__ = ("main",)
 
@@ -34,7 +33,7 @@ async def main(model: str, api_base: str | None) -> None:
     async with duolog.open("sqlite:///chat.db") as log:
         logger = duolog.litellm_logger(log)
         litellm.callbacks.append(logger)
-        log.watch(scorers=[FeedbackUtility(), rule_judge()], on_stop=warn).start()
+        log.watch(scorers=[FeedbackUtility(), duolog.rule_judge()], on_stop=warn).start()
         s = await log.session(session, task="chat", agent=model, judge="rule-judge")
         messages: list[dict[str, str]] = []
         while said := await listen():
@@ -82,7 +81,7 @@ async def listen() -> str:
     return await anyio.to_thread.run_sync(line)
 
 
-def warn(advice: StopAdvice) -> None:
+def warn(advice: duolog.StopAdvice) -> None:
     """Tells that somebody is about to give up: the moment to ask, or to hand over to a person."""
     sys.stdout.write(
         f"\n(no progress in rounds {advice.rounds}: tolerance {advice.tau} is used up)\n"
@@ -99,9 +98,7 @@ async def report(log: duolog.Log, session: str) -> None:
             f"{effort['tokens_written']:11}  {effort['tokens_read']:4}\n"
         )
     calls = [
-        record.event
-        async for record in log.read(session)
-        if isinstance(record.event, duolog.ModelCalled)
+        record.event async for record in log.read(session) if isinstance(record.event, ModelCalled)
     ]
     prompt = sum(call.tokens.prompt or 0 for call in calls)
     completion = sum(call.tokens.completion or 0 for call in calls)

@@ -14,8 +14,9 @@ Each name is imported when it is first used, since pytest loads the plug-in besi
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from .._lazy import lazy_names
 
 if TYPE_CHECKING:
     from .actors import Improviser as Improviser
@@ -58,23 +59,27 @@ __all__ = (
     "virtual_turns",
 )
 
-_HOMES = (
-    ".actors",
-    ".contracts.importer",
-    ".contracts.log",
-    ".contracts.scorer",
-    ".folds",
-    ".sessions",
-    ".steps",
-)
+# Where each name lives.
+_HOMES = {
+    "Improviser": ".actors",
+    "Played": ".sessions",
+    "Script": ".actors",
+    "Steps": ".steps",
+    "Workshop": ".sessions",
+    "a_session": ".sessions",
+    "agent": ".actors",
+    "by": ".folds",
+    "check_event_log": ".contracts.log",
+    "check_importer": ".contracts.importer",
+    "check_scorer": ".contracts.scorer",
+    "given": ".folds",
+    "human": ".actors",
+    "played": ".sessions",
+    "put_records": ".sessions",
+    "records_of": ".folds",
+    "streams": ".sessions",
+    "virtual_turns": ".sessions",
+}
 
 if not TYPE_CHECKING:  # else a type checker would take any name for ours
-
-    def __getattr__(name: str) -> object:
-        if name in __all__:
-            for home in _HOMES:
-                module = import_module(home, __name__)
-                if name in module.__all__:
-                    value = globals()[name] = getattr(module, name)
-                    return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -6,8 +6,6 @@ import ast
 import inspect
 import pkgutil
 from importlib import import_module
-from itertools import pairwise
-from pathlib import Path
 
 import duolog
 import pytest
@@ -37,52 +35,57 @@ def test_modules_are_found() -> None:
     assert {"duolog.cli.app", "duolog.engine.events", "duolog.scoring"} <= set(MODULES)
 
 
-def declared(root: Path) -> dict[str, tuple[str, str]]:
-    """What static tools see at the top: each name, the module that has it, and its name there."""
-    tree = ast.parse((root / "__init__.py").read_text(encoding="utf-8"))
+LAZY = ("duolog", "duolog.testing")
+"""The packages whose names are imported when they are first used."""
+
+
+def declared(name: str) -> dict[str, tuple[str, str]]:
+    """What static tools see of a package: each name, the module that has it, and its name there."""
+    package = import_module(name)
+    tree = ast.parse(inspect.getsource(package))
     [block] = [node for node in tree.body if isinstance(node, ast.If) and not node.orelse][:1]
     return {
-        alias.asname or alias.name: (f"duolog.{node.module}", alias.name)
+        alias.asname or alias.name: (f"{name}.{node.module}", alias.name)
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
 
 
-def test_static_tools_see_what_runs(root: Path) -> None:
-    names = declared(root)
-    assert {"__version__", *names} == set(duolog.__all__)
-    for name, (module, name_there) in names.items():
-        assert getattr(duolog, name) is getattr(import_module(module), name_there)
+@pytest.mark.parametrize("package", LAZY)
+def test_static_tools_see_what_runs(package: str) -> None:
+    module = import_module(package)
+    names = declared(package)
+    assert {n: home for n, (home, _) in names.items()} == {
+        n: f"{package}{home}" for n, home in module._HOMES.items()
+    }
+    assert set(module.__all__) == {*names, *{"__version__"}.intersection(module.__all__)}
+    for name, (home, name_there) in names.items():
+        assert name == name_there
+        assert getattr(module, name) is getattr(import_module(home), name)
 
 
-def test_names_can_be_listed() -> None:
-    assert set(duolog.__all__) <= set(dir(duolog))
+@pytest.mark.parametrize("package", LAZY)
+def test_the_names_that_are_listed_are_those_that_are_offered(package: str) -> None:
+    module = import_module(package)
+    assert {n for n in dir(module) if not n.startswith("__")} == {*module.__all__} - {"__version__"}
+    assert set(module.__all__) <= set(dir(module))
+
+
+def test_the_most_used_names_are_in_the_order_of_their_groups() -> None:
+    assert list(duolog.__all__) == ["__version__", *duolog._HOMES]
+
+
+def test_a_function_is_named_as_it_is_reached() -> None:
+    for name in duolog.__all__:
+        value = getattr(duolog, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__name__ == value.__qualname__ == name
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'duolog' has no attribute 'Nonsense'"):
         _ = getattr(duolog, "Nonsense")  # noqa: B009 (a type checker refuses duolog.Nonsense)
-
-
-def has_docstring(module: str, name: str) -> bool:
-    value = getattr(import_module(module), name)
-    if inspect.isclass(value) or inspect.isfunction(value):
-        return bool(vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__)
-    body = ast.parse(inspect.getsource(import_module(module))).body
-    for statement, following in pairwise(body):
-        targets = (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [statement.target]
-            if isinstance(statement, ast.AnnAssign)
-            else []
-        )
-        if name in {t.id for t in targets if isinstance(t, ast.Name)}:
-            text = following.value if isinstance(following, ast.Expr) else None
-            return isinstance(text, ast.Constant) and isinstance(text.value, str)
-    return False
-
-
-def test_the_top_level_names_are_documented(root: Path) -> None:
-    assert [n for n, home in declared(root).items() if not has_docstring(*home)] == []
+    with pytest.raises(AttributeError) as caught:
+        _ = getattr(duolog, "Sesion")  # noqa: B009
+    assert (caught.value.name, caught.value.obj) == ("Sesion", duolog)  # so that Python says which

@@ -7,16 +7,12 @@ starts to answer after a second and writes 60 tokens a second.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from ..events import Role, Tokens
 from ..text import count_words, lines_of, new_words
 from .decisions import Act, Approve, Ask, Decision, Say, Submit
-
-if TYPE_CHECKING:
-    from ..events import Role, Tokens
-    from .view import View
+from .view import View
 
 __all__ = ("Timing",)
 

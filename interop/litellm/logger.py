@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Unpack
 
 from ...engine.errors import MissingExtra
 from ...telemetry.session import About
+from .recorder import CallRecorder, EmbeddedLog
 
 if TYPE_CHECKING:
     from .hooks import LiteLLMLogger
-    from .recorder import Recording
+else:  # to resolve the type must not load LiteLLM, which takes seconds, and may be missing
+    from .recorder import CallWaiter as LiteLLMLogger
 
 __all__ = ("litellm_logger",)
 
 
-def litellm_logger(log: Recording, **about: Unpack[About]) -> LiteLLMLogger:
+def litellm_logger(log: EmbeddedLog, **about: Unpack[About]) -> LiteLLMLogger:
     """A callback for LiteLLM that records calls into the sessions that their metadata name.
 
     Register it, and say with each call which session it belongs to::
@@ -42,6 +44,5 @@ def litellm_logger(log: Recording, **about: Unpack[About]) -> LiteLLMLogger:
     if find_spec("litellm") is None:
         raise MissingExtra("llm", "recording calls made through LiteLLM")
     from .hooks import LiteLLMLogger
-    from .recorder import CallRecorder
 
     return LiteLLMLogger(CallRecorder(log, about))

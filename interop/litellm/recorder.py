@@ -21,13 +21,13 @@ from ...telemetry.recorder import Recorder
 from ...telemetry.session import About, check_about
 from .calls import call_id, called, place_of
 
-__all__ = ("CallRecorder", "LiteLLMStatistics", "Recording")
+__all__ = ("CallRecorder", "CallWaiter", "EmbeddedLog", "LiteLLMStatistics")
 
 _CALLS: Final = 10_000  # ids of calls that are remembered
 _POLL: Final = 0.005  # seconds between looks whether calls are over
 
 
-class Recording(Protocol):
+class EmbeddedLog(Protocol):
     """A log that is embedded in a product: ``Log`` or ``SyncLog``."""
 
     @property
@@ -55,6 +55,30 @@ class LiteLLMStatistics(msgspec.Struct, frozen=True, kw_only=True):
     under_way: int = 0
 
 
+class CallWaiter(Protocol):
+    """What ``litellm_logger`` gives offers a product, besides the hooks that LiteLLM calls."""
+
+    async def settle(self, session: str | None = None, seconds: float = 10.0) -> bool:
+        """Waits until LiteLLM has reported all calls that were begun.
+
+        Args:
+            session: only the calls of this one.
+            seconds: how long to wait at most.
+
+        Returns:
+            Whether it has.
+        """
+        ...
+
+    def wait(self, session: str | None = None, seconds: float = 10.0) -> bool:
+        """The same for threads that have no event loop."""
+        ...
+
+    def statistics(self) -> LiteLLMStatistics:
+        """How many calls were recorded, repeated, skipped, failed, and are under way."""
+        ...
+
+
 class _Outcome(NamedTuple):
     """What tells one attempt of a call from another: LiteLLM may tell of each more than once."""
 
@@ -74,7 +98,7 @@ class CallRecorder:
         InvalidInput: a name that ``About`` has not.
     """
 
-    def __init__(self, log: Recording, about: About) -> None:
+    def __init__(self, log: EmbeddedLog, about: About) -> None:
         check_about(about)
         journal("litellm")  # so that it is loaded before anything is wrong
         self._log = log

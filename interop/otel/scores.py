@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ...engine.errors import MissingExtra
 from ...engine.events import SessionOpened, StopAdvised
@@ -22,6 +22,7 @@ from ...scoring.trajectory.updates import (
 from . import names
 from .exporter import OtelExport
 from .labels import session_labels
+from .providers import LoggerProvider, MeterProvider, TracerProvider
 from .signals import (
     SESSION,
     Attributes,
@@ -35,11 +36,6 @@ from .signals import (
     round_key,
 )
 from .spans import SpanFold
-
-if TYPE_CHECKING:
-    from opentelemetry._logs import LoggerProvider
-    from opentelemetry.metrics import MeterProvider
-    from opentelemetry.trace import TracerProvider
 
 __all__ = ("ScoreFold", "otel_export")
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import duolog
+from duolog.engine.events import ModelCalled
 from openai_server import Answer, Body, OpenAIServer
 
 TYPED = """\
@@ -73,5 +74,5 @@ async def test_a_model_that_cannot_be_reached_is_no_end(root: Path, tmp_path: Pa
         said = chat(root, server, tmp_path, "Hello?\nAnybody?\n")
     assert said.count("(the model cannot be reached: AuthenticationError)") == 2
     assert "2 calls, 0 + 0 tokens, at an unknown price" in said
-    calls = [r.event for r in await trace(tmp_path) if isinstance(r.event, duolog.ModelCalled)]
+    calls = [r.event for r in await trace(tmp_path) if isinstance(r.event, ModelCalled)]
     assert [(call.error or "").split(":")[0] for call in calls] == ["ModelDenied"] * 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import duolog
 import pytest
-from duolog.engine.errors import InvalidInput, LogClosed, NotRecorded, StaleBase
+from duolog.engine.errors import InvalidInput, LogClosed, LogNotFound, NotRecorded, StaleBase
 from duolog.engine.events import MessageSent, StopAdvised
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.trajectory.updates import StopAdvice, Update
@@ -172,7 +172,7 @@ def test_what_cannot_be_opened_says_so_and_leaves_no_thread() -> None:
         duolog.open_sync("memory://", room=0),
     ):
         pass
-    with pytest.raises(duolog.LogNotFound), duolog.open_sync("/nowhere/at/all.db", create=False):
+    with pytest.raises(LogNotFound), duolog.open_sync("/nowhere/at/all.db", create=False):
         pass
     begun = set(threading.enumerate()) - before
     for thread in begun:  # it may be on its way out

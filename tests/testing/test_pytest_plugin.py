@@ -22,7 +22,13 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 # All of Duolog that a run loads which has the plug-in and does not use it.
-PLUGIN = {"duolog", "duolog._version", "duolog.testing", "duolog.testing.pytest_plugin"}
+PLUGIN = {
+    "duolog",
+    "duolog._lazy",
+    "duolog._version",
+    "duolog.testing",
+    "duolog.testing.pytest_plugin",
+}
 
 SYNC = """
 def talk(session):

@@ -10,6 +10,7 @@ import duolog
 import pytest
 from agui_streams import CHAT, REQUEST, Front, Json, hostile, streamed
 from duolog.engine.errors import SessionNotFound
+from duolog.engine.events import ActionResolved, ActorFailed, Unknown
 from duolog.interop.agui import AguiRecorder, encode_sse, stream_agui
 from duolog.scoring.live import follow_updates
 from duolog.scoring.scorers.progress import rule_judge
@@ -101,7 +102,7 @@ async def quarrel(s: Recording[Awaited]) -> None:
     await s.human.feedback(thumbs="down")
     await s.actor("bea", role="agent").says("I am new.")
     await s.actor("system", role="environment").adds(duolog.MessageSent(text="Be nice."))
-    await s.agent.adds(duolog.ActorFailed(error="no more words", type="Speechless"))
+    await s.agent.adds(ActorFailed(error="no more words", type="Speechless"))
     await s.human.says("Well.")
     await s.close(by="human")
 
@@ -155,7 +156,7 @@ async def test_failures_of_tools_come_back() -> None:
         await record(again, await tell(log))
         await (await again.session("t1")).flush()
         [outcome] = [r.event async for r in again.read("t1") if r.kind == "ActionResolved"]
-    assert isinstance(outcome, duolog.ActionResolved)
+    assert isinstance(outcome, ActionResolved)
     assert (outcome.outcome, outcome.error) == ("failed", "not allowed")
 
 
@@ -255,8 +256,8 @@ DEEDS: list[Deed] = [
     lambda s, text: s.agent.yields(text),
     lambda s, text: s.human.rates(3, text),
     lambda s, text: s.agent.notes(text),
-    lambda s, text: s.agent.adds(duolog.ActorFailed(error=text, type="E")),
-    lambda s, text: s.agent.adds(duolog.Unknown("later", 9, b"{}")),
+    lambda s, text: s.agent.adds(ActorFailed(error=text, type="E")),
+    lambda s, text: s.agent.adds(Unknown("later", 9, b"{}")),
 ]
 
 

@@ -31,8 +31,10 @@ from duolog.engine.events import (
     SnapshotTaken,
     StopAdvised,
     Tokens,
+    Unknown,
     UtilityScored,
 )
+from duolog.engine.log.contract import Subscription
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import Draft, Record
 from duolog.interop.otel import exporter as exporting
@@ -808,7 +810,7 @@ class Away:
         async for record in self._log.read_all(session=session, after_position=after_position):
             yield record
 
-    def subscribe(self, *, session: str | None, after_position: int) -> duolog.Subscription:
+    def subscribe(self, *, session: str | None, after_position: int) -> Subscription:
         self._fail("subscribe")
         return self._log.subscribe(session=session, after_position=after_position)
 
@@ -846,7 +848,7 @@ async def test_what_cannot_be_expected_ends_the_export_and_nothing_else(
 async def test_an_opening_that_is_damaged_costs_what_it_said() -> None:
     memory = Memory()
     async with duolog.open("memory://") as log:
-        unreadable = duolog.Unknown("SessionOpened", 1, b'{"kind":"SessionOpened"}')
+        unreadable = Unknown("SessionOpened", 1, b'{"kind":"SessionOpened"}')
         await write(log, [Draft(unreadable, "engine", "environment", NOON), *STORY[1:]])
         async with export(log, memory) as exported:
             pass
@@ -857,7 +859,7 @@ async def test_an_opening_that_is_damaged_costs_what_it_said() -> None:
 async def test_a_body_that_is_damaged_is_left_out() -> None:
     memory = Memory()
     async with duolog.open("memory://") as log:
-        unreadable = duolog.Unknown("MessageSent", 1, b'{"kind":"MessageSent"}')
+        unreadable = Unknown("MessageSent", 1, b'{"kind":"MessageSent"}')
         await write(log, [*STORY[:6], Draft(unreadable, "ann", "human", NOON + 20), *STORY[7:]])
         async with export(log, memory, content=True) as exported:
             pass

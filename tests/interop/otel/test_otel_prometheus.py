@@ -6,6 +6,7 @@ import re
 import time
 
 import duolog
+from duolog.engine.events import Tokens
 from duolog.scoring.scorers.feedback import FeedbackUtility
 from duolog.scoring.scorers.progress import rule_judge
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
@@ -57,7 +58,7 @@ async def scrape() -> str:
                     await s.human.says("Where is it?", at=at)
                     await s.agent.called_model(
                         "openai/gpt-4o",
-                        tokens=duolog.Tokens(prompt=10, completion=5),
+                        tokens=Tokens(prompt=10, completion=5),
                         latency=0.5,
                         cost=0.001,
                         at=at + 1,
