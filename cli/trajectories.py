@@ -78,7 +78,7 @@ def _from_log(source: str, options: Options) -> list[Trajectory]:
     async def main() -> list[Trajectory]:
         async with existing_log(source) as log:
             await _check_scorers(log, options)
-            return [trajectory async for trajectory in score_sessions(log, options)]
+            return [trajectory async for trajectory in score_sessions(log, options, process=True)]
 
     return run(main)
 

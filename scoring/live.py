@@ -16,6 +16,7 @@ from ..engine.errors import InvalidInput, SessionNotFound
 from ..engine.events import ScorerRef, StopAdvised
 from ..engine.log.contract import EventLog, Subscription
 from ..engine.records import Record
+from .process import ProcessFold
 from .replay import Step
 from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
@@ -70,17 +71,23 @@ async def score_log(log: EventLog, session: str, options: Options | None = None)
 
 
 async def score_sessions(
-    log: EventLog, options: Options | None = None
+    log: EventLog, options: Options | None = None, *, process: bool = False
 ) -> AsyncIterator[Trajectory]:
     """The trajectories of all sessions of a log as of now, in order of their first records.
 
     One pass over the log; holds one fold per session until its end.
+
+    Args:
+        log: the log.
+        options: how to score.
+        process: measure also how the parties worked together, which reads every message.
 
     Raises:
         CodecError: a body that is needed is damaged.
         LogClosed: the log is closed.
     """
     folds: dict[str, TrajectoryFold] = {}
+    processes: dict[str, ProcessFold] = {}
 
     def consume(records: Sequence[Record]) -> None:
         for record in records:
@@ -88,11 +95,19 @@ async def score_sessions(
             fold = folds.get(session)
             if fold is None:
                 fold = folds[session] = TrajectoryFold(session, options, tell=False)
+                if process:
+                    processes[session] = ProcessFold()
             fold.feed(record)
+            if process:
+                processes[session].feed(record)
 
     await log.scan(consume)
-    for fold in folds.values():
-        yield fold.trajectory()
+    for session, fold in folds.items():
+        trajectory = fold.trajectory()
+        if process:
+            measures = processes[session].measures
+            trajectory = msgspec.structs.replace(trajectory, process=measures)
+        yield trajectory
 
 
 def watch(

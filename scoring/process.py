@@ -1,7 +1,7 @@
 """Process measures: who takes the initiative, what is confirmed, who interrupts whom.
 
-After Collaborative Gym (Shao et al. 2024), whose annotations come from a model; here they come from
-the rules in ``cues``, or from any functions of the same shape.
+After Collaborative Gym (Shao et al. 2024). Its annotations come from a model; here they come from
+the rules in ``trajectory.phrases``, or from other functions with the same signatures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from typing import final
 
 import msgspec
 
-from ..engine.events import ActionResolved, ApprovalAsked, ApprovalGiven, MessageSent, SessionOpened
+from ..engine.events import (
+    ActionResolved,
+    ApprovalAsked,
+    ApprovalGiven,
+    MessageSent,
+    Role,
+    SessionOpened,
+)
 from ..engine.records import TRACE, Record
 from .trajectory.phrases import asks_to_confirm, is_answer, is_halt, takes_initiative
 
@@ -20,13 +27,13 @@ __all__ = ("Annotator", "Process", "ProcessFold", "initiative_entropy")
 
 
 class Annotator(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells one utterance from another; functions of its text.
+    """Classifies utterances: predicates over the text of one.
 
     Attributes:
-        initiative: does it take the initiative?
-        confirmation: does it ask for a confirmation?
-        answer: does it answer one, with yes or no?
-        halt: does it tell another to stop?
+        initiative: it takes the initiative.
+        confirmation: it asks for a confirmation.
+        answer: it answers such a question, with yes or no.
+        halt: it asks another to stop.
     """
 
     initiative: Callable[[str], bool] = takes_initiative
@@ -36,34 +43,42 @@ class Annotator(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """How a session went, apart from what came of it.
+    """How the parties of a session worked together, apart from its result.
+
+    All but ``initiatives`` are None where nothing can be said: unless a human and an agent take
+    part, and where the text of an utterance is not known (erased, or of a newer schema).
 
     Attributes:
-        initiatives: utterances that take the initiative, by actor; 0 for those who never do.
-        initiative_entropy: see ``initiative_entropy``; None for fewer than two parties.
-        confirmations_asked: times an agent asked for leave or for a confirmation.
+        initiatives: utterances that take the initiative, by actor; 0 for those who never do. Empty
+            where the text of an utterance is not known.
+        agent_initiatives: the same, of all agents together.
+        human_initiatives: the same, of all humans together.
+        initiative_entropy: see ``initiative_entropy``; None where nobody has said anything, too.
+        confirmations_asked: times an agent asked for approval or for a confirmation.
         confirmations_answered: those that a human answered, with yes or no.
         approved: approvals that humans gave.
         denied: approvals that humans denied.
-        halts: messages of humans that tell an agent to stop.
-        interruptions: messages of humans while an action of an agent's was in flight.
+        halts: messages of humans that ask an agent to stop.
+        interruptions: messages of humans while an action of an agent was in flight.
     """
 
     initiatives: Mapping[str, int]
-    initiative_entropy: float | None
-    confirmations_asked: int
-    confirmations_answered: int
-    approved: int
-    denied: int
-    halts: int
-    interruptions: int
+    agent_initiatives: int | None = None
+    human_initiatives: int | None = None
+    initiative_entropy: float | None = None
+    confirmations_asked: int | None = None
+    confirmations_answered: int | None = None
+    approved: int | None = None
+    denied: int | None = None
+    halts: int | None = None
+    interruptions: int | None = None
 
 
 def initiative_entropy(counts: Iterable[int]) -> float | None:
     """How evenly the initiative is shared: -Σ p_i log_N p_i over N parties, p_i their shares.
 
-    1 where all take it equally often; 0 where any of them never does (Shao et al. 2024); None for
-    fewer than two parties.
+    1 if all take it equally often; 0 if one of them never does (Shao et al. 2024); None for fewer
+    than two parties.
 
     Args:
         counts: initiatives by party, 0 included.
@@ -83,18 +98,21 @@ class ProcessFold:
     """Folds the trace of one session into its process measures, one record at a time.
 
     Args:
-        annotator: what tells one utterance from another.
+        annotator: classifies utterances; by default by rules.
     """
 
     def __init__(self, annotator: Annotator | None = None) -> None:
-        self._tell = annotator or Annotator()
+        self._annotator = annotator or Annotator()
         self._initiatives: dict[str, int] = {}
-        self._flying: set[int] = set()
+        self._roles: dict[str, Role] = {}
+        self._in_flight: set[int] = set()
         self._asked = self._answered = 0
         self._approved = self._denied = 0
         self._halts = self._interruptions = 0
-        self._open: set[int] = set()
-        self._question = False
+        self._open_approvals: set[int] = set()
+        self._open_question = False
+        self._spoken = False
+        self._unreadable = False
 
     def feed(self, record: Record) -> None:
         """Takes the next record; those of measurement streams change nothing."""
@@ -103,27 +121,36 @@ class ProcessFold:
         kind = record.kind
         if kind == "ActionTaken":
             if record.role == "agent":
-                self._flying.add(record.version)
+                self._in_flight.add(record.version)
         elif kind == "ActionResolved":
-            event = record.event
-            if isinstance(event, ActionResolved):
-                self._flying.discard(event.action)
+            if self._in_flight:
+                event = record.event
+                if isinstance(event, ActionResolved):
+                    self._in_flight.discard(event.action)
         elif kind in ("MessageSent", "ApprovalAsked", "ApprovalGiven"):
             if record.role == "human" or record.role == "agent":
-                self._say(record)
+                self._utterance(record)
         elif kind == "SessionOpened":
             event = record.event
             if isinstance(event, SessionOpened):
                 for one in event.participants:
-                    if one.role == "human" or one.role == "agent":
-                        self._initiatives.setdefault(one.name, 0)
+                    self._join(one.name, one.role)
+            else:
+                self._unreadable = True
 
     @property
     def measures(self) -> Process:
         """The measures so far."""
+        if self._unreadable:
+            return Process(initiatives={})
+        if not {"human", "agent"} <= set(self._roles.values()):
+            return Process(initiatives=dict(self._initiatives))
+        counts = self._initiatives.values()
         return Process(
             initiatives=dict(self._initiatives),
-            initiative_entropy=initiative_entropy(self._initiatives.values()),
+            agent_initiatives=self._initiatives_of("agent"),
+            human_initiatives=self._initiatives_of("human"),
+            initiative_entropy=initiative_entropy(counts) if self._spoken else None,
             confirmations_asked=self._asked,
             confirmations_answered=self._answered,
             approved=self._approved,
@@ -132,43 +159,54 @@ class ProcessFold:
             interruptions=self._interruptions,
         )
 
-    def _say(self, record: Record) -> None:
+    def _join(self, actor: str, role: Role) -> None:
+        if role == "human" or role == "agent":
+            self._roles.setdefault(actor, role)
+            self._initiatives.setdefault(actor, 0)
+
+    def _initiatives_of(self, role: Role) -> int:
+        return sum(
+            count for actor, count in self._initiatives.items() if self._roles[actor] == role
+        )
+
+    def _utterance(self, record: Record) -> None:
         event = record.event
         human = record.role == "human"
+        self._join(record.actor, record.role)
         if isinstance(event, ApprovalGiven):
-            self._decide(event, human)
+            self._decision(event, human)
             return
         if isinstance(event, MessageSent):
             text = event.text
         elif isinstance(event, ApprovalAsked):
             text = event.question
-        else:  # forgotten, or of a newer schema
+        else:  # erased, or of a newer schema
+            self._unreadable = True
             return
-        taken = self._initiatives.setdefault(record.actor, 0)
-        if self._tell.initiative(text):
-            self._initiatives[record.actor] = taken + 1
+        self._spoken = True
+        self._initiatives[record.actor] += self._annotator.initiative(text)
         if human:
-            self._answer(text)
+            self._human_message(text)
         elif isinstance(event, ApprovalAsked):
             self._asked += 1
-            self._open.add(record.version)
-        elif self._tell.confirmation(text):
+            self._open_approvals.add(record.version)
+        elif self._annotator.confirmation(text):
             self._asked += 1
-            self._question = True
+            self._open_question = True
 
-    def _answer(self, text: str) -> None:
-        """A human said something: an answer if the question was the last thing said to it."""
-        if self._question and self._tell.answer(text):
+    def _human_message(self, text: str) -> None:
+        """Only the first message after a question can answer it."""
+        if self._open_question and self._annotator.answer(text):
             self._answered += 1
-        self._question = False
-        self._halts += self._tell.halt(text)
-        self._interruptions += bool(self._flying)
+        self._open_question = False
+        self._halts += self._annotator.halt(text)
+        self._interruptions += bool(self._in_flight)
 
-    def _decide(self, event: ApprovalGiven, human: bool) -> None:
+    def _decision(self, event: ApprovalGiven, human: bool) -> None:
         if not human:
             return
-        if event.asked in self._open:
-            self._open.discard(event.asked)
+        if event.asked in self._open_approvals:
+            self._open_approvals.discard(event.asked)
             self._answered += 1
         if event.approved:
             self._approved += 1

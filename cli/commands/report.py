@@ -95,7 +95,11 @@ def report_command(
         typer.Option(metavar="FILE", help="Write table, curves and scatter as one page."),
     ] = None,
 ) -> None:
-    """Prints utility, gain, drop and effort of each group of sessions, and draws the figures."""
+    """Prints utility, gain, drop, effort and process measures of each group; draws the figures.
+
+    Process measures (initiatives, confirmations, approvals, halts, interruptions) come from the
+    messages in a log; files of trajectories need not have them.
+    """
     if as_json + as_csv + as_markdown > 1:
         raise InvalidInput("choose one of --json, --csv and --markdown")
     if explain is not None and (as_csv or as_markdown):

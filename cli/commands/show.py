@@ -33,7 +33,11 @@ def show_command(
         bool, typer.Option("--json", help="All rounds with their records, for programs.")
     ] = False,
 ) -> None:
-    """Shows a session: who did what when, what each round came to, and what it cost."""
+    """Shows a session: who did what when; utility, progress and effort of each round.
+
+    Above the rounds are the outcome and the process measures: who took the initiative, and how often
+    there were confirmations, approvals, halts and interruptions.
+    """
     from ...scoring.trajectory.options import Options
     from ..text.transcript import load_transcript, transcript_data
 

@@ -13,6 +13,7 @@ from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.jsonl_export import to_jsonl
 from ...engine.records import Record
 from ...engine.rounds import RoundProjector
+from ...scoring.process import ProcessFold
 from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options
 from ...scoring.trajectory.points import Point, Trajectory
@@ -85,6 +86,7 @@ def make_transcript(
 ) -> Transcript:
     """Scores a session from its records, of all streams in order of position; raises as above."""
     fold = TrajectoryFold(summary.session, options)
+    process = ProcessFold()
     projector = RoundProjector(options.rounds)
     held: list[list[Record]] = [[]]
     updates: list[SnapshotTaken | None] = [None]
@@ -93,6 +95,7 @@ def make_transcript(
         before = projector.number
         projector.feed(record)
         fold.feed(record)
+        process.feed(record)
         if projector.number > before:
             held.append([])
             updates.append(None)
@@ -104,7 +107,7 @@ def make_transcript(
             opened = event
     if not held[0]:
         raise InvalidInput(f"session {summary.session!r} holds no records")
-    trajectory = fold.trajectory()
+    trajectory = msgspec.structs.replace(fold.trajectory(), process=process.measures)
     points = {point.round: point for point in trajectory.points}
     parts = [
         Part(
@@ -145,6 +148,7 @@ def transcript_data(transcript: Transcript) -> dict[str, object]:
         "clock": None if opened is None else opened.clock,
         "convention": transcript.options.rounds,
         "stops": {str(tau): number for tau, number in transcript.stops.items()},
+        "process": transcript.trajectory.process,
         "rounds": [_part_data(part) for part in transcript.parts],
     }
 

@@ -10,11 +10,13 @@ from rich.text import Text
 
 from ...engine.events import Participant, SessionOpened
 from ...engine.records import TRACE, Record
+from ...scoring.process import Process
 from ...scoring.trajectory.points import Point
 from .columns import Page
 from .records import Telling, Told
 from .terminal import clean, duration, is_virtual, moment, number, shorten
 from .transcript import Part, Transcript
+from .wording import count
 
 __all__ = ("NAME", "ROLES", "effort_text", "opening_lines", "print_transcript", "worth")
 
@@ -96,6 +98,9 @@ class _Printing:
         for line in opening_lines(opened, summary.opened):
             page.plain(line)
         page.plain(self._outcome())
+        process = self._transcript.trajectory.process
+        if process is not None and process.human_initiatives is not None:
+            page.plain(Text(process_text(process), style="dim"))
 
     def _outcome(self) -> Text:
         summary, trajectory = self._transcript.summary, self._transcript.trajectory
@@ -178,6 +183,27 @@ def effort_text(effort: Mapping[str, float | None]) -> str:
     if seconds is not None and seconds >= 1:
         parts.append(f"{duration(seconds)} of the human's time")
     return ", ".join(parts)
+
+
+def process_text(process: Process) -> str:
+    """How the parties worked together, in words, without what is not known."""
+    parts = []
+    if process.agent_initiatives is not None and process.human_initiatives is not None:
+        initiatives = count(process.agent_initiatives, "initiative")
+        entropy = process.initiative_entropy
+        balance = "" if entropy is None else f" (entropy {entropy:.2f})"
+        parts.append(
+            f"{initiatives} of the agent, {process.human_initiatives} of the human{balance}"
+        )
+    if process.confirmations_asked is not None:
+        asked = count(process.confirmations_asked, "confirmation")
+        parts.append(f"{asked} asked, {process.confirmations_answered} answered")
+    if process.approved is not None:
+        parts.append(f"{count(process.approved, 'approval')} given, {process.denied} denied")
+    for number_of, what in ((process.halts, "halt"), (process.interruptions, "interruption")):
+        if number_of is not None:
+            parts.append(count(number_of, what))
+    return f"process: {'; '.join(parts)}"
 
 
 _EFFORT = (

@@ -21,6 +21,7 @@ from .effort import effort_columns, effort_of
 from .formal import formal_values
 from .numbers import quotient
 from .paper import TOO_FEW, cut_length, paper_values
+from .process import PROCESS_MEASURES, process_columns, process_of
 from .results import Buckets, Convention, Counts, Drop, Estimate, Group, Report, SessionScore
 from .sample import Column, Sample
 from .values import SessionValues, performance
@@ -159,6 +160,7 @@ def _baseline(
         effort=effort_of(sample, members),
         counts=_counts(members),
         reference=reference,
+        process=dict.fromkeys(PROCESS_MEASURES, none),
     )
     return group, [None] * len(members)
 
@@ -193,6 +195,7 @@ def _collaboration(
     for index, tau in enumerate(taus):
         columns[f"stop {tau}"] = [values.stops[index] if values else None for values in found]
     columns |= carried(walks, length) | effort_columns(members, settings.convention)
+    columns |= process_columns(members)
     sample = Sample(columns, settings.resamples, _seed(settings, "group", labels))
 
     drops = []
@@ -231,6 +234,7 @@ def _collaboration(
         counts=_counts(members),
         reference=reference,
         max_step=max_step,
+        process=process_of(sample),
     )
     return group, found
 

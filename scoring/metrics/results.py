@@ -146,6 +146,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         reference: final performance of the automated runs that belong beside this row; its value
             is None where there are none.
         max_step: the length to which trajectories were cut, under ``paper``.
+        process: mean process measures of a session, by name: fields of ``Process``.
     """
 
     group: Mapping[str, str]
@@ -162,6 +163,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     reference: Estimate
     max_step: int | None = None
+    process: Mapping[str, Estimate] = {}
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ them. It loads nothing: its content security policy forbids it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -29,7 +29,24 @@ from .figures.geometry import (
 )
 from .figures.panels import Panels, panel_title
 from .text.data import curve_data
-from .text.wording import ABSENT, absences, completeness, count, number, percent, rows_of, span
+from .text.process import (
+    PROCESS_GROUPS,
+    PROCESS_NOTE,
+    has_process,
+    process_sessions,
+    process_value,
+)
+from .text.wording import (
+    ABSENT,
+    Rows,
+    absences,
+    completeness,
+    count,
+    number,
+    percent,
+    rows_of,
+    span,
+)
 
 __all__ = ("report_html", "save_html")
 
@@ -86,6 +103,8 @@ def _head(report: Report, title: str) -> list[str]:
 
 def _sections(report: Report, panels: Panels) -> list[str]:
     parts = ["<h2>Utility, gain and drop</h2>", *_table(report, panels)]
+    if has_process(report.groups):
+        parts += ["<h2>Process</h2>", *_process_table(rows_of(report), panels)]
     if any(group.curve for group in panels.groups):
         note = (
             "Mean utility after each round, shorter sessions carried forward. Shaded: ±1 SEM over "
@@ -130,16 +149,7 @@ def _table(report: Report, panels: Panels) -> list[str]:
     head += "".join(f'<th class="span" colspan="{wide}">{name}</th>' for name, wide in spans)
     head += f'</tr>\n<tr><th class="name">{escape(names[0])}</th>'
     head += "".join(f"<th>{name}</th>" for name in names[1:]) + "</tr>"
-    lines = ['<div class="wide"><table>', f"<thead>\n{head}\n</thead>\n<tbody>"]
-    order = list(panels.looks)
-    section = ""
-    for group in rows.groups:
-        if rows.section(group) != section:
-            section = rows.section(group)
-            heading = f'<td colspan="{len(names)}">{escape(section)}</td>'
-            lines.append(f'<tr class="section">{heading}</tr>')
-        lines.append(_row(group, rows.name(group), panels, order))
-    lines.append("</tbody></table></div>")
+    lines = _body(head, len(names), rows, panels, _cells)
     notes = [*absences(report.groups, rows)]
     if report.resamples:
         notes.insert(
@@ -152,17 +162,61 @@ def _table(report: Report, panels: Panels) -> list[str]:
     return [*lines, *[f'<p class="note">{escape(note)}</p>' for note in notes]]
 
 
-def _row(group: Group, name: str, panels: Panels, order: Sequence[tuple[str, ...]]) -> str:
+def _process_table(rows: Rows, panels: Panels) -> list[str]:
+    columns = [column for part in PROCESS_GROUPS for column in part.columns]
+    head = '<tr><th colspan="2"></th>'
+    for part in PROCESS_GROUPS:
+        head += f'<th class="span" colspan="{len(part.columns)}">{part.title}</th>'
+    head += f'</tr>\n<tr><th class="name">{escape(rows.label.capitalize())}</th><th>N</th>'
+    head += "".join(f"<th>{column.name}</th>" for column in columns) + "</tr>"
+
+    def cells(group: Group) -> list[str]:
+        found = [process_value(group, column) for column in columns]
+        sessions = f"<td>{process_sessions(group):,}</td>"
+        return [sessions, *[_cell(one, number(one.value, 2)) for one in found]]
+
+    lines = _body(head, 2 + len(columns), rows, panels, cells)
+    return [*lines, f'<p class="note">{escape(PROCESS_NOTE)}.</p>']
+
+
+def _body(
+    head: str, width: int, rows: Rows, panels: Panels, cells: Callable[[Group], list[str]]
+) -> list[str]:
+    """A table: its head, and a row per group, section by section."""
+    lines = ['<div class="wide"><table>', f"<thead>\n{head}\n</thead>\n<tbody>"]
+    order = list(panels.looks)
+    section = ""
+    for group in rows.groups:
+        if rows.section(group) != section:
+            section = rows.section(group)
+            heading = f'<td colspan="{width}">{escape(section)}</td>'
+            lines.append(f'<tr class="section">{heading}</tr>')
+        lines.append(_row(group, rows.name(group), panels, order, cells(group)))
+    lines.append("</tbody></table></div>")
+    return lines
+
+
+def _row(
+    group: Group,
+    name: str,
+    panels: Panels,
+    order: Sequence[tuple[str, ...]],
+    cells: Sequence[str],
+) -> str:
     key = panels.series(group.group)
     mark, swatch = "", ""
     if not group.baseline:
         mark = f' data-series="{order.index(key)}"'
         swatch = f'<span class="swatch" style="background:{panels.looks[key].colour}"></span>'
+    return f'<tr{mark}><td class="name">{swatch}{escape(name)}</td>{"".join(cells)}</tr>'
+
+
+def _cells(group: Group) -> list[str]:
+    """Utility, gain, drop and tokens of a group."""
     final = group.final
     if group.baseline:
         final = Estimate(reason=group.overall.reason)
     cells = [
-        f'<td class="name">{swatch}{escape(name)}</td>',
         f"<td>{group.sessions:,}</td>",
         _cell(group.final if group.baseline else group.reference),
         *[_cell(estimate) for estimate in (group.first, final, group.overall)],
@@ -174,7 +228,7 @@ def _row(group: Group, name: str, panels: Panels, order: Sequence[tuple[str, ...
     for tokens in (effort.agent_tokens, effort.human_tokens):
         cells.append(_cell(tokens, count(tokens.value), interval=False))
     cells.append(_cell(effort.ratio, number(effort.ratio.value, 2), interval=False))
-    return f"<tr{mark}>{''.join(cells)}</tr>"
+    return cells
 
 
 def _cell(estimate: Estimate, text: str | None = None, *, interval: bool = True) -> str:

@@ -15,15 +15,15 @@ utility. ``"rounds": []`` says that the user never spoke: one pseudo-round, wort
 
 So that a trajectory out of a log survives the way through a file unchanged, these may stand there
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``; in ``tokens``
-``estimated``; ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind).
-Other fields are ignored.
+``estimated``; ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind);
+``process`` (see ``Process``). Other fields are ignored.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -31,6 +31,7 @@ import msgspec
 from ...engine.errors import InvalidInput
 from ...engine.events import Origin
 from ...engine.rounds import Stage
+from ..process import Process
 from .points import Point, Trajectory
 
 __all__ = (
@@ -70,6 +71,7 @@ class _Line(msgspec.Struct, kw_only=True):
     forked_from: Origin | msgspec.UnsetType = msgspec.UNSET
     forked_at: int | msgspec.UnsetType = msgspec.UNSET
     faults: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    process: Process | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Sniffed(msgspec.Struct):
@@ -187,6 +189,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         forked_from=None if raw.forked_from is msgspec.UNSET else raw.forked_from,
         forked_at=None if raw.forked_at is msgspec.UNSET else raw.forked_at,
         faults=_faults(raw.faults),
+        process=_process(raw.process),
     )
 
 
@@ -208,6 +211,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             forked_from=trajectory.forked_from or msgspec.UNSET,
             forked_at=trajectory.forked_at or msgspec.UNSET,
             faults=dict(trajectory.faults) or msgspec.UNSET,
+            process=trajectory.process or msgspec.UNSET,
         )
     )
 
@@ -252,6 +256,16 @@ def _faults(given: dict[str, int] | msgspec.UnsetType) -> dict[str, int]:
     for kind, count in faults.items():
         _within(count, 0, None, f"faults: {kind}")
     return faults
+
+
+def _process(given: Process | msgspec.UnsetType) -> Process | None:
+    if given is msgspec.UNSET:
+        return None
+    for name, value in msgspec.structs.asdict(given).items():
+        for count in value.values() if isinstance(value, Mapping) else (value,):
+            top = 1 if name == "initiative_entropy" else None
+            _within(count, 0, top, f"process: {name}")
+    return given
 
 
 def _within(value: float | None, low: float, high: float | None, what: str) -> float | None:

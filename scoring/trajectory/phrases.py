@@ -204,4 +204,5 @@ def takes_initiative(text: str) -> bool:
     The distinction of task and dialogue initiative follows Chu-Carroll and Brown (1997) as
     Collaborative Gym uses it. What merely acknowledges, greets, or asks back takes none.
     """
-    return not _PASSIVE.issuperset(_words(text))
+    words = _WORD.finditer(text.lower().replace("’", "'"))
+    return any(word[0] not in _PASSIVE for word in words)

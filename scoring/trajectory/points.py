@@ -8,6 +8,7 @@ import msgspec
 
 from ...engine.events import Origin
 from ...engine.rounds import Stage
+from ..process import Process
 
 __all__ = ("Point", "Trajectory")
 
@@ -56,6 +57,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         forked_at: the first round with anything of its own, of a fork that has gone on.
         faults: how often its simulated user was found at fault, by kind; empty where it never was,
             or where nobody looked.
+        process: how the parties worked together; None where it was not measured.
     """
 
     session: str
@@ -70,3 +72,4 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     forked_from: Origin | None = None
     forked_at: int | None = None
     faults: Mapping[str, int] = {}
+    process: Process | None = None

@@ -59,6 +59,24 @@ def test_a_log_is_scored_in_one_pass(dinner: Path, capsys: pytest.CaptureFixture
     assert groups["two-stage"]["utility"]["overall"] == 0.5
 
 
+def test_process_measures_come_from_logs(
+    dinner: Path, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, str(dinner), "--group-by", "agent")
+    groups = {group["group"]["agent"]: group["process"] for group in found["groups"]}
+    two = groups["two-stage"]
+    assert (two["human_initiatives"], two["agent_initiatives"]) == (2, 3)
+    assert (two["confirmations_asked"], two["confirmations_answered"]) == (1, 1)
+    assert (two["approved"], two["denied"], two["halts"], two["interruptions"]) == (0, 1, 0, 0)
+    assert set(two["sessions"].values()) == {1}
+    assert groups["auto"]["halts"] is None
+    assert as_json(capsys, file)["groups"][0]["process"]["halts"] is None
+    assert main(["report", str(dinner)]) == 0
+    assert "Interruptions" in capsys.readouterr().out
+    assert main(["report", file]) == 0
+    assert "Interruptions" not in capsys.readouterr().out
+
+
 def test_the_table_is_what_a_run_prints_at_its_end(
     dinner: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

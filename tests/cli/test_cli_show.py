@@ -28,12 +28,14 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 
 def test_it_begins_with_who_met_and_how_it_ended(shown: str) -> None:
-    assert shown.splitlines()[:5] == [
+    assert shown.splitlines()[:7] == [
         DINNER,
         "task menu, instance 1, seed 7, virtual clock",
         "ann (human, rules, persona proactive)",
         "bot (agent, two-stage, model gpt-x)",
         "finished after 4 rounds and 0:31, utility 0.500; tolerance used up: τ = 1 after round 1",
+        "process: 3 initiatives of the agent, 2 of the human (entropy 0.97); 1 confirmation asked, 1",
+        "answered; 0 approvals given, 1 denied; 0 halts; 0 interruptions",
     ]
 
 
@@ -183,6 +185,16 @@ def test_json_has_every_round_with_its_records(
     assert (said["actor"], said["role"], said["version"], said["time"]) == ("ann", "human", 2, 0.0)
     unknown = next(record for record in records if record["kind"] == "DishBroken")
     assert unknown["body"] == {"kind": "DishBroken", "n": 1}
+
+
+def test_process_measures_of_a_session(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    process = as_json(capsys, str(dinner), DINNER)["process"]
+    assert process["initiatives"] == {"ann": 2, "bot": 3}
+    assert process["confirmations_answered"] == 1
+    alone = as_json(capsys, str(dinner), "menu-1-auto-cd34")["process"]
+    assert alone["interruptions"] is None
+    assert main(["show", str(dinner), "menu-1-auto-cd34"]) == 0
+    assert "process:" not in capsys.readouterr().out
 
 
 def test_rounds_by_human_turn(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,8 @@ def estimates(group: Group) -> Iterator[tuple[Path, Estimate]]:
     yield ("effort", "ratio"), group.effort.ratio
     for name, estimate in group.effort.measures.items():
         yield ("effort", "measures", name), estimate
+    for name, estimate in group.process.items():
+        yield ("process", name), estimate
     yield ("reference",), group.reference
 
 
@@ -92,6 +94,8 @@ def _group(group: Group) -> Json:
             reasons[".".join(path)] = estimate.reason
     for drop in group.drops:
         _put(data, ("drop", str(drop.tau), "sessions"), drop.sessions)
+    for name, estimate in group.process.items():
+        _put(data, ("process", "sessions", name), estimate.sessions)
     intervals["curve"] = [
         {"low": point.low, "high": point.high, "sessions": point.sessions}
         for point in group.curve

@@ -110,6 +110,8 @@ def _groups(report: Report) -> list[Row]:
         for drop in group.drops:
             numbers[f"drop_{drop.tau}_sessions"] = drop.sessions
             numbers[f"drop_{drop.tau}_stopped"] = drop.stopped
+        for name, estimate in group.process.items():
+            numbers[f"process_{name}_sessions"] = estimate.sessions
         counts = msgspec.structs.asdict(group.counts)
         counts["faults"] = sum(group.counts.faults.values())
         numbers |= counts | {"max_step": group.max_step}

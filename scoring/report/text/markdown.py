@@ -1,27 +1,45 @@
-"""The paper's table as Markdown."""
+"""The paper's table as Markdown, and below it that of the process measures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...metrics import Estimate, Group, Report
+from .process import (
+    PROCESS_GROUPS,
+    PROCESS_NOTE,
+    ProcessColumn,
+    has_process,
+    process_sessions,
+    process_value,
+)
 from .wording import Rows, absences, completeness, number, percent, rows_of, span
 
 __all__ = ("report_markdown",)
 
 
 def report_markdown(report: Report) -> str:
-    """The paper's table in GitHub-flavoured Markdown: a row per group, intervals in brackets."""
+    """A report in GitHub-flavoured Markdown: a row per group, intervals in brackets.
+
+    The paper's table comes first, then that of the process measures if any are known.
+    """
     rows = rows_of(report)
     labels = [*rows.sections, rows.label]
-    head = [name.capitalize() for name in labels]
-    head += ["N", "Automated baseline", "First update", "Final step", "Overall"]
+    head = ["N", "Automated baseline", "First update", "Final step", "Overall"]
     head += ["Gain abs.", "Gain rel."]
     for tau in report.taus:
         head += [f"Drop@{tau} abs.", f"Drop@{tau} rel."]
-    rule = [":--"] * len(labels) + ["--:"] * (len(head) - len(labels))
-    lines = [_line(head), _line(rule)]
-    lines += [_line(_cells(group, rows, labels)) for group in rows.groups]
+    lines = _table(labels, head, [_names(g, rows, labels) + _cells(g) for g in rows.groups])
+    if has_process(rows.groups):
+        columns = [(part.title, column) for part in PROCESS_GROUPS for column in part.columns]
+        head = ["N", *(f"{title}: {column.name.lower()}" for title, column in columns)]
+        cells = [
+            _names(group, rows, labels)
+            + [f"{process_sessions(group):,}"]
+            + [_process(group, column) for _, column in columns]
+            for group in rows.groups
+        ]
+        lines += ["", *_table(labels, head, cells)]
     notes = [f"{name} {value}" for name, value in rows.shared.items()]
     notes.append(f"Convention {report.convention}")
     if report.resamples:
@@ -30,15 +48,32 @@ def report_markdown(report: Report) -> str:
             f"({report.resamples:,} resamples, seed {report.seed})"
         )
     notes += absences(report.groups, rows)
+    if has_process(rows.groups):
+        notes.append(PROCESS_NOTE)
     notes += completeness([group.counts for group in report.groups if not group.baseline])
     return "\n".join([*lines, "", "; ".join(notes) + "."]) + "\n"
 
 
-def _cells(group: Group, rows: Rows, labels: Sequence[str]) -> list[str]:
-    cells = [group.group.get(name, "") for name in labels]
+def _table(labels: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    names = [name.capitalize() for name in labels]
+    rule = [":--"] * len(names) + ["--:"] * len(head)
+    return [_line([*names, *head]), _line(rule), *(_line(row) for row in rows)]
+
+
+def _names(group: Group, rows: Rows, labels: Sequence[str]) -> list[str]:
+    names = [group.group.get(name, "") for name in labels]
     if not group.group:
-        cells[-1] = rows.name(group)
-    cells.append(f"{group.sessions:,}")
+        names[-1] = rows.name(group)
+    return names
+
+
+def _process(group: Group, column: ProcessColumn) -> str:
+    estimate = process_value(group, column)
+    return _with(number(estimate.value, 2), estimate)
+
+
+def _cells(group: Group) -> list[str]:
+    cells = [f"{group.sessions:,}"]
     final = Estimate() if group.baseline else group.final
     reference = group.final if group.baseline else group.reference
     utility = (reference, group.first, final, group.overall)

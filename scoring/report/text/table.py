@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ...metrics import Drop, Estimate, Group, Report
 from .columns import Cell, Column, Heading, Line, draw, width_of
+from .process import PROCESS_NOTE, has_process, process_tables
 from .wording import Rows, absences, completeness, count, number, percent, rows_of, span
 
 __all__ = ("ReportTable",)
@@ -47,6 +48,9 @@ class ReportTable:
         if any(_known(group) for group in rows.groups):
             parts.append(draw(self._effort(), lines, 2, rule="─"))
         notes = [*absences(report.groups, rows), self._about()]
+        if has_process(rows.groups):
+            parts += process_tables(rows, self._names(), lines, width)
+            notes.append(f"{PROCESS_NOTE}.")
         notes += [f"{phrase}." for phrase in self._missing()]
         parts += [Text(note, style="dim") for note in notes]
         return parts

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput, MissingExtra
 from duolog.scoring.metrics import aggregate
+from duolog.scoring.process import Process
 from duolog.scoring.report import report_csv, report_data, report_json, report_rows, to_dataframe
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.points import Point, Trajectory
@@ -129,6 +130,33 @@ def test_faults_of_simulated_users_are_counted_per_group() -> None:
         ("0", "0"),
         ("0", "0"),
     ]
+
+
+def worked(trajectory: Trajectory, halts: int | None, entropy: float | None) -> Trajectory:
+    process = Process(initiatives={}, halts=halts, initiative_entropy=entropy)
+    return msgspec.structs.replace(trajectory, process=process)
+
+
+def test_process_measures_are_means_over_the_sessions_that_have_them() -> None:
+    sessions = [
+        worked(SESSIONS[0], 3, None),
+        worked(SESSIONS[1], 0, 0.5),
+        SESSIONS[2],  # an automated run
+        SESSIONS[3],  # not measured
+    ]
+    report = aggregate(sessions, bootstrap=20)
+    data: dict[str, Any] = report_data(report)
+    row, auto = data["groups"]
+    assert (row["process"]["halts"], row["process"]["sessions"]["halts"]) == (1.5, 2)
+    assert row["process"]["initiative_entropy"] == 0.5
+    assert row["process"]["sessions"]["initiative_entropy"] == 1
+    assert row["process"]["approved"] is None
+    assert row["reasons"]["process.approved"].startswith("no session has messages")
+    assert auto["process"]["halts"] is None
+    [flat, baseline] = report_rows(report)
+    assert (flat["process_halts"], flat["process_halts_sessions"]) == (1.5, 2)
+    assert (flat["process_approved"], flat["process_approved_sessions"]) == (None, 0)
+    assert baseline["process_halts"] is None
 
 
 def test_csv_has_a_row_per_group_and_empty_fields_for_what_is_absent() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.scoring.metrics import Report, aggregate
+from duolog.scoring.process import Process
 from duolog.scoring.report.html import report_html, save_html
 from duolog.scoring.trajectory.points import Point, Trajectory
 
@@ -105,6 +106,18 @@ def test_table_has_a_row_per_group_that_can_be_switched() -> None:
     assert "one-stage" in reader.text["td"]
     assert "model n" in reader.text["td"]
     assert "–" in reader.text["small"]
+
+
+def test_process_measures_have_a_table_if_any_are_known() -> None:
+    assert "Process" not in read(report_html(reported())).text["h2"]
+    process = Process(initiatives={}, halts=2)
+    alone = Trajectory(session="s", group={"agent": "one-stage"}, process=process)
+    reader = read(report_html(aggregate([alone], bootstrap=0)))
+    assert "Process" in reader.text["h2"]
+    assert "Interruptions" in reader.text["th"]
+    assert "2.00" in reader.text["td"]
+    titles = [attrs["title"] for tag, attrs in reader.tags if tag == "abbr"]
+    assert any((title or "").startswith("no session has messages") for title in titles)
 
 
 def test_absent_numbers_say_why() -> None:

@@ -113,6 +113,39 @@ def test_faults_of_simulated_users_stand_beside_the_numbers_that_they_distort() 
     assert "simulated users at fault" in report_markdown(aggregate([faulty], bootstrap=0))
 
 
+PROCESS = (
+    ', "process": {"initiatives": {"ann": 4}, "human_initiatives": 4, "agent_initiatives": 6,'
+    ' "initiative_entropy": 0.5, "halts": 2, "interruptions": 1, "denied": 0}'
+)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_process_measures_have_tables_of_their_own(width: int) -> None:
+    assert not any("Initiatives" in line for line in drawn(aggregate(SESSIONS), width))
+    measured = session(9, ONE + M, "0.5/4", PROCESS)
+    lines = drawn(aggregate([*SESSIONS, measured], bootstrap=0), width)
+    assert max(len(line) for line in lines) <= width
+    for title in ("Initiatives", "Confirmations", "Approvals", "Human messages"):
+        assert sum(title in line and ":" not in line for line in lines) == 1
+    first = next(number for number, line in enumerate(lines) if "Initiatives" in line)
+    rows = [line.split() for line in lines[first:]]
+    assert ["one-stage", "1", "6.00", "4.00", "0.50"] in [row[:5] for row in rows]
+    assert ["two-stage", "0", "–", "–", "–"] in [row[:5] for row in rows]
+    assert any(row[:2] == ["one-stage", "1"] and row[-2:] == ["2.00", "1.00"] for row in rows)
+
+
+def test_process_measures_are_a_second_table_in_markdown() -> None:
+    measured = session(9, ONE + M, "0.5/4", PROCESS)
+    text = report_markdown(aggregate([measured], bootstrap=0))
+    first, second, notes = text.split("\n\n")
+    assert first.startswith("| Agent | N | Automated baseline |")
+    head, rule, row = second.splitlines()
+    assert head.startswith("| Agent | N | Initiatives: agent | Initiatives: human |")
+    assert rule.count("|") == head.count("|") == row.count("|")
+    assert row.startswith("| one-stage | 1 | 6.00 | 4.00 | 0.50 | – | – | – | 0.00 | 2.00 | 1.00 |")
+    assert "entropy: 1 if all take" in notes
+
+
 def test_only_automated_runs_get_rows_of_their_own() -> None:
     lines = drawn(aggregate([SESSIONS[6]], bootstrap=0), 100)
     assert any(line.split()[:4] == ["auto", "1", "0.550", "–"] for line in lines)

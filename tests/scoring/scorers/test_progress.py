@@ -8,15 +8,12 @@ from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
     ApprovalAsked,
-    ApprovalGiven,
     ModelCalled,
-    Participant,
     ProgressRated,
     Tokens,
 )
 from duolog.engine.scorers.protocol import Measurement
 from duolog.scoring.live import score_records
-from duolog.scoring.process import Annotator, ProcessFold, initiative_entropy
 from duolog.scoring.scorers.progress import (
     NO_REPLY,
     Did,
@@ -33,7 +30,7 @@ from duolog.scoring.trajectory.phrases import (
     is_praise,
     takes_initiative,
 )
-from duolog.testing.records import AGENT, HUMAN, Script, run_scorer
+from duolog.testing.records import Script, run_scorer
 
 
 def ratings(measurements: list[Measurement]) -> list[tuple[int, int | None, int | None]]:
@@ -193,74 +190,7 @@ def test_a_verdict_is_a_rating_or_a_reason(fields: dict[str, int | str]) -> None
         Verdict(**fields)  # type: ignore[arg-type]
 
 
-# --- the process ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("counts", "entropy"),
-    [
-        ([5, 5], 1.0),
-        ([3, 3, 3], 1.0),
-        ([1, 3], 0.8112781244591328),  # -(1/4 log2 1/4 + 3/4 log2 3/4)
-        ([4, 0], 0.0),
-        ([4, 2, 0], 0.0),
-        ([0, 0], 0.0),
-        ([4], None),
-        ([], None),
-    ],
-)
-def test_initiative_entropy(counts: list[int], entropy: float | None) -> None:
-    got = initiative_entropy(counts)
-    assert got == (entropy if entropy is None else pytest.approx(entropy, abs=1e-12))
-
-
-def test_process_measures_by_hand() -> None:
-    script = Script()
-    script.opened(participants=(HUMAN, AGENT, Participant(name="env", role="environment")))
-    script.human("Please plan a trip to Rome.")  # initiative
-    script.agent("Would you like to fly there?")  # initiative, asks
-    script.human("Yes.")  # answers
-    script.agent("Should I book it?")  # initiative, asks
-    script.human("The hotel should have a pool.")  # initiative, answers nothing
-    asked = script.agent(ApprovalAsked(question="May I book the hotel?"))  # initiative, asks
-    script.human(ApprovalGiven(asked=asked.version, approved=True))  # answers
-    again = script.agent(ApprovalAsked(question="And the flight?"))  # initiative, asks
-    script.human(ApprovalGiven(asked=again.version, approved=False))  # answers
-    flight = script.agent(ActionTaken(name="book"))
-    script.human("Wait, please stop booking.")  # initiative, halts, interrupts
-    script.add(ActionResolved(action=flight.version, outcome="ok"), "env", "environment")
-    script.human("ok")
-    fold = ProcessFold()
-    for record in script.records:
-        fold.feed(record)
-    got = fold.measures
-    assert got.initiatives == {"ann": 3, "bot": 4}
-    assert got.initiative_entropy == pytest.approx(initiative_entropy([3, 4]))
-    assert (got.confirmations_asked, got.confirmations_answered) == (4, 3)
-    assert (got.approved, got.denied) == (1, 1)
-    assert (got.halts, got.interruptions) == (1, 1)
-
-
-def test_measurements_change_no_process_measure() -> None:
-    script = Script()
-    script.opened()
-    script.human("Please plan a trip.")
-    before, after = ProcessFold(), ProcessFold()
-    for record in script.records:
-        before.feed(record)
-        after.feed(record)
-    after.feed(script.rated(1, 3))
-    assert after.measures == before.measures
-
-
-def test_another_annotator_may_tell_utterances_apart() -> None:
-    fold = ProcessFold(Annotator(initiative=lambda text: "!" in text))
-    script = Script()
-    script.opened()
-    fold.feed(script.records[0])
-    fold.feed(script.human("go!"))
-    fold.feed(script.agent("where to?"))
-    assert fold.measures.initiatives == {"ann": 1, "bot": 0}
+# --- phrases -----------------------------------------------------------------------------------
 
 
 def test_a_long_thank_you_is_no_initiative_and_is_seen_in_no_time() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.rounds import Stage
+from duolog.scoring.process import Process
 from duolog.scoring.trajectory.files import (
     decode_trajectory,
     encode_trajectory,
@@ -60,6 +61,14 @@ def test_whole_numbers_with_a_point_and_unknown_fields_are_taken() -> None:
     assert found.final == 0
 
 
+processes = st.builds(
+    Process,
+    initiatives=st.dictionaries(st.text(max_size=3), st.integers(0, 9), max_size=2),
+    initiative_entropy=st.one_of(st.none(), st.floats(0, 1)),
+    halts=st.one_of(st.none(), st.integers(0, 9)),
+)
+
+
 @st.composite
 def trajectories(draw: st.DrawFn) -> Trajectory:
     points: list[Point] = []
@@ -97,6 +106,7 @@ def trajectories(draw: st.DrawFn) -> Trajectory:
         baseline=draw(st.booleans()),
         state=draw(st.sampled_from(["finished", "open", "stalled"])),
         faults=draw(st.dictionaries(st.text(max_size=5), st.integers(0, 9), max_size=2)),
+        process=draw(st.one_of(st.none(), processes)),
     )
 
 
@@ -129,6 +139,10 @@ def test_a_written_line_has_the_documented_shape() -> None:
         (
             '{"session": "s", "rounds": [{"utility": 0, "rating": 2, "pending": true}]}',
             "cannot be pending",
+        ),
+        (
+            '{"session": "s", "rounds": [], "process": {"initiatives": {}, "halts": -1}}',
+            "process: halts is -1",
         ),
         ('{"session": "s", "rounds": [], "final": -1}', "final is -1"),
         ('{"session": "s", "rounds": [], "tokens": {"agent": -5}}', "tokens.agent is -5"),
