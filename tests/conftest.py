@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+import jsonschema as _schemas  # noqa: F401  (loaded with the first Models; its import lists its files)
 import pytest
 import structlog as _  # noqa: F401  (loaded at the first journal; its import asks for the directory)
 from blockbuster import BlockBuster

@@ -122,7 +122,15 @@ def test_metadata(metadata: Message) -> None:
 def test_core_dependencies_are_few_and_bounded(metadata: Message) -> None:
     required = [r for r in metadata.get_all("Requires-Dist", []) if "extra ==" not in r]
     names = {re.split(r"[^\w-]", r)[0] for r in required}
-    assert names == {"aiosqlite", "anyio", "msgspec", "rich", "structlog", "typer"}
+    assert names == {
+        "aiosqlite",
+        "anyio",
+        "jsonschema",
+        "msgspec",
+        "rich",
+        "structlog",
+        "typer",
+    }
     assert [r for r in required if ">=" not in r or "<" not in r] == []
 
 

@@ -15,7 +15,7 @@ from ..errors import InvalidInput
 from ..events import JSON
 from ..session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
 from ..session.environment import ActionSpec
-from .json_schema import describe_schema, problems
+from .json_schema import JsonSchema, compile_schema, describe_schema
 from .protocol import Tool, ToolCall
 
 __all__ = (
@@ -55,11 +55,12 @@ class ActionSpace:
         deeds: what it may do.
 
     Raises:
-        InvalidInput: two of one name.
+        InvalidInput: two of one name, or one whose arguments have an invalid JSON Schema.
     """
 
     def __init__(self, deeds: Iterable[Deed]) -> None:
         self._deeds: dict[str, Deed] = {}
+        self._schemas: dict[str, JsonSchema] = {}
         for deed in deeds:
             if deed.spec.name in self._deeds:
                 raise InvalidInput(
@@ -67,6 +68,10 @@ class ActionSpace:
                     "names than those that every actor has"
                 )
             self._deeds[deed.spec.name] = deed
+            try:
+                self._schemas[deed.spec.name] = compile_schema(deed.spec.parameters)
+            except InvalidInput as error:
+                raise InvalidInput(f"parameters of action {deed.spec.name!r}: {error}") from error
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -114,7 +119,7 @@ class ActionSpace:
         deed = self._deeds.get(name)
         if deed is None:
             raise InvalidInput(f"there is no action {name!r}; there are: {', '.join(self._deeds)}")
-        wrong = list(problems(arguments, deed.spec.parameters))
+        wrong = self._schemas[name].errors(arguments)
         if wrong:
             raise InvalidInput(f"{name} was called wrongly: {'; '.join(wrong)}")
         return deed.verb({key: _loggable(value) for key, value in arguments.items()})
@@ -257,8 +262,8 @@ def _items(text: str) -> list[JSON]:
     start = opening.end() if opening else found.end()
     try:
         value, end = _decoder.raw_decode(text, start)
-    except (json.JSONDecodeError, RecursionError) as error:
-        why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
+    except (ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits
+        why = error.msg if isinstance(error, json.JSONDecodeError) else error
         raise InvalidInput(f"what follows Action: is no JSON ({why}): {_HOW}") from None
     rest = text[end:]
     made_up = _OBSERVATION.search(rest)
@@ -297,7 +302,7 @@ def _object(name: str, arguments: str) -> Mapping[str, JSON]:
         return {}
     try:
         value: JSON = _decoder.decode(arguments)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the arguments of {name!r} are no JSON: {error}") from None
     if value is None:
         return {}

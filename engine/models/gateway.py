@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import InvalidInput, ModelError, ModelRateLimited, ModelTimeout
 from ..logger import journal
+from .json_schema import load_library
 from .protocol import ModelClient, ModelReply, ModelRequest, Preparing
 from .traffic.budget import Budget, Spending
 from .traffic.cache import ResponseCache
@@ -99,7 +100,8 @@ class Models:
         self._spent = Spending()
         self._waited = 0.0
         self._answering = 0.0
-        journal("models")  # so that it is loaded before a loop would wait for that
+        journal("models")  # both are loaded before a loop would wait for that
+        load_library()
 
     def terms(self, model: str) -> Terms:
         """On what terms a model is asked."""

@@ -1,116 +1,188 @@
-"""Checks values against the part of JSON Schema that describes an action's arguments.
+"""Checks values against JSON Schema, with the library ``jsonschema``.
 
-Understood are ``type``, ``properties``, ``required``, ``additionalProperties``, ``items``, ``enum``,
-``const``, ``anyOf``, ``oneOf``, ``minimum``, ``maximum``, ``minLength``, ``maxLength``, ``minItems``
-and ``maxItems``; anything else is left to the action itself.
+Any draft that ``$schema`` names is followed, 2020-12 where it names none. ``$ref`` reaches within the
+schema and to the published meta-schemas; nothing is ever fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, final
 
+from ..errors import InvalidInput
 from ..events import JSON
 
-__all__ = ("describe_schema", "problems")
+if TYPE_CHECKING:
+    from jsonschema.exceptions import SchemaError, ValidationError
+    from jsonschema.protocols import Validator
+    from referencing import Specification
+    from referencing.jsonschema import Schema, SchemaRegistry
 
-_SHOWN = 60
+__all__ = ("JsonSchema", "compile_schema", "describe_schema", "load_library")
+
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_SIZES: Final = ("minLength", "maxLength", "minItems", "maxItems")
+_CHOICES: Final = ("anyOf", "oneOf")
+_ANY: Final = "any value"
+_SHOWN: Final = 60  # characters of a value
+_LONGEST: Final = 300  # characters of an error
 
 
-def problems(value: JSON, schema: Mapping[str, JSON], at: str = "") -> Iterator[str]:
-    """What is wrong with a value, one sentence each, in words that tell how to put it right.
+def load_library() -> None:
+    """Imports ``jsonschema``, which takes a while, before an event loop would wait for that."""
+    import jsonschema  # noqa: F401
 
-    Args:
-        value: as JSON was decoded.
-        schema: what it should be.
-        at: where the value stands, e.g. ``city``; empty for the whole.
+
+def compile_schema(schema: Mapping[str, JSON]) -> JsonSchema:
+    """A schema ready to check values; compiled once for all schemas that read the same.
+
+    Raises:
+        InvalidInput: it is no valid schema of its draft, the draft is unknown, or it refers to
+            something outside of itself.
     """
-    place = at or "the value"
-    choices = _options(schema)
-    if choices:
-        if not any(not list(problems(value, option, at)) for option in choices):
-            yield f"{place} has to be {describe_schema(schema)}, not {_short(value)}"
-        return
-    kinds = _kinds(schema)
-    if kinds and not any(_TYPES[kind](value) for kind in kinds if kind in _TYPES):
-        yield f"{place} has to be {describe_schema(schema)}, not {_short(value)}"
-        return
-    allowed = _allowed(schema)
-    if allowed is not None and not any(_same(value, one) for one in allowed):
-        yield f"{place} has to be {describe_schema(schema)}, not {_short(value)}"
-        return
-    if isinstance(value, Mapping):
-        yield from _of_object(value, schema, at)
-    elif isinstance(value, str):
-        yield from _of_size(len(value), schema, place, "Length", "characters")
-    elif isinstance(value, Sequence):
-        yield from _of_size(len(value), schema, place, "Items", "entries")
-        items = schema.get("items")
-        if isinstance(items, Mapping):
-            for index, item in enumerate(value):
-                yield from problems(item, items, f"{at}[{index}]")
-    elif _is_number(value):
-        yield from _of_number(value, schema, place)
+    try:
+        return _compile(json.dumps(schema, default=_as_plain))
+    except RecursionError:
+        raise InvalidInput("the JSON Schema is nested too deeply") from None
+
+
+@final
+class JsonSchema:
+    """A compiled schema; made by ``compile_schema``."""
+
+    def __init__(self, validator: Validator) -> None:
+        self._validator = validator
+
+    def errors(self, value: JSON) -> list[str]:
+        """What is wrong with a value, a line for each place, with the path, the value and the rule.
+
+        Args:
+            value: as decoded from JSON.
+
+        Raises:
+            InvalidInput: the schema refers to itself without end.
+        """
+        from jsonschema.exceptions import best_match
+
+        try:
+            found = [best_match([error]) or error for error in self._validator.iter_errors(value)]
+            return list(dict.fromkeys(map(_line, found)))
+        except RecursionError:
+            raise InvalidInput("the value or the JSON Schema is nested too deeply") from None
 
 
 def describe_schema(schema: Mapping[str, JSON]) -> str:
-    """What a schema asks for, in a few words."""
+    """What a schema asks for, in a few words, for prompts."""
     choices = _options(schema)
     if choices:
         return " or ".join(describe_schema(option) for option in choices)
     allowed = _allowed(schema)
     if allowed is not None:
-        return " or ".join(_short(one) for one in allowed)
+        return " or ".join(_short(one) for one in allowed) or "nothing"
     kinds = [kind for kind in _kinds(schema) if kind in _NAMES]
     items = schema.get("items")
     if kinds == ["array"] and isinstance(items, Mapping):
         return f"a list, each entry {describe_schema(items)}"
-    return " or ".join(_NAMES[kind] for kind in kinds) or "any value"
+    return " or ".join(_NAMES[kind] for kind in kinds) or _ANY
 
 
-def _of_object(value: Mapping[str, JSON], schema: Mapping[str, JSON], at: str) -> Iterator[str]:
-    known = schema.get("properties")
-    properties = known if isinstance(known, Mapping) else {}
-    required = schema.get("required")
-    for name in required if isinstance(required, list | tuple) else ():
-        if name not in value:
-            yield f"{_join(at, str(name))} is missing"
-    rest = schema.get("additionalProperties")
-    for name, part in value.items():
-        place = _join(at, name)
-        part_schema = properties.get(name)
-        if isinstance(part_schema, Mapping):
-            yield from problems(part, part_schema, place)
-        elif name in properties:
+@lru_cache(maxsize=256)
+def _compile(text: str) -> JsonSchema:
+    from jsonschema.validators import validator_for
+    from referencing.jsonschema import UnknownDialect, specification_with
+
+    schema = json.loads(text)
+    draft = schema.get("$schema", _DRAFT)
+    try:
+        specification = specification_with(str(draft))
+    except UnknownDialect:
+        raise InvalidInput(f"{_short(draft)} is no known draft of JSON Schema") from None
+    kind = validator_for({"$schema": str(draft)})
+    _check(schema, specification, kind)
+    return JsonSchema(kind(schema, registry=_registry()))
+
+
+def _registry() -> SchemaRegistry:
+    """The published meta-schemas; it has no way to fetch anything else."""
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    registry: SchemaRegistry = REGISTRY
+    return registry
+
+
+def _check(schema: Schema, specification: Specification[Schema], kind: type[Validator]) -> None:
+    """Checks a schema, and everything that it refers to, against the meta-schema of its draft.
+
+    Raises:
+        InvalidInput: it is invalid, or a reference leads nowhere within it.
+    """
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    root = specification.create_resource(schema)
+    checked = set[int]()
+    waiting = [(root, _registry().resolver_with_root(root), True)]
+    while waiting:
+        resource, resolver, stands_alone = waiting.pop()
+        contents = resource.contents
+        if id(contents) in checked:
             continue
-        elif rest is False:
-            known_names = ", ".join(properties) or "none"
-            yield f"{place} is unknown; there are: {known_names}"
-        elif isinstance(rest, Mapping):
-            yield from problems(part, rest, place)
+        checked.add(id(contents))
+        if stands_alone:  # the parts of a schema were checked with the whole
+            try:
+                kind.check_schema(contents)  # type: ignore[arg-type]
+            except SchemaError as error:
+                raise InvalidInput(f"not a valid JSON Schema: {_line(error)}") from None
+        keywords = contents if isinstance(contents, Mapping) else {}
+        for reference in (keywords[name] for name in _REFERENCES if name in keywords):
+            try:
+                found = resolver.lookup(reference)
+            except Unresolvable:
+                raise InvalidInput(
+                    f"not a valid JSON Schema: the reference {_short(reference)} leads nowhere "
+                    "within it, and nothing is fetched from elsewhere"
+                ) from None
+            target = specification.create_resource(found.contents)
+            waiting.append((target, found.resolver, True))
+        parts = resource.subresources()
+        waiting += [(part, resolver.in_subresource(part), False) for part in parts]
 
 
-def _of_size(
-    size: int, schema: Mapping[str, JSON], place: str, what: str, unit: str
-) -> Iterator[str]:
-    least, most = schema.get(f"min{what}"), schema.get(f"max{what}")
-    if isinstance(least, int) and size < least:
-        yield f"{place} needs at least {least} {unit}, and has {size}"
-    if isinstance(most, int) and size > most:
-        yield f"{place} may have at most {most} {unit}, and has {size}"
+def _line(error: ValidationError | SchemaError) -> str:
+    """One line on an error: where it is, which value, and what is wrong with it."""
+    rule, value = error.validator, _short(error.instance)
+    message = error.message.replace(repr(error.instance), value, 1)
+    if rule == "const":
+        message = f"{value} is not {_short(error.validator_value)}"
+    elif rule in _SIZES:
+        message = f"{message} ({rule} is {error.validator_value})"
+    elif rule == "additionalProperties" and isinstance(error.schema, Mapping):
+        known = ", ".join(error.schema.get("properties", {})) or "none"
+        message = f"{message}; there are: {known}"
+    elif rule in _CHOICES and isinstance(error.schema, Mapping):
+        expected = describe_schema(error.schema)
+        message = message if _ANY in expected else f"{value} is not {expected}"
+    place = _path(error.absolute_path)
+    return " ".join(_cut(f"{place}: {message}" if place else message, _LONGEST).split())
 
 
-def _of_number(value: JSON, schema: Mapping[str, JSON], place: str) -> Iterator[str]:
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if not isinstance(value, int | float):
-        return
-    if isinstance(least, int | float) and value < least:
-        yield f"{place} has to be at least {least}, not {value}"
-    if isinstance(most, int | float) and value > most:
-        yield f"{place} may be at most {most}, not {value}"
+def _path(parts: Iterable[str | int]) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return text.removeprefix(".")
+
+
+def _as_plain(value: object) -> JSON:
+    """A mapping of another type than ``dict`` as one, for the encoder."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise InvalidInput(f"a JSON Schema cannot hold a {type(value).__name__}")
 
 
 def _options(schema: Mapping[str, JSON]) -> list[Mapping[str, JSON]]:
-    for key in ("anyOf", "oneOf"):
+    for key in _CHOICES:
         options = schema.get(key)
         if isinstance(options, list | tuple):
             return [option for option in options if isinstance(option, Mapping)]
@@ -131,26 +203,7 @@ def _kinds(schema: Mapping[str, JSON]) -> list[str]:
     return [str(one) for one in kind] if isinstance(kind, list | tuple) else []
 
 
-def _is_number(value: JSON) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_whole(value: JSON) -> bool:
-    return _is_number(value) and (
-        isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    )
-
-
-_TYPES: Mapping[str, Callable[[JSON], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "number": _is_number,
-    "integer": _is_whole,
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list | tuple),
-}
-_NAMES: Mapping[str, str] = {
+_NAMES: Final[Mapping[str, str]] = {
     "string": "text",
     "number": "a number",
     "integer": "a whole number",
@@ -161,19 +214,13 @@ _NAMES: Mapping[str, str] = {
 }
 
 
-def _same(one: JSON, other: JSON) -> bool:
-    """Whether two values are the same in JSON, where true is not 1."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
-def _join(at: str, name: str) -> str:
-    return f"{at}.{name}" if at else name
-
-
-def _short(value: JSON) -> str:
+def _short(value: object) -> str:
     if isinstance(value, Mapping):
         return "an object"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return _cut(repr(value), _SHOWN)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

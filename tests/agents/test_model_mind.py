@@ -162,7 +162,7 @@ async def test_an_action_that_cannot_be_read_is_answered_and_then_given_up() -> 
     assert await mind(answers).step(view(), alone=False) == NOTHING
     assert answers.purposes == ["act", "act again", "act again"]
     assert "no action was called" in answers.prompts[1]
-    assert "dish is missing" in answers.prompts[2]
+    assert "'dish' is a required property" in answers.prompts[2]
 
 
 async def test_notes_are_its_memory_and_come_to_an_end() -> None:

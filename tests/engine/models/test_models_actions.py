@@ -6,6 +6,7 @@ import json
 
 import pytest
 from duolog.engine.errors import InvalidInput
+from duolog.engine.events import JSON
 from duolog.engine.models import ToolCall
 from duolog.engine.models.actions import (
     ActionSpace,
@@ -128,16 +129,20 @@ def test_what_is_no_single_clear_action_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "complaint"),
     [
-        ("search", "{}", "city is missing"),
-        ("search", '{"city": 5}', "city has to be text, not 5"),
-        ("search", '{"city": "Rome", "mode": "boat"}', "mode has to be 'car' or 'taxi' or null"),
-        ("search", '{"city": "Rome", "day": 1}', "day is unknown; there are: city, mode"),
+        ("search", "{}", "'city' is a required property"),
+        ("search", '{"city": 5}', "city: 5 is not of type 'string'"),
+        (
+            "search",
+            '{"city": "Rome", "mode": "boat"}',
+            "mode: 'boat' is not 'car' or 'taxi' or null",
+        ),
+        ("search", '{"city": "Rome", "day": 1}', "'day' was unexpected"),
         ("search", '["Rome"]', "have to be an object"),
         ("search", "{city: Rome}", "are no JSON"),
-        ("search", f'{{"city": "Rome", "mode": {2**70}}}', "mode has to be"),
-        ("message", '{"text": ""}', "at least 1 characters"),
+        ("search", f'{{"city": "Rome", "mode": {2**70}}}', "mode: 1180591620717411303424 is not"),
+        ("message", '{"text": ""}', "text: '' should be non-empty"),
         ("seach", "{}", "no action 'seach'; there are: search, submit"),
-        ("wait", '{"seconds": 5}', "seconds is unknown; there are: none"),
+        ("wait", '{"seconds": 5}', "'seconds' was unexpected"),
     ],
 )
 def test_a_wrong_call_says_how_to_put_it_right(name: str, arguments: str, complaint: str) -> None:
@@ -146,7 +151,7 @@ def test_a_wrong_call_says_how_to_put_it_right(name: str, arguments: str, compla
 
 
 def test_one_wrong_call_spoils_the_others() -> None:
-    with pytest.raises(InvalidInput, match="city is missing"):
+    with pytest.raises(InvalidInput, match="'city' is a required property"):
         SPACE.read_calls([call("note", '{"text": "a"}'), call("search", "{}")])
 
 
@@ -171,6 +176,29 @@ def test_what_a_log_cannot_hold_is_spelled_out_or_refused() -> None:
 def test_a_task_cannot_take_the_names_of_what_everybody_may_do() -> None:
     with pytest.raises(InvalidInput, match="two actions named 'wait'"):
         ActionSpace([waiting(), *task_deeds({"wait": ActionSpec(name="wait", description="")})])
+
+
+def test_an_unknown_argument_is_answered_with_those_that_there_are() -> None:
+    with pytest.raises(InvalidInput, match="there are: city, mode"):
+        SPACE.read_calls([call("search", '{"city": "Rome", "day": 1}')])
+
+
+def test_an_action_with_an_invalid_schema_is_refused_before_a_model_is_asked() -> None:
+    parameters: dict[str, JSON] = {
+        "type": "object",
+        "properties": {"city": {"$ref": "cities.json"}},
+    }
+    broken = ActionSpec(name="look", description="", parameters=parameters)
+    with pytest.raises(InvalidInput, match="parameters of action 'look': not a valid JSON Schema"):
+        ActionSpace(task_deeds({"look": broken}))
+
+
+@pytest.mark.parametrize("arguments", [f'{{"city": {"1" * 5000}}}', '{"city": ' + "[" * 100_000])
+def test_arguments_that_python_cannot_decode_are_refused(arguments: str) -> None:
+    with pytest.raises(InvalidInput, match="no JSON"):
+        SPACE.read_calls([call("search", arguments)])
+    with pytest.raises(InvalidInput, match="no JSON"):
+        SPACE.read_text(f'Action: {{"name": "search", "arguments": {arguments}}}')
 
 
 def test_tools_and_words_describe_the_same_actions() -> None:
