@@ -1,18 +1,19 @@
-"""Conversations out of a log, as messages of Chat Completions or as items of Responses.
+"""Conversations from a log, as messages of Chat Completions or as items of Responses.
 
-Interfaces like these know two sides. What people and agents say becomes messages; names other than
-``user`` and ``assistant`` are kept beside the role. An agent's actions become tool calls, each with
-its result right behind the message that holds it, as the interfaces ask for; its versions of the
-shared output become calls of ``submit``. What neither form can say is counted and left out: what
-people did without a word, say. A conversation that was imported comes out as it went in, but for
-the spelling of JSON.
+Both formats know two sides. Messages of people and agents become messages; a name other than
+``user`` and ``assistant`` is kept beside the role where the format has a field for it. A request
+that nobody sent as a message comes first, as one. An agent's actions become tool calls: in Chat
+Completions the results follow right behind the message, as the format requires. An agent's
+snapshots become calls of ``submit``. What a format cannot express, such as the actions of people,
+is counted and left out. A conversation that was imported is exported as it was, but for the
+spelling of JSON.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
@@ -22,28 +23,42 @@ from ..engine.events import (
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    Forgotten,
     MessageSent,
     NoteTaken,
+    SessionOpened,
     SnapshotTaken,
+    Unknown,
 )
 from ..engine.records import TRACE, Record
 from .importers.chat.session import AGENT, HUMAN
 
-__all__ = ("Written", "items_of", "messages_of")
+__all__ = (
+    "ChatForm",
+    "WrittenConversation",
+    "conversation_line",
+    "items_of",
+    "messages_of",
+    "write_conversation",
+)
+
+ChatForm: TypeAlias = Literal["chat", "responses"]
+"""Chat Completions, or Responses."""
 
 _Json: TypeAlias = dict[str, JSON]
 
 _SUBMIT: Final = "submit"
 _NO_RESULT: Final = "no result"
 _WORDLESS: Final = frozenset({"ActionTaken", "SnapshotTaken"})
+_CONVERSATION: Final = _WORDLESS | {"MessageSent", "ApprovalAsked", "ApprovalGiven", "NoteTaken"}
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation, written down.
+class WrittenConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation in one of the formats.
 
     Attributes:
-        items: messages or items, in order.
-        left_out: how many events of which kind could not be said.
+        items: messages or items, in order; empty if there is nothing that the format can express.
+        left_out: number of events by kind that the format cannot express.
     """
 
     items: list[_Json]
@@ -51,7 +66,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Call(msgspec.Struct):
-    """A tool call, and what came of it."""
+    """A tool call with its result."""
 
     id: str
     tool: str
@@ -70,7 +85,22 @@ class _Part(msgspec.Struct):
     thought: bool = False
 
 
-def messages_of(records: Iterable[Record]) -> Written:
+def write_conversation(records: Iterable[Record], form: ChatForm) -> WrittenConversation:
+    """A session in one of the formats; see ``messages_of`` and ``items_of``."""
+    return messages_of(records) if form == "chat" else items_of(records)
+
+
+def conversation_line(session: str, conversation: WrittenConversation, form: ChatForm) -> bytes:
+    """A conversation as a line of JSON, with its end: an object with the session's id as ``id``.
+
+    The conversation is under ``messages`` for Chat Completions and under ``input`` for Responses,
+    as the importer reads them.
+    """
+    key = "messages" if form == "chat" else "input"
+    return msgspec.json.encode({"id": session, key: conversation.items}) + b"\n"
+
+
+def messages_of(records: Iterable[Record]) -> WrittenConversation:
     """A session as messages of Chat Completions.
 
     Args:
@@ -80,7 +110,7 @@ def messages_of(records: Iterable[Record]) -> Written:
     items: list[_Json] = []
     for part in writer.write(records):
         if isinstance(part, _Call):
-            continue  # told behind the message that it was made in
+            continue  # written behind the message that holds the call
         message: _Json = {"role": part.role, "content": part.text}
         if part.name is not None:
             message["name"] = part.name
@@ -95,12 +125,12 @@ def messages_of(records: Iterable[Record]) -> Written:
             ]
         items.append(message)
         for call in part.calls:
-            content = _told(call.result)
+            content = _as_text(call.result)
             items.append({"role": "tool", "tool_call_id": call.id, "content": content})
-    return Written(items=items, left_out=dict(writer.left_out))
+    return WrittenConversation(items=items, left_out=dict(writer.left_out))
 
 
-def items_of(records: Iterable[Record]) -> Written:
+def items_of(records: Iterable[Record]) -> WrittenConversation:
     """A session as items of Responses; an agent's notes are its reasoning.
 
     Args:
@@ -110,15 +140,15 @@ def items_of(records: Iterable[Record]) -> Written:
     items: list[_Json] = []
     for entry in writer.write(records):
         if isinstance(entry, _Call):
-            output = _told(entry.result)
+            output = _as_text(entry.result)
             items.append({"type": "function_call_output", "call_id": entry.id, "output": output})
         else:
             items += _items(entry)
-    return Written(items=items, left_out=dict(writer.left_out))
+    return WrittenConversation(items=items, left_out=dict(writer.left_out))
 
 
 def _items(part: _Part) -> Iterator[_Json]:
-    """The items of a message without the results of its calls, which come where they came."""
+    """The items of a message and its calls; the results follow at their own places."""
     if part.thought:
         summary: list[JSON] = [{"type": "summary_text", "text": part.text}]
         yield {"type": "reasoning", "summary": summary}
@@ -145,7 +175,7 @@ class _Writer:
         self._calls: dict[int, _Call] = {}
 
     def write(self, records: Iterable[Record]) -> list[_Part | _Call]:
-        """The messages of a session, and each call once more where its result came."""
+        """The messages of a session, and each call again at the place of its result."""
         for record in records:
             if record.stream == TRACE:
                 self._take(record)
@@ -153,7 +183,13 @@ class _Writer:
 
     def _take(self, record: Record) -> None:
         event = record.event
-        if isinstance(event, MessageSent):
+        if isinstance(event, Forgotten | Unknown):
+            if record.kind in _CONVERSATION:
+                self.left_out[record.kind] += 1
+        elif isinstance(event, SessionOpened):
+            if event.request:
+                self._put(_Part(HUMAN, None, None, event.request, []))
+        elif isinstance(event, MessageSent):
             self._say(record, event.text)
         elif isinstance(event, ApprovalAsked):
             self._say(record, event.question)
@@ -170,7 +206,7 @@ class _Writer:
             self.left_out[record.kind] += 1
 
     def _work(self, record: Record, event: object) -> None:
-        """What an agent did without saying it."""
+        """Actions, snapshots and notes of an agent."""
         if isinstance(event, ActionTaken):
             written = event.raw
             arguments = _json(event.arguments) if written is None else written
@@ -231,7 +267,7 @@ def _call_id(record: Record) -> str:
     return f"call_{record.version}"
 
 
-def _told(result: JSON) -> str:
+def _as_text(result: JSON) -> str:
     return result if isinstance(result, str) else _json(result)
 
 

@@ -1,18 +1,22 @@
-"""``duolog export``: a log as text, for other programs and for moving house."""
+"""``duolog export``: a log as records, or its conversations as messages for other programs."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
+from ...engine.errors import InvalidInput
 from ..app import app
 from ..common import choices, example, existing_log, find_session, run, say, written
 
 if TYPE_CHECKING:
-    from ...engine.log.contract import EventLog
+    from ...engine.log.contract import EventLog, SessionSummary
+    from ...interop.chat_export import ChatForm
 
 __all__ = ("export_command",)
 
@@ -21,16 +25,25 @@ _PIPE = "-"
 
 @app.command(
     "export",
-    short_help="Writes a log as JSON Lines.",
+    short_help="Writes a log as JSON Lines, of records or of chat messages.",
     epilog=example(
         "duolog export demo.db --output demo.jsonl",
         "duolog export demo.db --sessions travel-3-two-stage,travel-4-two-stage | less",
+        "duolog export demo.db --format chat --output chats.jsonl",
+        note="jsonl holds everything, and import restores it exactly. chat and responses hold what "
+        "was said, and the agent's tool calls; a note on the standard error counts what they "
+        "cannot express.",
     ),
 )
 def export_command(
     log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
     form: Annotated[
-        Literal["jsonl"], typer.Option("--format", help="JSON Lines: a record on each line.")
+        Literal["jsonl", "chat", "responses"],
+        typer.Option(
+            "--format",
+            help="A line per record (jsonl), or a line per session: messages of OpenAI's Chat "
+            "Completions (chat), or items of its Responses (responses).",
+        ),
     ] = "jsonl",
     sessions: Annotated[
         str | None,
@@ -41,29 +54,34 @@ def export_command(
         typer.Option(metavar="FILE", help="Where to write; the standard output if not given."),
     ] = None,
 ) -> None:
-    """Writes a log, or some of its sessions, as JSON Lines; import brings them back exactly.
+    """Writes a log, or some of its sessions, as JSON Lines.
 
     A file appears when it is complete, and replaces the one that was there.
     """
     names = None if sessions is None else choices(sessions, "--sessions")
     to_pipe = output is None or str(output) == _PIPE
 
-    async def main() -> int:
+    async def export(log: EventLog, file: BinaryIO) -> str:
+        if form == "jsonl":
+            return await _export_records(log, file, names)
+        return await _export_conversations(log, file, names, form)
+
+    async def main() -> str:
         async with existing_log(log) as opened:
             if output is None or to_pipe:
                 sys.stdout.flush()
-                return await _export(opened, sys.stdout.buffer, names)
+                return await export(opened, sys.stdout.buffer)
             with written(output) as file:
-                return await _export(opened, file, names)
+                return await export(opened, file)
 
-    count = run(main)
+    amount = run(main)
     if not to_pipe:
-        say(f"wrote {count} records to {output}")
+        say(f"wrote {amount} to {output}")
 
 
-async def _export(log: EventLog, file: BinaryIO, names: list[str] | None) -> int:
+async def _export_records(log: EventLog, file: BinaryIO, names: list[str] | None) -> str:
     from ...engine.log.jsonl_export import export_jsonl
-    from ..text.progress import Counting
+    from ..text.progress import RecordProgress
 
     if names is None:
         found = None
@@ -72,5 +90,61 @@ async def _export(log: EventLog, file: BinaryIO, names: list[str] | None) -> int
         summaries = [await find_session(log, name) for name in names]
         found = [summary.session for summary in summaries]
         total = sum(summary.events for summary in summaries)
-    with Counting("exporting", total) as progress:
-        return await export_jsonl(log, file, sessions=found, progress=progress)
+    with RecordProgress("exporting", total) as progress:
+        count = await export_jsonl(log, file, sessions=found, progress=progress)
+    return f"{count} records"
+
+
+async def _export_conversations(
+    log: EventLog, file: BinaryIO, names: list[str] | None, form: ChatForm
+) -> str:
+    """Writes a line per session; gives how many.
+
+    Raises:
+        InvalidInput: a session that was asked for by name holds nothing that the form can express.
+    """
+    from ...interop.chat_export import conversation_line, write_conversation
+    from ..text.wording import count
+
+    lines: list[bytes] = []
+    left_out: Counter[str] = Counter()
+    empty: list[str] = []
+    number = 0
+    async for summary in _chosen(log, names):
+        records = [record async for record in log.read(summary.session)]
+        conversation = write_conversation(records, form)
+        left_out.update(conversation.left_out)
+        if not conversation.items:
+            if names is not None:
+                raise InvalidInput(
+                    f"session {summary.session} ({summary.state}) has nothing that --format {form} "
+                    "can express"
+                )
+            empty.append(summary.session)
+            continue
+        number += 1
+        line = conversation_line(summary.session, conversation, form)
+        if names is None:
+            file.write(line)
+        else:  # nothing is written before every name has been looked up
+            lines.append(line)
+    file.writelines(lines)
+    if empty:
+        more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
+        say(
+            f"{count(len(empty), 'session')} without messages left out: {', '.join(empty[:3])}{more}"
+        )
+    if left_out:
+        kinds = ", ".join(f"{kind} ({times:,})" for kind, times in left_out.most_common())
+        say(f"--format {form} cannot express, and leaves out: {kinds}")
+    return count(number, "conversation")
+
+
+async def _chosen(log: EventLog, names: list[str] | None) -> AsyncIterator[SessionSummary]:
+    if names is None:
+        async for summary in log.sessions():
+            yield summary
+        return
+    found = [await find_session(log, name) for name in names]
+    for summary in {summary.session: summary for summary in found}.values():
+        yield summary

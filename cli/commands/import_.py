@@ -140,7 +140,7 @@ def _is_blank(path: Path) -> bool:
 async def _import(source: str, where: str, *, keep_going: bool) -> Imported:
     from ...engine.log.jsonl_export import open_lines
     from ...engine.log.jsonl_import import import_jsonl
-    from ..text.progress import Counting
+    from ..text.progress import RecordProgress
 
     piped = source == _PIPE
     file = sys.stdin.buffer if piped else await open_lines(Path(source))
@@ -148,7 +148,7 @@ async def _import(source: str, where: str, *, keep_going: bool) -> Imported:
         if not (piped or keep_going):
             await _look_through(source, file)
         async with log_at(where, create=True) as log:
-            with Counting("importing", None) as progress:
+            with RecordProgress("importing", None) as progress:
                 return await import_jsonl(log, file, keep_going=keep_going, progress=progress)
     finally:
         if not piped:
@@ -198,13 +198,13 @@ async def _take(
     importer: Importer, source: str, where: str, reading: Reading, *, keep_going: bool
 ) -> Taken:
     from ...interop.importers.run import import_foreign, survey_foreign
-    from ..text.progress import Counting
+    from ..text.progress import RecordProgress
 
     path = Path(source)
     if not keep_going:  # before there is a log, so that none is left behind empty
         _refuse(await survey_foreign(path, importer, reading))
     async with log_at(where, create=True) as log:
-        with Counting("importing", None) as progress:
+        with RecordProgress("importing", None) as progress:
             return await import_foreign(
                 log,
                 path,

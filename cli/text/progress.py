@@ -1,4 +1,4 @@
-"""A progress bar over records, on the standard error, where somebody watches a terminal."""
+"""A progress bar over the records of a log, on the standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Self, final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ("Counting",)
+__all__ = ("RecordProgress",)
 
 
 @final
-class Counting:
-    """Counts up to a total; call it with how far the work is.
+class RecordProgress:
+    """Shows how many records are done; call it with their number.
 
     Args:
-        what: what is done, e.g. ``exporting``.
-        total: how many there are; None where that is not known.
+        what: the activity, e.g. ``exporting``.
+        total: number of records; None if it is not known.
     """
 
     def __init__(self, what: str, total: int | None) -> None:
@@ -34,7 +34,7 @@ class Counting:
         self._task = self._bar.add_task(what, total=total)
 
     def __call__(self, done: int) -> None:
-        """So many are done."""
+        """Shows that this number of records is done."""
         self._bar.update(self._task, completed=done)
 
     def __enter__(self) -> Self:

@@ -16,6 +16,8 @@ from duolog.engine.records import Record
 
 pytestmark = pytest.mark.usefixtures("plain")
 
+DINNER = "menu-1-two-stage-ab12"
+
 
 def records(path: Path) -> list[Record]:
     async def read() -> list[Record]:
@@ -58,6 +60,54 @@ def test_chosen_sessions(dinner: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["export", str(dinner), "--sessions", "chat,menu-2"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["session"] for line in lines] == ["chat-7"] * 4 + ["menu-2-two-stage-ef56"] * 3
+
+
+@pytest.mark.parametrize(("form", "key"), [("chat", "messages"), ("responses", "input")])
+def test_conversations_come_back_through_the_chat_importer(
+    form: str, key: str, dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    arguments = ["export", str(dinner), "--format", form]
+    assert main([*arguments, "--output", str(first)]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "1 session without messages left out: menu-2-two-stage-ef56\n" in err
+    assert f"--format {form} cannot express, and leaves out: " in err
+    assert err.endswith(f"wrote 3 conversations to {first}\n")
+    held = [json.loads(line) for line in first.read_text(encoding="utf-8").splitlines()]
+    assert [one["id"] for one in held] == [DINNER, "menu-1-auto-cd34", "chat-7"]
+    assert all(list(one) == ["id", key] for one in held)
+    copy = tmp_path / "copy.db"
+    assert main(["import", str(first), "--log", str(copy)]) == 0
+    assert main(["export", str(copy), "--format", form, "--output", str(again)]) == 0
+    assert again.read_bytes() == first.read_bytes()
+
+
+def test_conversations_of_chosen_sessions(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(dinner), "--format", "chat", "--sessions", "chat,chat-7"]) == 0
+    out, err = capsys.readouterr()
+    [line] = out.splitlines()
+    assert json.loads(line)["messages"] == [
+        {"role": "user", "content": "Hello \x1b[31m\u202eevil", "name": "ann"},
+        {"role": "assistant", "content": "Good day.", "name": "bot"},
+        {"role": "user", "content": "Still there?", "name": "ann"},
+    ]
+    assert err == ""
+
+
+def test_a_session_without_messages_is_refused_by_name(
+    dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_text("old", encoding="utf-8")
+    arguments = ["export", str(dinner), "--format", "chat", "--sessions", "chat-7,menu-2"]
+    assert main([*arguments, "--output", str(path)]) == 2
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    line = "session menu-2-two-stage-ef56 (failed) has nothing that --format chat can express"
+    assert set(err.splitlines()) == {f"duolog: {line}"}
+    assert path.read_text(encoding="utf-8") == "old"
 
 
 def test_a_record_is_the_same_json_everywhere(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
@@ -519,3 +520,23 @@ def test_real_conversations_come_out_as_they_went_in(
             {key: message[key] for key in message if key != "name"} for message in run["traj"]
         ]
         assert messages_of(trace_of(found)).items == expected
+
+
+def test_a_request_that_nobody_sent_comes_first() -> None:
+    opened = SessionOpened(
+        task="t", instance="1", participants=(), clock="virtual", request="Plan a trip."
+    )
+    facts = [by("environment", opened), by("agent", MessageSent(text="Where to?"))]
+    assert messages_of(records_of(*facts)).items[0] == {"role": "user", "content": "Plan a trip."}
+
+
+def test_what_was_erased_is_counted() -> None:
+    facts: list[Draft] = [
+        by("human", MessageSent(text="Plan.")),
+        by("agent", NoteTaken(text="hm")),
+        by("agent", SnapshotTaken(content="x", digest="d")),
+    ]
+    erased = [msgspec.structs.replace(record, body=None) for record in records_of(*facts)]
+    written = messages_of(erased)
+    assert written.items == []
+    assert written.left_out == {"MessageSent": 1, "NoteTaken": 1, "SnapshotTaken": 1}
