@@ -53,7 +53,10 @@ else:  # msgspec decodes plain JSON under Any, and cannot build a decoder for a 
     JSON = Any
 
 Role = Literal["human", "agent", "environment", "scorer"]
+"""What an actor is in its session."""
+
 CloseReason = Literal["finished", "limit", "tolerance", "stalled", "failed", "cancelled"]
+"""Why a session was closed."""
 
 
 class Event(

@@ -20,7 +20,10 @@ from .records import TRACE, Record
 __all__ = ("Round", "RoundProjector", "Rounds", "Stage", "is_act", "is_blank")
 
 Rounds = Literal["handoff", "human-turn"]
+"""How rounds are counted: see above."""
+
 Stage = Literal["initial", "refinement"]
+"""``initial`` up to and including the first round with an update, ``refinement`` after it."""
 
 _COLLABORATIVE = frozenset({"MessageSent", "ApprovalAsked", "ApprovalGiven"})
 

@@ -4,19 +4,90 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import resolve_name
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 from typing import get_type_hints, is_typeddict
 
 import duolog
 import pytest
+from documents import snippets
 
-PUBLIC = [(import_module(f"duolog{home}"), name) for name, home in duolog._HOMES.items()]
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+
+DIRECTIVE = re.compile(r"^\.\. auto(?:class|exception|function):: duolog\.(\w+)$", re.MULTILINE)
+
+MODULE = re.compile(
+    r"^### (\S+)\n\n```{eval-rst}\n\.\. automodule:: (\S+)\n   :members: ([^:`]*)", re.MULTILINE
+)
+
+
+def submodules() -> dict[str, tuple[str, ...]]:
+    """The public submodules and their public names, as the reference lists them."""
+    page = (REFERENCE / "submodules.md").read_text(encoding="utf-8")
+    found = MODULE.findall(page)
+    assert page.count("automodule::") == len(found) == len({module for _, module, _ in found})
+    assert all(title == module for title, module, _ in found)
+    return {module: tuple(re.findall(r"\w+", names)) for _, module, names in found}
+
+
+SUBMODULES = submodules()
+
+PUBLIC = [
+    *((import_module(f"duolog{home}"), name) for name, home in duolog._HOMES.items()),
+    *((import_module(module), name) for module, names in SUBMODULES.items() for name in names),
+]
 """The public names, each with the module that has it."""
 
 IDS = [f"{module.__name__}.{name}" for module, name in PUBLIC]
+
+
+def test_the_reference_lists_each_name_at_the_root_once() -> None:
+    pages = [path.read_text(encoding="utf-8") for path in sorted(REFERENCE.glob("*.md"))]
+    listed = [name for page in pages for name in DIRECTIVE.findall(page)]
+    assert sorted(listed) == sorted(duolog._HOMES)
+    assert sum(page.count(".. auto") for page in pages) == len(listed) + len(SUBMODULES)
+
+
+@pytest.mark.parametrize("module", SUBMODULES)
+def test_the_reference_lists_what_a_submodule_offers(module: str) -> None:
+    names = SUBMODULES[module]
+    offered = import_module(module).__all__
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(offered)
+    at_root = {name for name, home in duolog._HOMES.items() if f"duolog{home}" == module}
+    assert at_root.isdisjoint(names)
+
+
+def imports(text: str) -> Iterator[tuple[str, str]]:
+    """The names that a program imports from Duolog, each with its module."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("duolog."):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        if isinstance(node, ast.Import):
+            assert all(alias.name == "duolog" for alias in node.names if "duolog" in alias.name)
+
+
+@pytest.mark.parametrize(
+    "path", ["README.md", "docs/*.md", "examples/*.py"], ids=["readme", "docs", "examples"]
+)
+def test_what_we_show_uses_public_names_only(root: Path, path: str) -> None:
+    shown = []
+    for file in sorted(root.glob(path)):
+        text = file.read_text(encoding="utf-8")
+        if file.suffix == ".py":
+            shown.append((file, text))
+        else:
+            programs = [one.text for one in snippets(text) if one.language == "python"]
+            shown.extend((file, program) for program in programs)
+    assert shown
+    for file, text in shown:
+        for module, name in imports(text):
+            assert name in SUBMODULES.get(module, ()), f"{file.name}: {module} {name}"
 
 
 def functions(value: object) -> Iterator[tuple[str, Callable[..., object]]]:
@@ -32,8 +103,12 @@ def functions(value: object) -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 def documented_in_source(module: ModuleType, name: str) -> bool:
-    """Whether a text stands below the assignment of a name."""
-    for statement, following in pairwise(ast.parse(inspect.getsource(module)).body):
+    """Whether a text stands below the assignment of a name, where that is."""
+    statements = ast.parse(inspect.getsource(module)).body
+    for statement, following in pairwise(statements):
+        if isinstance(statement, ast.ImportFrom) and name in [a.name for a in statement.names]:
+            home = resolve_name(f"{'.' * statement.level}{statement.module}", module.__package__)
+            return documented_in_source(import_module(home), name)
         targets = (
             statement.targets
             if isinstance(statement, ast.Assign)

@@ -94,6 +94,7 @@ class Finish(msgspec.Struct, frozen=True):
 
 
 Verb = Say | Act | Submit | Ask | Approve | Note | Rate | Wait | Finish
+"""Anything that a decision may hold."""
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from .json_sniff import Shape
 __all__ = ("Foreign", "Found", "Importer", "Reading", "Remark", "RemarkKind")
 
 RemarkKind = Literal["problem", "difference"]
+"""See ``Remark``."""
 
 
 class Foreign(NamedTuple):

@@ -22,6 +22,7 @@ __all__ = (
 )
 
 Convention = Literal["formal", "paper"]
+"""How sessions are aggregated: by the definitions, or as the published numbers were computed."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

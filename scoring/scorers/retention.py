@@ -25,8 +25,8 @@ def retention(draft: str, later: str, before: str = "") -> Score | Missing:
         before: what the agent made it from.
 
     Returns:
-        1 - |words of ``draft`` that ``later`` has not| / |words of ``draft``|, where words are
-        compared as ``text.new_words`` does, so that moving a line loses nothing. Part
+        1 - (words of ``draft`` that ``later`` does not hold) / (words of ``draft``), in [0, 1].
+        Words are compared as ``text.new_words`` does, so that moving a line loses nothing. Part
         ``changes`` is the same for the words that the agent had added to ``before``, None where
         there are none. Missing for a draft without words.
     """
