@@ -12,9 +12,11 @@ from typing import Self, final
 
 import msgspec
 
-from ..engine.errors import InvalidInput, SessionNotFound
+from ..engine.errors import DuologError, InvalidInput, SessionNotFound
 from ..engine.events import ScorerRef, StopAdvised
-from ..engine.log.contract import EventLog, Subscription
+from ..engine.log.contract import EventLog
+from ..engine.log.follower import Follower
+from ..engine.log.session_states import SessionStates, read_before
 from ..engine.records import Record
 from .process import ProcessFold
 from .replay import Step
@@ -26,7 +28,7 @@ from .trajectory.updates import StopAdvice, Update
 
 __all__ = (
     "ToleranceStop",
-    "Watch",
+    "UpdateSubscription",
     "follow_updates",
     "score_log",
     "score_records",
@@ -118,7 +120,7 @@ def watch(
     after_position: int = 0,
     keep: int = 256,
     keep_open: int = 16_384,
-) -> Watch:
+) -> UpdateSubscription:
     """Updates of one session or of all, from a log as it grows: catches up, then goes live.
 
     Args:
@@ -133,7 +135,7 @@ def watch(
     Raises:
         LogClosed: the log is closed.
     """
-    return Watch(log, session, options, after_position, keep, keep_open)
+    return UpdateSubscription(log, session, options, after_position, keep, keep_open)
 
 
 @asynccontextmanager
@@ -142,7 +144,7 @@ async def follow_updates(
 ) -> AsyncIterator[AsyncIterator[Step]]:
     """Follows a log with its records and what scoring makes of them; an ``interop.Follow``."""
 
-    async def steps(watched: Watch) -> AsyncIterator[Step]:
+    async def steps(watched: UpdateSubscription) -> AsyncIterator[Step]:
         while True:
             yield await watched.step()
 
@@ -151,11 +153,11 @@ async def follow_updates(
 
 
 @final
-class Watch:
+class UpdateSubscription:
     """Updates as they come; use it as an async context manager, and iterate over it.
 
-    Lossless and in order, like the subscription beneath it; it never ends by itself, since
-    measurements may follow a session's close.
+    Lossless and in order, like the subscription beneath it. It waits while the log is unavailable,
+    and never ends by itself, since measurements may follow a session's close.
 
     Attributes:
         position: of the last record that was taken in.
@@ -170,17 +172,15 @@ class Watch:
         keep: int,
         keep_open: int,
     ) -> None:
+        log.subscribe(session=session, after_position=after_position)  # raises where it cannot be
         self._log = log
         self._options = options
-        self._keep = keep
-        self._keep_open = keep_open
         self.position = after_position
-        self._open: dict[str, TrajectoryFold] = {}  # the one that was fed last comes last
-        self._ended: dict[str, TrajectoryFold] = {}
+        self._follower = Follower(log, session=session, after_position=after_position)
+        self._open: SessionStates[TrajectoryFold] = SessionStates(keep_open)
+        self._closed: SessionStates[TrajectoryFold] = SessionStates(keep)
+        self._held: Record | None = None  # delivered, and its fold is not at hand yet
         self._ready: list[Update] = []
-        self._subscription: Subscription = log.subscribe(
-            session=session, after_position=after_position
-        )
 
     def __aiter__(self) -> AsyncIterator[Update]:
         return self
@@ -193,25 +193,34 @@ class Watch:
     async def step(self) -> Step:
         """The next record and its updates, for those who want both; instead of iterating.
 
+        With this, the record before it counts as processed.
+
         Raises:
-            LogClosed: the watch is closed, or its log is.
-            CodecError: a body that is needed is damaged.
+            LogClosed: the subscription is closed, or its log is.
+            CodecError: a body that is needed is damaged; the next step goes on behind it.
         """
-        record = await self._subscription.__anext__()
-        fold = await self._fold(record)
-        updates = fold.feed(record)
-        if fold.state != "open" and record.session in self._open:
-            self._keep_at_hand(self._open.pop(record.session))
+        self._follower.done(self.position)
+        record = self._held or await self._follower.__anext__()
+        fold = self._at_hand(record.session)
+        if fold is None:
+            self._held = record  # for the next step, where this one is cancelled
+            fold = await self._begin(record)
+            self._held = None
         self.position = record.position
+        updates = fold.feed(record)
+        if fold.state == "open":
+            self._open.keep(record.session, fold)
+        else:
+            self._open.drop(record.session)
+            self._closed.keep(record.session, fold)
         return Step(record, tuple(updates))
 
-    @property
-    def ready(self) -> int:
-        """Updates that the last record brought about, and that were not taken yet."""
-        return len(self._ready)
+    async def settle(self) -> None:
+        """Waits until the updates of all that the log holds now were taken, and more asked for."""
+        await self._follower.settle()
 
     async def __aenter__(self) -> Self:
-        await self._subscription.__aenter__()
+        await self._follower.__aenter__()
         return self
 
     async def __aexit__(
@@ -220,7 +229,7 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._subscription.__aexit__(kind, error, traceback)
+        await self._follower.aclose()
 
     def trajectory(self, session: str) -> Trajectory:
         """A session's trajectory as of the last update.
@@ -228,37 +237,29 @@ class Watch:
         Raises:
             InvalidInput: no record of that session has come yet, or it is no longer at hand.
         """
-        fold = self._open.get(session) or self._ended.get(session)
+        fold = self._at_hand(session)
         if fold is None:
             raise InvalidInput(f"session {session!r} is not being watched; read it with score_log")
         return fold.trajectory()
 
-    async def _fold(self, record: Record) -> TrajectoryFold:
-        """The fold of a record's session, up to that record."""
-        session = record.session
-        fold = self._open.pop(session, None)
-        if fold is None:
-            fold = self._ended.get(session) or await self._begin(record)
-        self._keep_at_hand(fold)
-        return fold
+    def _at_hand(self, session: str) -> TrajectoryFold | None:
+        return self._open.get(session) or self._closed.get(session)
 
     async def _begin(self, record: Record) -> TrajectoryFold:
-        """A fold of what the log holds of a session before this record."""
-        fold = TrajectoryFold(record.session, self._options)
-        if record.version > 1 or record.kind != "SessionOpened":
-            async for earlier in self._log.read_all(session=record.session):
-                if earlier.position < record.position:
-                    fold.feed(earlier)
-        return fold
+        """The fold of what the log holds of a session before this record."""
 
-    def _keep_at_hand(self, fold: TrajectoryFold) -> None:
-        """Keeps a fold, and drops another where there are too many."""
-        kept, most = self._open, self._keep_open
-        if fold.state != "open":
-            kept, most = self._ended, self._keep
-        kept[fold.session] = fold
-        if len(kept) > most:
-            del kept[next(iter(kept))]
+        async def read() -> TrajectoryFold:
+            fold = TrajectoryFold(record.session, self._options)
+            async for earlier in read_before(self._log, record):
+                fold.feed(earlier)
+            return fold
+
+        try:
+            return await self._follower.retry(read)
+        except DuologError:  # a damaged body, say: what the session comes to cannot be told
+            self._held = None
+            self.position = record.position
+            raise
 
 
 @final

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..engine.log.contract import EventLog
 from ..engine.records import TRACE, Record
 from ..engine.scorers.protocol import Scorer
-from ..engine.scorers.runner import Measuring
+from ..engine.scorers.runner import ScorerRunner
 
 __all__ = ("rescore",)
 
@@ -33,7 +33,7 @@ async def rescore(log: EventLog, session: str, scorers: Sequence[Scorer]) -> int
     measured: list[Record] = []
     async for record in log.read_all(session=session):
         (trace if record.stream == TRACE else measured).append(record)
-    measuring = Measuring(log, session, scorers, recorded=measured)
+    measuring = ScorerRunner(log, session, scorers, recorded=measured)
     for record in trace:
         await measuring.measure([record])
     held = len(trace) + len(measured)

@@ -11,11 +11,13 @@ from typing import Protocol, Self, TypeAlias, final
 import anyio
 import msgspec
 
-from ..engine.errors import DuologError, InvalidInput, LogClosed, LogError, SessionNotFound
+from ..engine.errors import DuologError, InvalidInput, LogClosed, LogError
+from ..engine.log.backoff import Backoff
 from ..engine.log.contract import EventLog
 from ..engine.logger import journal
+from ..engine.plugins import raise_if_own
 from ..engine.records import TRACE, Draft
-from ..engine.scorers.pool import Measurer
+from ..engine.scorers.pool import ScorerPool
 from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
 from ..engine.scorers.worker import Pace, ScorerStatistics
 from ..scoring.live import STOPPER, stop_advised, watch
@@ -29,9 +31,6 @@ OnStop: TypeAlias = Callable[[StopAdvice], Awaitable[None] | None]
 
 OnUpdate: TypeAlias = Callable[[Update], Awaitable[None] | None]
 """Told of every update; may be async."""
-
-_POLL = 0.002  # seconds between looks whether all is delivered, while a log is being closed
-_RETRY = 0.25  # seconds before the next attempt where the log could not be read
 
 
 class Spawn(Protocol):
@@ -92,7 +91,7 @@ class LiveUpdates:
         self._log = log
         self._spawn = spawn
         self._session = session
-        self._measurer = Measurer(log, scorers, session=session, pace=pace)
+        self._scorers = ScorerPool(log, scorers, session=session, pace=pace)
         self._updates = watch(log, session=session, options=options, after_position=after_position)
         self._on_stop = on_stop
         self._on_update = on_update
@@ -163,17 +162,18 @@ class LiveUpdates:
     async def run(self) -> None:
         """Takes updates until the log is closed; goes on after an error, which it logs."""
         self._started = True
+        backoff = Backoff()
         while True:
             try:
                 async for _ in self:
-                    pass
+                    backoff.reset()
             except DuologError as error:
                 journal("telemetry").warning(
                     "a watch could not go on; trying again",
                     session=self._session,
                     error=str(error),
                 )
-                await anyio.sleep(_RETRY)
+                await backoff.wait()
             else:
                 return
 
@@ -181,7 +181,7 @@ class LiveUpdates:
 
     async def _measure(self) -> None:
         with self._scope:
-            await self._measurer.run()
+            await self._scorers.run()
 
     async def _advise(self, update: StopAdvice) -> None:
         """Tells of a stop, and notes in the log that a product was told."""
@@ -211,7 +211,8 @@ class LiveUpdates:
             result = callback(update)
             if inspect.isawaitable(result):
                 await result
-        except Exception as error:  # noqa: BLE001  (logged, and counted)
+        except BaseException as error:  # noqa: BLE001  (logged, and counted)
+            raise_if_own(error)
             self._failed += 1
             journal("telemetry").error(
                 "a callback failed",
@@ -225,23 +226,9 @@ class LiveUpdates:
         if self.ended or not (self._begun or self._started):
             return
         await self.__aenter__()
-        await self._measurer.settle()
-        position = self._log.statistics().position
-        if self._session is not None:
-            try:
-                position = (await self._log.summary(self._session)).position
-            except SessionNotFound:
-                return
-        # Nobody tells of records that bring about no update, and this happens once.
-        while self._lags(position):  # noqa: ASYNC110
-            await anyio.sleep(_POLL)
-
-    def _lags(self, position: int) -> bool:
-        """Whether it is to deliver more, up to a position, by itself."""
-        if self.ended or not self._started:
-            return False
-        updates = self._updates
-        return updates.position < position or updates.ready > 0 or self._held is not None
+        await self._scorers.settle()
+        if self._started:
+            await self._updates.settle()
 
     def statistics(self) -> WatchStatistics:
         """How it stands."""
@@ -250,5 +237,5 @@ class LiveUpdates:
             delivered=self._delivered,
             stops=self._stops,
             failed=self._failed,
-            scorers=self._measurer.statistics(),
+            scorers=self._scorers.statistics(),
         )

@@ -76,7 +76,7 @@ async def _serve(
 ) -> None:
     import anyio
 
-    from ...engine.scorers.pool import Measurer
+    from ...engine.scorers.pool import ScorerPool
     from ...interop.http.app import make_app
     from ...interop.http.limits import HttpLimits
     from ...interop.http.server import Server
@@ -85,7 +85,7 @@ async def _serve(
     limits = HttpLimits(connections=connections)
     stopping = anyio.Event()
     async with log_at(where, create=True) as log, anyio.create_task_group() as tasks:
-        measurer = Measurer(log, [_scorer(name) for name in scorers])
+        measurer = ScorerPool(log, [_scorer(name) for name in scorers])
         tasks.start_soon(measurer.run)
         web = make_app(log, token=token, limits=limits, updates=follow_updates, stopping=stopping)
         server = Server(web, stopping, limits)

@@ -16,6 +16,8 @@ from anyio.lowlevel import checkpoint
 
 from ...engine.errors import DuologError, LogNotFound
 from ...engine.log.contract import EventLog
+from ...engine.log.follower import Follower
+from ...engine.log.session_states import SessionStates
 from ...scoring.trajectory.options import Options
 from .index import SessionIndex
 from .rows import Row, RowFold, row_at
@@ -84,8 +86,8 @@ class Watched:
         self._file = file
         self._at_first: tuple[int, int] | None = None
         self._visible: tuple[str, ...] = ()
-        self._rows: dict[str, Row] = {}  # the one that was read last comes last
-        self._folds: dict[str, RowFold] = {}  # likewise
+        self._rows: SessionStates[Row] = SessionStates(_KEPT)
+        self._folds: SessionStates[RowFold] = SessionStates(_KEPT)
         self._latest: dict[str, int] = {}  # position of the last record that came, by session
         self._wanted = anyio.Event()  # there is something to be read
         self._asked = anyio.Event()  # and somebody waits for it
@@ -188,9 +190,10 @@ class Watched:
             try:
                 async with anyio.create_task_group() as readers:
                     self.position = self._log.statistics().position
-                    await self._list()
-                    readers.start_soon(self._follow)
-                    readers.start_soon(self._read)
+                    follower = Follower(self._log, after_position=self.position)
+                    await follower.retry(self._list)
+                    readers.start_soon(self._follow, follower)
+                    readers.start_soon(self._read, follower)
             except* DuologError as errors:
                 error = next(error for error in _leaves(errors))
                 # Where the file is gone, reading may fail before the guard sees that, and say less.
@@ -245,27 +248,31 @@ class Watched:
         if self.selected is None and self.index.sessions:
             self.selected = self.index.sessions[-1]
 
-    async def _follow(self) -> None:
-        async with self._log.subscribe(after_position=self.position) as records:
-            async for record in records:
+    async def _follow(self, follower: Follower) -> None:
+        async with follower:
+            async for record in follower:
                 if self.index.place(record.session) is None:
                     self._take([record.session])
                     self._choose()
                 self.position = self._latest[record.session] = record.position
                 self._wanted.set()
+                follower.done(record.position)
 
-    async def _read(self) -> None:
+    async def _read(self, follower: Follower) -> None:
         """Reads what is shown, again and again."""
         while True:
             await self._wanted.wait()
             self._wanted, self._asked, self._reading = anyio.Event(), anyio.Event(), True
-            await self._read_selected()
-            await self._count()
-            await self._read_rows()
+            await follower.retry(self._read_shown)
             self._reading = False
             self.changed()
             with anyio.move_on_after(_PACE):
                 await self._asked.wait()
+
+    async def _read_shown(self) -> None:
+        await self._read_selected()
+        await self._count()
+        await self._read_rows()
 
     async def _read_selected(self) -> None:
         session = self.selected
@@ -303,10 +310,7 @@ class Watched:
                 row = await self._row_now(session)
             else:
                 row = await row_at(self._log, session, self.moment, self._options, self._measure)
-            self._rows.pop(session, None)
-            self._rows[session] = row
-            if len(self._rows) > _KEPT:
-                del self._rows[next(iter(self._rows))]
+            self._rows.keep(session, row)
             self.changed()
             if self._asked.is_set():
                 return  # the rest can wait
@@ -319,11 +323,9 @@ class Watched:
         return row.until is None if self.moment is None else row.holds_at(self.moment)
 
     async def _row_now(self, session: str) -> Row:
-        fold = self._folds.pop(session, None) or RowFold(session, self._options, self._measure)
+        fold = self._folds.drop(session) or RowFold(session, self._options, self._measure)
         row = await fold.read(self._log)
-        self._folds[session] = fold
-        if len(self._folds) > _KEPT:
-            del self._folds[next(iter(self._folds))]
+        self._folds.keep(session, fold)  # one whose reading failed is made anew
         return row
 
 

@@ -8,26 +8,14 @@ lost and nothing recorded twice. A new version begins from the start, and is reb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ..errors import InvalidInput
-from ..records import Draft, Record
-from .contract import Advance, EventLog
+from ..records import Record
+from .contract import EventLog
+from .follower import CheckpointKey, Follower, Output
 
-__all__ = ("Consumer", "Output", "run_consumer")
-
-
-class Output(NamedTuple):
-    """What a consumer records: where, and what.
-
-    Output of one batch in several places takes several appends, of which the last one moves the
-    checkpoint. A batch that was interrupted is consumed again, so each draft needs an id then,
-    which keeps it from being recorded twice.
-    """
-
-    session: str
-    stream: str
-    drafts: Sequence[Draft]
+__all__ = ("Consumer", "run_consumer")
 
 
 class Consumer(Protocol):
@@ -44,7 +32,10 @@ class Consumer(Protocol):
         ...
 
     async def consume(self, records: Sequence[Record]) -> Sequence[Output]:
-        """Takes the next records in order of position; gives what is to be recorded of them."""
+        """Takes the next records in order of position; gives what is to be recorded of them.
+
+        Output for several places needs an id for each draft, see ``Follower.commit``.
+        """
         ...
 
 
@@ -66,39 +57,15 @@ async def run_consumer(
     """
     if batch < 1:
         raise InvalidInput(f"a batch must hold at least one record, not {batch}")
-    at = await log.checkpoint(consumer.name, consumer.version)
-    async with log.subscribe(after_position=at) as subscription:
-        while upto is None or at < upto:
-            records = [await anext(subscription)]
-            while len(records) < batch and subscription.statistics().buffered:
-                records.append(await anext(subscription))
+    key = CheckpointKey(consumer.name, consumer.version)
+    async with Follower(log, key=key) as follower:
+        await follower.begin()
+        while upto is None or follower.position < upto:
+            records = await follower.take(batch)
             if upto is not None:
                 records = [record for record in records if record.position <= upto]
             outputs = await consumer.consume(records)
-            position = records[-1].position
-            await _record(log, consumer, records[0].session, outputs, at, position)
-            at = position
-    return at
-
-
-async def _record(
-    log: EventLog,
-    consumer: Consumer,
-    session: str,
-    outputs: Sequence[Output],
-    at: int,
-    position: int,
-) -> None:
-    advance = Advance(
-        consumer=consumer.name, version=consumer.version, expected=at, position=position
-    )
-    outputs = [output for output in outputs if output.drafts] or [Output(session, "trace", ())]
-    if len(outputs) > 1 and not all(draft.id for out in outputs for draft in out.drafts):
-        raise InvalidInput(
-            f"consumer {consumer.name!r} has output for {len(outputs)} places, which takes an id "
-            "for each draft"
-        )
-    *others, last = outputs
-    for output in others:
-        await log.append(output.session, output.drafts, stream=output.stream)
-    await log.append(last.session, last.drafts, stream=last.stream, checkpoint=advance)
+            for record in records:
+                follower.done(record.position)
+            await follower.commit(outputs)
+        return follower.position

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..errors import InvalidInput
 from .append import Redact
-from .consumer import Consumer, Output, run_consumer
+from .consumer import Consumer, run_consumer
 from .contract import Store
+from .follower import Output
 from .jsonl_export import export_jsonl
 from .jsonl_import import Imported, LineProblem, import_jsonl
 from .memory import MemoryLog

@@ -14,19 +14,18 @@ from typing import final
 
 import anyio
 
-from ..errors import InvalidInput, LogError, SessionNotFound
+from ..errors import InvalidInput
 from ..log.contract import EventLog
-from ..logger import journal
 from .protocol import Scorer
-from .worker import Following, Pace, ScorerStatistics
+from .worker import Pace, ScorerStatistics, ScorerWorker
 
-__all__ = ("Measurer",)
+__all__ = ("ScorerPool",)
 
 _DEFAULT = Pace()
 
 
 @final
-class Measurer:
+class ScorerPool:
     """Scorers at work on a log.
 
     Args:
@@ -49,40 +48,25 @@ class Measurer:
     ) -> None:
         if not (pace.within > 0 and pace.at_once > 0 and pace.keep > 0 and pace.retry >= 0):
             raise InvalidInput(f"a pace needs numbers above 0, not {pace}")
-        self._log = log
-        self._session = session
-        self._following = [Following(log, scorer, session, pace) for scorer in scorers]
-        streams = [following.stream for following in self._following]
+        self._workers = [ScorerWorker(log, scorer, session, pace) for scorer in scorers]
+        streams = [worker.stream for worker in self._workers]
         if len(set(streams)) < len(streams):
             raise InvalidInput(f"two scorers of one name and version: {', '.join(streams)}")
 
     async def run(self) -> None:
         """Measures until it is cancelled, or the log is closed."""
         async with anyio.create_task_group() as tasks:
-            for following in self._following:
-                tasks.start_soon(following.run, name=f"scorer {following.stream}")
+            for worker in self._workers:
+                tasks.start_soon(worker.run, name=f"scorer {worker.stream}")
 
     async def settle(self) -> None:
         """Waits until all that the log holds now is measured, and the checkpoints say so.
 
         Returns as well once the scorers have ended.
         """
-        position = self._log.statistics().position
-        session = self._session
-        if session is not None:
-            try:
-                position = (await self._log.summary(session)).position
-            except SessionNotFound:
-                return
-        for following in self._following:
-            await following.settle(position)
-            try:
-                await following.save(session or following.stream)
-            except LogError as error:  # the checkpoint lags, and costs a second look at worst
-                journal("telemetry").warning(
-                    "a checkpoint was not saved", scorer=following.stream, error=str(error)
-                )
+        for worker in self._workers:
+            await worker.settle()
 
     def statistics(self) -> tuple[ScorerStatistics, ...]:
         """How the scorers stand."""
-        return tuple(following.statistics() for following in self._following)
+        return tuple(worker.statistics() for worker in self._workers)

@@ -23,10 +23,11 @@ from ..errors import (
 )
 from ..events import Event, ScorerFailed, ScorerRef, StopAdvised, UtilityScored
 from ..log.contract import EventLog
+from ..plugins import raise_if_own
 from ..records import TRACE, Draft, Record
 from .protocol import Attended, Measurement, Scorer, SessionScorer, measurement_id, stream_of
 
-__all__ = ("Measuring", "StopRule")
+__all__ = ("ScorerRunner", "StopRule")
 
 STOPPER = ScorerRef(name="stop", version="1", config="")
 """Who records an enforced stop, where the advice does not say."""
@@ -45,7 +46,7 @@ class StopRule(Protocol):
 class _Broken:
     """Stands in for a scorer that could not even begin."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         self._error = error
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
@@ -82,12 +83,13 @@ class _Running:
             if isinstance(begun, Attended):
                 begun.attend([r for r in recorded.values() if r.stream == self.stream], excused)
             self.scorer = begun
-        except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
+        except BaseException as error:  # noqa: BLE001  (recorded as ScorerFailed)
+            raise_if_own(error)
             self.scorer = _Broken(error)
 
 
 @final
-class Measuring:
+class ScorerRunner:
     """The scorers of one session at work.
 
     Args:
@@ -214,7 +216,8 @@ class Measuring:
                 raise TimeoutError("it took too long")
         except (Divergence, SessionInterrupted):
             raise
-        except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
+        except BaseException as error:  # noqa: BLE001  (recorded as ScorerFailed)
+            raise_if_own(error)
             return await self._quarantine(running, record, error)
         finally:
             self._observing = None
@@ -226,7 +229,7 @@ class Measuring:
             return await self._quarantine(running, record, error)
 
     async def _quarantine(
-        self, running: _Running, record: Record, error: Exception
+        self, running: _Running, record: Record, error: BaseException
     ) -> Sequence[Record]:
         running.scorer = None
         event = ScorerFailed(scorer=running.ref, error=error_text(error), type=type(error).__name__)

@@ -21,7 +21,7 @@ from ..events import ActorFailed, CloseReason, MessageSent, Role, SessionOpened,
 from ..log.contract import Advance, EventLog
 from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record
 from ..scorers.protocol import Scorer
-from ..scorers.runner import Measuring, StopRule
+from ..scorers.runner import ScorerRunner, StopRule
 from .actors import Player
 from .clock import Clock, RealClock, VirtualClock
 from .desk import Desk
@@ -162,7 +162,7 @@ class _Run:
         virtual = isinstance(session.clock, VirtualClock)
         replayed: Sequence[Record] = trace if virtual else ()
         self._turns = self._make_turns(session.clock)
-        self._measuring = Measuring(
+        self._measuring = ScorerRunner(
             log,
             session.id,
             session.scorers,

@@ -20,7 +20,7 @@ from ..events import ACTS, ActionResolved, CloseReason, Event, ModelCalled, Role
 from ..log.contract import EventLog
 from ..records import ENGINE, TRACE, Draft, Record
 from ..rounds import RoundProjector
-from ..scorers.runner import Measuring
+from ..scorers.runner import ScorerRunner
 from .limits import Limits
 from .scheduler import Turns
 
@@ -74,7 +74,7 @@ class Sequencer:
         *,
         turns: Turns,
         limits: Limits,
-        measuring: Measuring,
+        measuring: ScorerRunner,
         settle: bool,
         recorded: Sequence[Record],
         on_end: Callable[[], None],

@@ -1,8 +1,8 @@
 """A log as OpenTelemetry: sessions as traces, scores as events, effort and utility as metrics.
 
-``spans`` and ``evaluations`` fold records into facts (``facts``) and know nothing of OpenTelemetry;
-``emitting`` makes them spans, events and metrics through its API; ``exporting`` follows a log. The
-names are in ``names``. All but ``emitting`` can be imported without the extra ``otel``.
+``spans``, ``evaluations`` and ``scores`` fold records into ``signals`` and import nothing of
+OpenTelemetry; ``sdk`` emits them as spans, events and metrics through its API; ``exporter`` follows
+a log. The names are in ``names``. All but ``sdk`` can be imported without the extra ``otel``.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from ...engine.events import (
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Rounds
 from . import names
-from .signals import SESSION, Attributes, Fact, Measured, Told, Value, round_key
+from .signals import SESSION, Attributes, EventEmitted, MetricMeasured, Signal, Value, round_key
 
-__all__ = ("EVALUATED", "Around", "evaluation_facts")
+__all__ = ("EVALUATED", "SessionContext", "evaluation_signals")
 
 
-class Around(NamedTuple):
+class SessionContext(NamedTuple):
     """What is known of the session in which something was judged.
 
     Attributes:
@@ -44,7 +44,7 @@ class Around(NamedTuple):
         return (round_key(number), SESSION) if counted == self.rounds else (SESSION,)
 
 
-def evaluation_facts(record: Record, around: Around) -> Iterator[Fact]:
+def evaluation_signals(record: Record, around: SessionContext) -> Iterator[Signal]:
     """What a measurement, or a person's judgement in the trace, comes to.
 
     Args:
@@ -54,7 +54,7 @@ def evaluation_facts(record: Record, around: Around) -> Iterator[Fact]:
     yield from _KINDS[record.kind](record, around)
 
 
-def _utility(record: Record, around: Around) -> Iterator[Fact]:
+def _utility(record: Record, around: SessionContext) -> Iterator[Signal]:
     event = record.event
     if not isinstance(event, UtilityScored):
         return
@@ -72,11 +72,13 @@ def _utility(record: Record, around: Around) -> Iterator[Fact]:
         yield _missing(record, attributes, about, event.missing if around.content else None)
         return
     attributes[names.SCORE_VALUE] = event.value
-    yield Told(names.EVALUATION, record.time, attributes, about)
-    yield Measured(names.SCORES, event.value, {**around.labels, names.SCORER: event.scorer.name})
+    yield EventEmitted(names.EVALUATION, record.time, attributes, about)
+    yield MetricMeasured(
+        names.SCORES, event.value, {**around.labels, names.SCORER: event.scorer.name}
+    )
 
 
-def _progress(record: Record, around: Around) -> Iterator[Fact]:
+def _progress(record: Record, around: SessionContext) -> Iterator[Signal]:
     event = record.event
     if not isinstance(event, ProgressRated):
         return
@@ -89,12 +91,12 @@ def _progress(record: Record, around: Around) -> Iterator[Fact]:
     attributes[names.SCORE_VALUE] = event.rating
     if around.content and event.explanation:
         attributes[names.EXPLANATION] = event.explanation
-    yield Told(names.EVALUATION, record.time, attributes, about)
+    yield EventEmitted(names.EVALUATION, record.time, attributes, about)
     judge = record.role if event.scorer is None else event.scorer.name
-    yield Measured(names.RATINGS, event.rating, {**around.labels, names.SCORER: judge})
+    yield MetricMeasured(names.RATINGS, event.rating, {**around.labels, names.SCORER: judge})
 
 
-def _feedback(record: Record, around: Around) -> Iterator[Fact]:
+def _feedback(record: Record, around: SessionContext) -> Iterator[Signal]:
     event = record.event
     if not isinstance(event, FeedbackGiven):
         return
@@ -107,10 +109,10 @@ def _feedback(record: Record, around: Around) -> Iterator[Fact]:
         attributes[names.EXPLANATION] = event.comment
     turn = None if event.of is None else around.turns.get(event.of)
     about = (SESSION,) if turn is None else (turn, SESSION)
-    yield Told(names.EVALUATION, record.time, attributes, about)
+    yield EventEmitted(names.EVALUATION, record.time, attributes, about)
 
 
-def _failed(record: Record, around: Around) -> Iterator[Fact]:
+def _failed(record: Record, around: SessionContext) -> Iterator[Signal]:
     event = record.event
     if not isinstance(event, ScorerFailed):
         return
@@ -118,27 +120,27 @@ def _failed(record: Record, around: Around) -> Iterator[Fact]:
     attributes[names.ERROR_TYPE] = event.type
     if around.content:
         attributes[names.EXPLANATION] = event.error
-    yield Told(names.EVALUATION, record.time, attributes, severity="warn")
+    yield EventEmitted(names.EVALUATION, record.time, attributes, severity="warn")
     failure = {names.SCORER: event.scorer.name, names.ERROR_TYPE: event.type}
-    yield Measured(names.SCORER_FAILURES, 1, {**around.labels, **failure})
+    yield MetricMeasured(names.SCORER_FAILURES, 1, {**around.labels, **failure})
 
 
-def _flagged(record: Record, around: Around) -> Iterator[Fact]:
+def _flagged(record: Record, around: SessionContext) -> Iterator[Signal]:
     event = record.event
     if not isinstance(event, SimulatorFlagged):
         return
     attributes = _identified(record)
     attributes[names.FAULT] = event.fault
-    yield Told(names.FLAGGED, record.time, attributes, severity="warn")
+    yield EventEmitted(names.FLAGGED, record.time, attributes, severity="warn")
 
 
 def _missing(
     record: Record, attributes: dict[str, Value], about: tuple[str, ...], why: str | None
-) -> Fact:
+) -> Signal:
     attributes[names.ERROR_TYPE] = "missing"
     if why:
         attributes[names.EXPLANATION] = why
-    return Told(names.EVALUATION, record.time, attributes, about)
+    return EventEmitted(names.EVALUATION, record.time, attributes, about)
 
 
 def _attributes(name: str, record: Record, scorer: ScorerRef | None) -> dict[str, Value]:
@@ -158,7 +160,7 @@ def _identified(record: Record) -> dict[str, Value]:
     return {names.CONVERSATION: record.session, names.POSITION: record.position}
 
 
-_KINDS: Final[Mapping[str, Callable[[Record, Around], Iterator[Fact]]]] = {
+_KINDS: Final[Mapping[str, Callable[[Record, SessionContext], Iterator[Signal]]]] = {
     "UtilityScored": _utility,
     "ProgressRated": _progress,
     "FeedbackGiven": _feedback,

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from ...engine.events import JSON, ModelCalled
 from . import names
 from .gen_ai_messages import message, text_part, written
-from .signals import Attributes, Began, Ended, Fact, Measured, Value
+from .signals import Attributes, MetricMeasured, Signal, SpanEnded, SpanStarted, Value
 
-__all__ = ("Named", "call_facts", "error_kind", "model_named")
+__all__ = ("ModelNamed", "call_signals", "error_kind", "model_named")
 
 _PROVIDERS: Final[Mapping[str, str]] = {
     "anthropic": "anthropic",
@@ -42,22 +42,22 @@ _FAMILIES: Final = (
 """Models that are commonly asked for without their provider."""
 
 
-class Named(NamedTuple):
+class ModelNamed(NamedTuple):
     """A model as the conventions name it: the provider, ``_OTHER`` where unknown, and the model."""
 
     provider: str
     model: str
 
 
-def model_named(model: str) -> Named:
+def model_named(model: str) -> ModelNamed:
     """Tells provider and model apart in a name as LiteLLM takes it, e.g. ``openai/gpt-4o``."""
     before, slash, rest = model.partition("/")
     if slash and rest:
-        return Named(_PROVIDERS.get(before, before), rest)
+        return ModelNamed(_PROVIDERS.get(before, before), rest)
     for prefix, provider in _FAMILIES:
         if model.startswith(prefix):
-            return Named(provider, model)
-    return Named("_OTHER", model)
+            return ModelNamed(provider, model)
+    return ModelNamed("_OTHER", model)
 
 
 def error_kind(error: str) -> str:
@@ -66,7 +66,7 @@ def error_kind(error: str) -> str:
     return kind if colon and kind.isidentifier() else "_OTHER"
 
 
-def call_facts(
+def call_signals(
     event: ModelCalled,
     key: str,
     parent: str,
@@ -75,7 +75,7 @@ def call_facts(
     labels: Attributes,
     *,
     content: bool,
-) -> Iterator[Fact]:
+) -> Iterator[Signal]:
     """The span of a model call, and what is measured of it.
 
     Args:
@@ -99,20 +99,20 @@ def call_facts(
         names.PURPOSE: event.purpose,
         names.ATTEMPT: event.attempt,
     }
-    yield Began(key, parent, f"chat {model}", start, begun, client=True)
+    yield SpanStarted(key, parent, f"chat {model}", start, begun, client=True)
     error = None if event.error is None else error_kind(event.error)
     detail = event.error if content else None
     ended = {**_usage(event), **_reply(event.reply, content=content)}
-    yield Ended(key, start + event.latency, ended, error, detail)
+    yield SpanEnded(key, start + event.latency, ended, error, detail)
     failed = {} if error is None else {names.ERROR_TYPE: error}
-    yield Measured(names.OPERATION_DURATION, event.latency, {**labels, **about, **failed})
+    yield MetricMeasured(names.OPERATION_DURATION, event.latency, {**labels, **about, **failed})
     for direction, count in (("input", event.tokens.prompt), ("output", event.tokens.completion)):
         if count is not None:
             kind = {names.TOKEN_TYPE: direction}
-            yield Measured(names.TOKEN_USAGE, count, {**labels, **about, **kind})
+            yield MetricMeasured(names.TOKEN_USAGE, count, {**labels, **about, **kind})
     if event.cost is not None:
         priced = {names.PROVIDER: provider, names.REQUEST_MODEL: model}
-        yield Measured(names.MODEL_COST, event.cost, {**labels, **priced})
+        yield MetricMeasured(names.MODEL_COST, event.cost, {**labels, **priced})
 
 
 def _usage(event: ModelCalled) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""OpenTelemetry out of a log: what its records say, and what scoring makes of them."""
+"""OpenTelemetry from a log: what its records say, and what scoring derives from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, final
 
 from ...engine.errors import MissingExtra
 from ...engine.events import SessionOpened, StopAdvised
+from ...engine.log.backoff import FIRST
 from ...engine.log.contract import EventLog
 from ...engine.records import Record
 from ...scoring.trajectory.fold import TrajectoryFold
@@ -26,18 +27,18 @@ from .providers import LoggerProvider, MeterProvider, TracerProvider
 from .signals import (
     SESSION,
     Attributes,
-    Fact,
-    Measured,
-    Noted,
+    EventEmitted,
+    MetricMeasured,
     Origin,
-    Teller,
-    Told,
+    Signal,
+    SignalFold,
+    SpanNoted,
     Value,
     round_key,
 )
 from .spans import SpanFold
 
-__all__ = ("ScoreFold", "otel_export")
+__all__ = ("ScoreSignals", "otel_export")
 
 _COUNTED: Final[Mapping[str, tuple[str, Attributes]]] = {
     "rounds": (names.EFFORT_ROUNDS, {}),
@@ -63,29 +64,31 @@ def otel_export(
     after_position: int = 0,
     virtual_epoch: float = 0.0,
     deadline: float = 10.0,
+    retry: float = FIRST,
 ) -> OtelExport:
-    """Tells OpenTelemetry of a log as it grows: spans, evaluation events and metrics.
+    """Exports a log to OpenTelemetry as it grows: spans, evaluation events and metrics.
 
     Enter it with ``async with`` while the log is open. It sets nothing up: the providers are the
     product's, or the global ones. It runs beside, in a thread; an exporter that is slow or fails
     holds nobody up, and what fails is logged and counted.
 
-    How far it came is kept in the log under ``name``, so that it goes on there after a restart. Only
-    what was told in the last seconds before a process was killed is told again: its spans under the
-    same ids, its events with the same ``duolog.log.position``.
+    The log keeps a checkpoint under ``name``, so that the export goes on there after a restart. Only
+    what was exported in the last seconds before a process was killed is exported again: its spans
+    under the same ids, its events with the same ``duolog.log.position``.
 
     Args:
         log: the log.
         tracer_provider: of spans; None for the global one.
         meter_provider: of metrics; None for the global one.
         logger_provider: of events; None for the global one.
-        content: whether to tell what people, agents, tools and models said, too.
+        content: whether to export what people, agents, tools and models said, too.
         session: only this one; None for all.
         options: how to score: rounds, tolerances, whose utility and ratings count.
-        name: under which the log keeps how far it came; one per destination. None keeps nothing.
-        after_position: where to begin if the log keeps nothing under that name.
+        name: under which the log keeps the checkpoint; one per destination. None keeps none.
+        after_position: where to begin if the log keeps no checkpoint under that name.
         virtual_epoch: of sessions on virtual time, UTC epoch seconds at which that begins.
-        deadline: seconds for which leaving it goes on telling.
+        deadline: seconds for which leaving it goes on exporting.
+        retry: seconds before the first new attempt where the log cannot be read.
 
     Raises:
         MissingExtra: OpenTelemetry is not installed.
@@ -96,24 +99,25 @@ def otel_export(
 
     scoring = options or Options()
 
-    def tellers(name: str, origin: Origin | None) -> Sequence[Teller]:
+    def folds(name: str, origin: Origin | None) -> Sequence[SignalFold]:
         spans = SpanFold(name, content=content, rounds=scoring.rounds, origin=origin)
-        return ScoreFold(name, scoring), spans
+        return ScoreSignals(name, scoring), spans
 
     emitter = Emitter(tracer_provider, meter_provider, logger_provider, epoch=virtual_epoch)
     return OtelExport(
         log,
         emitter,
-        tellers,
+        folds,
         session=session,
         name=name,
         after_position=after_position,
         deadline=deadline,
+        retry=retry,
     )
 
 
 @final
-class ScoreFold:
+class ScoreSignals:
     """Facts from scoring: utility and effort of rounds and sessions, and advice to stop.
 
     Args:
@@ -127,25 +131,25 @@ class ScoreFold:
         self._stops: set[tuple[int, int]] = set()
         self._labels: Attributes = {}
 
-    def feed(self, record: Record) -> list[Fact]:
+    def feed(self, record: Record) -> list[Signal]:
         """Takes the next record, of any stream, in order of position.
 
         Raises:
             CodecError: a body that is needed is damaged.
         """
-        return list(self._facts(record))
+        return list(self._signals(record))
 
-    def _facts(self, record: Record) -> Iterator[Fact]:
+    def _signals(self, record: Record) -> Iterator[Signal]:
         opened = record.event if record.kind == "SessionOpened" else None
         if isinstance(opened, SessionOpened):
             self._labels = session_labels(opened)
         for update in self._fold.feed(record):
-            yield from self._told(update, record)
+            yield from self._of_update(update, record)
         event = record.event if record.kind == "StopAdvised" else None
         if isinstance(event, StopAdvised):
             yield from self._stop(record, event.round, event.tau, enforced=event.enforced)
 
-    def _told(self, update: Update, record: Record) -> Iterator[Fact]:
+    def _of_update(self, update: Update, record: Record) -> Iterator[Signal]:
         if isinstance(update, RoundClosed):
             point = update.point
             attributes: dict[str, Value] = {
@@ -155,7 +159,7 @@ class ScoreFold:
             }
             if point.rating is not None:
                 attributes[names.ROUND_RATING] = point.rating
-            yield Noted(round_key(update.round), attributes)
+            yield SpanNoted(round_key(update.round), attributes)
             yield from self._count(point.effort)
         elif isinstance(update, EffortUpdated):
             yield from self._count(update.effort)
@@ -164,11 +168,11 @@ class ScoreFold:
         elif isinstance(update, SessionEnded):
             last = self._fold.trajectory().points[-1]
             ended: Attributes = {names.SESSION_UTILITY: last.utility, **_effort(last.effort)}
-            yield Noted(SESSION, ended)
+            yield SpanNoted(SESSION, ended)
             yield from self._count(last.effort)
-            yield Measured(names.FINAL_UTILITY, last.utility, self._labels)
+            yield MetricMeasured(names.FINAL_UTILITY, last.utility, self._labels)
 
-    def _count(self, effort: Mapping[str, float | None]) -> Iterator[Fact]:
+    def _count(self, effort: Mapping[str, float | None]) -> Iterator[Signal]:
         """What effort grew by; a measure that shrinks, as the human reads less than was put up,
         waits until it is above what was counted.
         """
@@ -177,9 +181,9 @@ class ScoreFold:
             before = self._counted.get(measure, 0.0)
             if value is not None and value > before:
                 self._counted[measure] = value
-                yield Measured(metric, value - before, {**self._labels, **attributes})
+                yield MetricMeasured(metric, value - before, {**self._labels, **attributes})
 
-    def _stop(self, record: Record, number: int, tau: int, *, enforced: bool) -> Iterator[Fact]:
+    def _stop(self, record: Record, number: int, tau: int, *, enforced: bool) -> Iterator[Signal]:
         """An advice to stop, once: it follows from the ratings, and may be recorded besides."""
         if (number, tau) in self._stops:
             return
@@ -191,8 +195,8 @@ class ScoreFold:
             names.TAU: tau,
             names.ENFORCED: enforced,
         }
-        yield Told(names.STOP, record.time, attributes, (round_key(number), SESSION))
-        yield Measured(names.STOPS, 1, {**self._labels, names.TAU: tau})
+        yield EventEmitted(names.STOP, record.time, attributes, (round_key(number), SESSION))
+        yield MetricMeasured(names.STOPS, 1, {**self._labels, names.TAU: tau})
 
 
 def _effort(effort: Mapping[str, float | None]) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-"""Facts to OpenTelemetry: spans, events and metrics, through providers that somebody else set up."""
+"""Signals to OpenTelemetry: spans, events and metrics, through providers that somebody else set up."""
 
 from __future__ import annotations
 
@@ -29,15 +29,24 @@ from opentelemetry.trace import (
 
 from ..._version import __version__
 from . import names
-from .signals import SESSION, Began, Ended, Fact, Measured, Noted, Origin, Told
+from .signals import (
+    SESSION,
+    EventEmitted,
+    MetricMeasured,
+    Origin,
+    Signal,
+    SpanEnded,
+    SpanNoted,
+    SpanStarted,
+)
 
-__all__ = ("Emitter", "Emitting")
+__all__ = ("Emitter", "SessionEmitter")
 
 _SEVERITIES = {"info": SeverityNumber.INFO, "warn": SeverityNumber.WARN}
 
 
 class _Ids(NamedTuple):
-    """The identity of a span: the same however often the session is told."""
+    """The identity of a span: the same however often the session is exported."""
 
     trace: int
     span: int
@@ -71,7 +80,7 @@ class Emitter:
     """Emits through a tracer, a logger and meters; shared by all sessions.
 
     The ids of spans are derived from the session, where the tracer is one of the SDK's: so a session
-    that is told again, or further after a restart, is the same trace. Any other tracer gives random
+    that is exported again, or further after a restart, is the same trace. Any other tracer gives random
     ids, and what follows a restart lies in a trace of its own.
 
     Args:
@@ -116,12 +125,12 @@ class Emitter:
                     name, unit, text, explicit_bucket_boundaries_advisory=bounds
                 )
 
-    def measure(self, fact: Measured) -> None:
-        """Tells a metric."""
-        if counter := self._counters.get(fact.name):
-            counter.add(fact.value, fact.attributes)
+    def measure(self, signal: MetricMeasured) -> None:
+        """Records a metric."""
+        if counter := self._counters.get(signal.name):
+            counter.add(signal.value, signal.attributes)
         else:
-            self._histograms[fact.name].record(fact.value, fact.attributes)
+            self._histograms[signal.name].record(signal.value, signal.attributes)
 
     def flush(self, seconds: float) -> bool:
         """Has spans and events leave for where they go; whether they did, as far as is known.
@@ -137,8 +146,8 @@ class Emitter:
 
 
 @final
-class Emitting:
-    """Emits the facts of one session.
+class SessionEmitter:
+    """Emits the signals of one session.
 
     Args:
         emitter: shared by all sessions.
@@ -154,63 +163,63 @@ class Emitting:
         self._spans: dict[str, Span] = {}
         self._flags = TraceFlags(TraceFlags.SAMPLED)
 
-    def emit(self, fact: Fact) -> None:
-        """Emits one fact; whatever the providers raise is raised."""
-        if isinstance(fact, Measured):
-            self._emitter.measure(fact)
-        elif isinstance(fact, Told):
-            self._tell(fact)
-        elif isinstance(fact, Began):
-            self._begin(fact)
-        elif isinstance(fact, Noted):
-            if span := self._spans.get(fact.key):
-                span.set_attributes(fact.attributes)
+    def emit(self, signal: Signal) -> None:
+        """Emits one signal; whatever the providers raise is raised."""
+        if isinstance(signal, MetricMeasured):
+            self._emitter.measure(signal)
+        elif isinstance(signal, EventEmitted):
+            self._emit_event(signal)
+        elif isinstance(signal, SpanStarted):
+            self._begin(signal)
+        elif isinstance(signal, SpanNoted):
+            if span := self._spans.get(signal.key):
+                span.set_attributes(signal.attributes)
         else:
-            self._end(fact)
+            self._end(signal)
 
-    def _begin(self, fact: Began) -> None:
+    def _begin(self, signal: SpanStarted) -> None:
         emitter = self._emitter
-        parent = None if fact.parent is None else self._context_of((fact.parent, SESSION))
+        parent = None if signal.parent is None else self._context_of((signal.parent, SESSION))
         links: tuple[Link, ...] = ()
-        if fact.origin is not None and emitter.wanted is not None:
-            ids = _ids_of(fact.origin, SESSION)
+        if signal.origin is not None and emitter.wanted is not None:
+            ids = _ids_of(signal.origin, SESSION)
             links = (Link(SpanContext(ids.trace, ids.span, is_remote=False)),)
         if emitter.wanted is not None:
-            emitter.wanted.want(_ids_of(self._origin, fact.key))
+            emitter.wanted.want(_ids_of(self._origin, signal.key))
         try:
             span = emitter.tracer.start_span(
-                fact.name,
+                signal.name,
                 context=_within(parent),
-                kind=SpanKind.CLIENT if fact.client else SpanKind.INTERNAL,
-                attributes=fact.attributes,
+                kind=SpanKind.CLIENT if signal.client else SpanKind.INTERNAL,
+                attributes=signal.attributes,
                 links=links,
-                start_time=self._nanoseconds(fact.start),
+                start_time=self._nanoseconds(signal.start),
             )
         finally:
             if emitter.wanted is not None:
                 emitter.wanted.want(None)
-        self._spans[fact.key] = span
-        if fact.key == SESSION:
+        self._spans[signal.key] = span
+        if signal.key == SESSION:
             self._flags = span.get_span_context().trace_flags
 
-    def _end(self, fact: Ended) -> None:
-        span = self._spans.pop(fact.key, None)
+    def _end(self, signal: SpanEnded) -> None:
+        span = self._spans.pop(signal.key, None)
         if span is None:
             return
-        span.set_attributes(fact.attributes)
-        if fact.error is not None:
-            span.set_attribute(names.ERROR_TYPE, fact.error)
-            span.set_status(Status(StatusCode.ERROR, fact.detail))
-        span.end(self._nanoseconds(fact.end))
+        span.set_attributes(signal.attributes)
+        if signal.error is not None:
+            span.set_attribute(names.ERROR_TYPE, signal.error)
+            span.set_status(Status(StatusCode.ERROR, signal.detail))
+        span.end(self._nanoseconds(signal.end))
 
-    def _tell(self, fact: Told) -> None:
+    def _emit_event(self, signal: EventEmitted) -> None:
         self._emitter.logger.emit(
             LogRecord(
-                timestamp=self._nanoseconds(fact.time),
-                context=_within(self._context_of(fact.about)),
-                severity_number=_SEVERITIES[fact.severity],
-                attributes=fact.attributes,
-                event_name=fact.name,
+                timestamp=self._nanoseconds(signal.time),
+                context=_within(self._context_of(signal.about)),
+                severity_number=_SEVERITIES[signal.severity],
+                attributes=signal.attributes,
+                event_name=signal.name,
             )
         )
 

@@ -1,4 +1,4 @@
-"""Tells one session: its records through folds to facts, and those to OpenTelemetry, once each."""
+"""Exports one session: folds its records into signals, and emits each signal once."""
 
 from __future__ import annotations
 
@@ -9,89 +9,93 @@ import msgspec
 
 from ...engine.errors import CodecError
 from ...engine.events import SessionOpened
+from ...engine.plugins import raise_if_own
 from ...engine.records import TRACE, Record
-from .signals import Began, Fact, Noted, Teller, still_open
+from .signals import Signal, SignalFold, SpanNoted, SpanStarted, still_open
 
-__all__ = ("Complain", "Emits", "Telling")
+__all__ = ("EmitsSignals", "Report", "SessionExporter")
 
-Complain: TypeAlias = Callable[[str, str, Exception], None]
+Report: TypeAlias = Callable[[str, str, BaseException], None]
 """Takes what went wrong: with what, in which session, and the error."""
 
 
-class Emits(Protocol):
-    """Emits the facts of one session."""
+class EmitsSignals(Protocol):
+    """Emits the signals of one session."""
 
-    def emit(self, fact: Fact) -> None:
-        """Emits one fact; may raise anything."""
+    def emit(self, signal: Signal) -> None:
+        """Emits one signal; may raise anything."""
         ...
 
 
 @final
-class Telling:
-    """Tells one session.
+class SessionExporter:
+    """Exports one session.
 
-    What lies in the history, and what a fork took over from its origin, has been told, or is
-    another session's: it is folded, and of its spans only those that are still open begin again.
+    What lies in the history, and what a fork took over from its origin, was exported before, or
+    belongs to another session: it is folded, and of its spans only those that are still open are
+    started again.
 
     Args:
         session: session id.
-        tellers: fold its records; the facts of the first come first.
-        emitting: where the facts go.
-        history: the records before the first that is to be told.
-        complain: told of what fails; the rest goes on.
+        folds: fold its records; the signals of the first come first.
+        emitter: where the signals go.
+        history: the records before the first that is to be exported.
+        report: notified of what fails; the rest goes on.
     """
 
     def __init__(
         self,
         session: str,
-        tellers: Sequence[Teller],
-        emitting: Emits,
+        folds: Sequence[SignalFold],
+        emitter: EmitsSignals,
         history: Sequence[Record],
-        complain: Complain,
+        report: Report,
     ) -> None:
         self.session = session
-        self._tellers = tellers
-        self._emitting = emitting
+        self._folds = folds
+        self._emitter = emitter
         self._history: Sequence[Record] = history
-        self._complain = complain
+        self._report = report
         self._inherited = 0
-        self._open: dict[str, list[Began | Noted]] = {}
+        self._open: dict[str, list[SpanStarted | SpanNoted]] = {}
 
-    def tell(self, record: Record) -> None:
-        """Tells what a record comes to. May take as long as an exporter takes; never raises."""
+    def export(self, record: Record) -> None:
+        """Exports a record. May take as long as an exporter takes; what a plug-in raises is reported."""
         for earlier in self._history:
-            still_open(self._open, self._facts(earlier))
+            still_open(self._open, self._signals(earlier))
         self._history = ()
-        facts = self._facts(record)
+        signals = self._signals(record)
         if record.stream == TRACE and record.version <= self._inherited:
-            still_open(self._open, facts)
+            still_open(self._open, signals)
             return
         for held in self._open.values():
             self._emit(held)
         self._open = {}
-        self._emit(facts)
+        self._emit(signals)
 
-    def _facts(self, record: Record) -> list[Fact]:
+    def _signals(self, record: Record) -> list[Signal]:
         try:
             event = record.event
         except CodecError as error:
             # Its envelope still counts, so that rounds are where they were.
-            self._complain("a record could not be read", self.session, error)
+            self._report("a record could not be read", self.session, error)
             record = msgspec.structs.replace(record, body=None)
             event = record.event
         if isinstance(event, SessionOpened) and event.forked_from is not None:
             self._inherited = event.forked_from.version
-        facts: list[Fact] = []
-        for teller in self._tellers:
+        signals: list[Signal] = []
+        for fold in self._folds:
             try:
-                facts.extend(teller.feed(record))
-            except Exception as error:  # noqa: BLE001  (logged, and counted)
-                self._complain("a record could not be told", self.session, error)
-        return facts
+                signals.extend(fold.feed(record))
+            except BaseException as error:  # noqa: BLE001  (logged, and counted)
+                raise_if_own(error)
+                self._report("a record could not be exported", self.session, error)
+        return signals
 
-    def _emit(self, facts: Sequence[Fact]) -> None:
-        for fact in facts:
+    def _emit(self, signals: Sequence[Signal]) -> None:
+        for signal in signals:
             try:
-                self._emitting.emit(fact)
-            except Exception as error:  # noqa: BLE001  (logged, and counted)
-                self._complain("something could not be emitted", self.session, error)
+                self._emitter.emit(signal)
+            except BaseException as error:  # noqa: BLE001  (logged, and counted)
+                raise_if_own(error)
+                self._report("a signal could not be emitted", self.session, error)

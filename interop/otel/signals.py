@@ -1,6 +1,6 @@
-"""What there is to tell OpenTelemetry, before it is told: facts about spans, events and metrics.
+"""What is exported to OpenTelemetry, independent of its libraries: spans, events and metrics.
 
-Spans are named by keys that are unique in their session. The same log gives the same facts, in the
+Spans are named by keys that are unique in their session. The same log gives the same signals, in the
 same order, whoever asks and when; so a fold that begins again ends up with the same open spans.
 """
 
@@ -14,14 +14,14 @@ from ...engine.records import Record
 __all__ = (
     "SESSION",
     "Attributes",
-    "Began",
-    "Ended",
-    "Fact",
-    "Measured",
-    "Noted",
+    "EventEmitted",
+    "MetricMeasured",
     "Origin",
-    "Teller",
-    "Told",
+    "Signal",
+    "SignalFold",
+    "SpanEnded",
+    "SpanNoted",
+    "SpanStarted",
     "Value",
     "round_key",
     "still_open",
@@ -46,7 +46,7 @@ class Origin(NamedTuple):
     opened: float
 
 
-class Began(NamedTuple):
+class SpanStarted(NamedTuple):
     """A span began.
 
     Attributes:
@@ -68,14 +68,14 @@ class Began(NamedTuple):
     origin: Origin | None = None
 
 
-class Noted(NamedTuple):
+class SpanNoted(NamedTuple):
     """Something more became known of a span that has not ended."""
 
     key: str
     attributes: Attributes
 
 
-class Ended(NamedTuple):
+class SpanEnded(NamedTuple):
     """A span ended.
 
     Attributes:
@@ -93,7 +93,7 @@ class Ended(NamedTuple):
     detail: str | None = None
 
 
-class Told(NamedTuple):
+class EventEmitted(NamedTuple):
     """An event of the Logs API.
 
     Attributes:
@@ -111,7 +111,7 @@ class Told(NamedTuple):
     severity: Literal["info", "warn"] = "info"
 
 
-class Measured(NamedTuple):
+class MetricMeasured(NamedTuple):
     """A metric took a value, or grew by it."""
 
     name: str
@@ -119,13 +119,13 @@ class Measured(NamedTuple):
     attributes: Attributes
 
 
-Fact: TypeAlias = Began | Noted | Ended | Told | Measured
+Signal: TypeAlias = SpanStarted | SpanNoted | SpanEnded | EventEmitted | MetricMeasured
 
 
-class Teller(Protocol):
-    """Folds the records of one session, of all streams in order of position, into facts."""
+class SignalFold(Protocol):
+    """Folds the records of one session, of all streams in order of position, into signals."""
 
-    def feed(self, record: Record) -> Sequence[Fact]:
+    def feed(self, record: Record) -> Sequence[Signal]:
         """Takes the next record.
 
         Raises:
@@ -134,12 +134,14 @@ class Teller(Protocol):
         ...
 
 
-def still_open(open_spans: dict[str, list[Began | Noted]], facts: Sequence[Fact]) -> None:
-    """Takes facts that are not to be told again; keeps what is needed of spans that are open."""
-    for fact in facts:
-        if isinstance(fact, Began):
-            open_spans[fact.key] = [fact]
-        elif isinstance(fact, Noted) and fact.key in open_spans:
-            open_spans[fact.key].append(fact)
-        elif isinstance(fact, Ended):
-            open_spans.pop(fact.key, None)
+def still_open(
+    open_spans: dict[str, list[SpanStarted | SpanNoted]], signals: Sequence[Signal]
+) -> None:
+    """Takes signals that are not emitted again; keeps what is needed of spans that are open."""
+    for signal in signals:
+        if isinstance(signal, SpanStarted):
+            open_spans[signal.key] = [signal]
+        elif isinstance(signal, SpanNoted) and signal.key in open_spans:
+            open_spans[signal.key].append(signal)
+        elif isinstance(signal, SpanEnded):
+            open_spans.pop(signal.key, None)

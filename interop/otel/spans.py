@@ -23,11 +23,21 @@ from ...engine.events import (
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, Rounds, is_act
 from . import names
-from .evaluations import EVALUATED, Around, evaluation_facts
-from .gen_ai import call_facts
+from .evaluations import EVALUATED, SessionContext, evaluation_signals
+from .gen_ai import call_signals
 from .gen_ai_messages import message, text_part, written
 from .labels import session_labels
-from .signals import SESSION, Attributes, Began, Ended, Fact, Measured, Origin, Value, round_key
+from .signals import (
+    SESSION,
+    Attributes,
+    MetricMeasured,
+    Origin,
+    Signal,
+    SpanEnded,
+    SpanStarted,
+    Value,
+    round_key,
+)
 
 __all__ = ("SpanFold",)
 
@@ -62,7 +72,7 @@ class _Action:
 
 @final
 class SpanFold:
-    """Takes the records of one session, of all streams in order of position, and gives facts.
+    """Takes the records of one session, of all streams in order of position, and gives signals.
 
     Args:
         session: session id.
@@ -96,15 +106,15 @@ class SpanFold:
         self._heard: list[str] = []  # what humans said in the round that is open
         self._failed: str | None = None
 
-    def feed(self, record: Record) -> list[Fact]:
+    def feed(self, record: Record) -> list[Signal]:
         """Takes the next record.
 
         Raises:
             CodecError: a body that is needed is damaged.
         """
-        return list(self._facts(record))
+        return list(self._signals(record))
 
-    def _facts(self, record: Record) -> Iterator[Fact]:
+    def _signals(self, record: Record) -> Iterator[Signal]:
         if record.stream == TRACE:
             if not self._begun:
                 yield from self._begin(record)
@@ -112,15 +122,15 @@ class SpanFold:
                 self._end = max(self._end, record.time)
                 yield from self._follow(record)
         if record.kind in EVALUATED:
-            around = Around(
+            around = SessionContext(
                 self._labels, self._snapshots, self._projector.convention, self._content
             )
-            yield from evaluation_facts(record, around)
-        yield Measured(names.EVENTS, 1, {**self._labels, names.KIND: record.kind})
+            yield from evaluation_signals(record, around)
+        yield MetricMeasured(names.EVENTS, 1, {**self._labels, names.KIND: record.kind})
 
     # --- the session ------------------------------------------------------------------------------
 
-    def _begin(self, record: Record) -> Iterator[Fact]:
+    def _begin(self, record: Record) -> Iterator[Signal]:
         self._begun = True
         self._start = self._end = self._round_end = record.time
         event = record.event if record.kind == "SessionOpened" else None
@@ -140,10 +150,10 @@ class SpanFold:
             self._labels = session_labels(event)
         name = f"invoke_workflow {task}".strip()
         attributes |= self._labels
-        yield Began(SESSION, None, name, record.time, attributes, origin=self._origin)
+        yield SpanStarted(SESSION, None, name, record.time, attributes, origin=self._origin)
         yield self._begin_round(record.time)
 
-    def _follow(self, record: Record) -> Iterator[Fact]:
+    def _follow(self, record: Record) -> Iterator[Signal]:
         """The next record of the trace."""
         over = self._projector.feed(record)
         if over is not None and record.kind != "SessionClosed":
@@ -158,7 +168,7 @@ class SpanFold:
         if handle is not None:
             yield from handle(self, record)
 
-    def _close(self, record: Record) -> Iterator[Fact]:
+    def _close(self, record: Record) -> Iterator[Signal]:
         self._closed = True
         event = record.event
         reason = event.reason if isinstance(event, SessionClosed) else "finished"
@@ -173,30 +183,30 @@ class SpanFold:
         error = None
         if reason == "failed":
             error = self._failed or "failed"
-        yield Ended(SESSION, self._end, attributes, error)
+        yield SpanEnded(SESSION, self._end, attributes, error)
         labels = {**self._labels, names.CLOSE_REASON: reason}
-        yield Measured(names.SESSION_DURATION, self._end - self._start, labels)
+        yield MetricMeasured(names.SESSION_DURATION, self._end - self._start, labels)
 
     # --- rounds and turns -------------------------------------------------------------------------
 
-    def _begin_round(self, start: float) -> Fact:
+    def _begin_round(self, start: float) -> Signal:
         number = self._projector.number
         self._round_start = self._round_end = start
         self._heard = []
-        return Began(
+        return SpanStarted(
             round_key(number), SESSION, "round", start, self._identified({names.ROUND: number})
         )
 
-    def _end_round(self, over: Round) -> Iterator[Fact]:
+    def _end_round(self, over: Round) -> Iterator[Signal]:
         for turn in self._turns.values():
             yield from self._end_turn(turn)
         self._turns.clear()
         attributes = {names.ROUND_STAGE: over.stage, names.ROUND_UPDATED: over.updated}
-        yield Ended(round_key(over.number), self._round_end, attributes)
+        yield SpanEnded(round_key(over.number), self._round_end, attributes)
         labels = {**self._labels, names.ROUND_STAGE: over.stage}
-        yield Measured(names.ROUND_DURATION, self._round_end - self._round_start, labels)
+        yield MetricMeasured(names.ROUND_DURATION, self._round_end - self._round_start, labels)
 
-    def _work(self, record: Record) -> Iterator[Fact]:
+    def _work(self, record: Record) -> Iterator[Signal]:
         """An actor does something in its turn, which may begin with this."""
         turn = self._turns.get(record.actor)
         if turn is None:
@@ -217,7 +227,7 @@ class SpanFold:
                 text = event.question
             (turn.said if record.role == "agent" else self._heard).append(text)
 
-    def _began_turn(self, turn: _Turn, actor: str) -> Fact:
+    def _began_turn(self, turn: _Turn, actor: str) -> Signal:
         attributes: dict[str, Value] = {names.ACTOR: actor, names.ACTOR_KIND: turn.role}
         attributes[names.ROUND] = self._projector.number
         name = "human_turn"
@@ -227,9 +237,9 @@ class SpanFold:
             attributes |= {names.OPERATION: "invoke_agent", names.AGENT: agent}
             name = f"invoke_agent {agent}"
         parent = round_key(self._projector.number)
-        return Began(turn.key, parent, name, turn.start, self._identified(attributes))
+        return SpanStarted(turn.key, parent, name, turn.start, self._identified(attributes))
 
-    def _end_turn(self, turn: _Turn) -> Iterator[Fact]:
+    def _end_turn(self, turn: _Turn) -> Iterator[Signal]:
         attributes: dict[str, Value] = {
             names.TURN_ACTS: turn.acts,
             names.TURN_SNAPSHOTS: turn.snapshots,
@@ -241,13 +251,13 @@ class SpanFold:
                 attributes[names.INPUT_MESSAGES] = written(heard)
             if said:
                 attributes[names.OUTPUT_MESSAGES] = written(said)
-        yield Ended(turn.key, turn.end, attributes, turn.error, turn.detail)
+        yield SpanEnded(turn.key, turn.end, attributes, turn.error, turn.detail)
         if turn.role == "agent":
             failed = {} if turn.error is None else {names.ERROR_TYPE: turn.error}
             labels = {**self._labels, **failed}
-            yield Measured(names.TURN_DURATION, turn.end - turn.start, labels)
+            yield MetricMeasured(names.TURN_DURATION, turn.end - turn.start, labels)
 
-    def _fail(self, record: Record) -> Iterable[Fact]:
+    def _fail(self, record: Record) -> Iterable[Signal]:
         event = record.event
         if isinstance(event, ActorFailed):
             self._failed = event.type
@@ -258,7 +268,7 @@ class SpanFold:
 
     # --- actions and model calls ------------------------------------------------------------------
 
-    def _act(self, record: Record) -> Iterator[Fact]:
+    def _act(self, record: Record) -> Iterator[Signal]:
         turn = self._turns.get(record.actor)
         if turn is None:  # the environment's own doing
             return
@@ -274,7 +284,7 @@ class SpanFold:
         }
         if self._content and isinstance(event, ActionTaken):
             attributes[names.TOOL_ARGUMENTS] = written(event.arguments)
-        yield Began(
+        yield SpanStarted(
             action.key,
             turn.key,
             f"execute_tool {name}",
@@ -282,7 +292,7 @@ class SpanFold:
             self._identified(attributes),
         )
 
-    def _resolve(self, record: Record) -> Iterator[Fact]:
+    def _resolve(self, record: Record) -> Iterator[Signal]:
         event = record.event
         if not isinstance(event, ActionResolved):
             return  # it was forgotten, so that nothing says which action it was
@@ -304,14 +314,14 @@ class SpanFold:
         error: str | None,
         result: Attributes | None = None,
         detail: str | None = None,
-    ) -> Iterator[Fact]:
+    ) -> Iterator[Signal]:
         end = max(action.start, time)
-        yield Ended(action.key, end, result or {}, error, detail)
+        yield SpanEnded(action.key, end, result or {}, error, detail)
         labels = {**self._labels, names.TOOL: action.name}
         failed = {} if error is None else {names.ERROR_TYPE: error}
-        yield Measured(names.TOOL_DURATION, end - action.start, {**labels, **failed})
+        yield MetricMeasured(names.TOOL_DURATION, end - action.start, {**labels, **failed})
 
-    def _call(self, record: Record) -> Iterator[Fact]:
+    def _call(self, record: Record) -> Iterator[Signal]:
         event = record.event
         turn = self._turns.get(record.actor)
         if turn is None or not isinstance(event, ModelCalled):
@@ -320,7 +330,7 @@ class SpanFold:
         self._called[record.actor] = start + event.latency
         if self._virtual and record.role == "agent":
             turn.end = max(turn.end, start + event.latency)
-        yield from call_facts(
+        yield from call_signals(
             event,
             f"call/{record.version}",
             turn.key,
@@ -346,7 +356,7 @@ class SpanFold:
         return {**attributes, names.CONVERSATION: self._session}
 
 
-_HANDLERS: Mapping[str, Callable[[SpanFold, Record], Iterable[Fact]]] = {
+_HANDLERS: Mapping[str, Callable[[SpanFold, Record], Iterable[Signal]]] = {
     "ActionTaken": SpanFold._act,
     "ActionResolved": SpanFold._resolve,
     "ActorFailed": SpanFold._fail,

@@ -21,7 +21,7 @@ from duolog.engine.events import (
 from duolog.engine.log.memory import MemoryLog
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.rounds import RoundProjector, Rounds, is_act
-from duolog.engine.scorers.runner import Measuring
+from duolog.engine.scorers.runner import ScorerRunner
 from duolog.scoring.live import ToleranceStop, score_log, score_records, score_sessions, watch
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.utility import Missing, Score, SnapshotUtility
@@ -265,7 +265,7 @@ def length(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
 
 async def play(log: MemoryLog, session: str, rounds: int) -> None:
     """A session that goes on for some rounds, scored as it goes."""
-    measuring = Measuring(log, session, [SnapshotUtility("length", "1", length), rule_judge()])
+    measuring = ScorerRunner(log, session, [SnapshotUtility("length", "1", length), rule_judge()])
 
     async def add(event: Event, actor: str, role: Role) -> None:
         await measuring.measure(await log.append(session, [Draft(event, actor, role, 1.0)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -337,13 +338,14 @@ async def test_nothing_that_is_recorded_waits_for_a_scorer() -> None:
         assert (await log.summary("s")).utility == 0.5
 
 
+@pytest.mark.parametrize("error", [KeyError("dashboard"), asyncio.CancelledError("dashboard")])
 async def test_a_callback_that_raises_is_logged_and_counted(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     async with duolog.open("memory://") as log:
 
         async def fails(advice: StopAdvice) -> None:
-            raise KeyError("dashboard")
+            raise error
 
         updates = log.watch(scorers=[rule_judge()], on_stop=fails).start()
         s = await log.session("s", judge="rule-judge")
@@ -354,7 +356,7 @@ async def test_a_callback_that_raises_is_logged_and_counted(
         assert (statistics.failed, statistics.stops) == (3, 3)
         assert len(await advised(log, "s")) == 3
         assert "a callback failed" in caplog.text
-        assert "KeyError: 'dashboard'" in caplog.text
+        assert f"{type(error).__name__}: {error}" in caplog.text
 
 
 async def test_an_advice_that_cannot_be_recorded_is_delivered(

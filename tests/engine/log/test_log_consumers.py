@@ -9,8 +9,9 @@ import anyio
 import pytest
 from duolog.engine.errors import CheckpointConflict, InvalidInput
 from duolog.engine.events import MessageSent
-from duolog.engine.log.consumer import Output, run_consumer
+from duolog.engine.log.consumer import run_consumer
 from duolog.engine.log.contract import Store
+from duolog.engine.log.follower import Output
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft, Record
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,10 +14,10 @@ from duolog.engine.events import MessageSent, ScorerFailed, ScorerRef, UtilitySc
 from duolog.engine.log.contract import EventLog, Store
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import TRACE, Draft, Record
-from duolog.engine.scorers import worker as following
-from duolog.engine.scorers.pool import Measurer
+from duolog.engine.scorers import worker
+from duolog.engine.scorers.pool import ScorerPool
 from duolog.engine.scorers.protocol import Measurement, Scorer, SessionScorer
-from duolog.engine.scorers.worker import Pace, consumer_of
+from duolog.engine.scorers.worker import Pace, checkpoint_key
 from duolog.testing.tools import message
 from gated_log import Gate
 
@@ -61,9 +62,9 @@ class _Reading:
 @asynccontextmanager
 async def measuring(
     log: EventLog, *scorers: Scorer, session: str | None = None, pace: Pace | None = None
-) -> AsyncIterator[Measurer]:
+) -> AsyncIterator[ScorerPool]:
     """Scorers at work, cancelled at the end, as by the end of a process."""
-    measurer = Measurer(log, scorers, session=session, pace=pace or Pace(retry=0.0))
+    measurer = ScorerPool(log, scorers, session=session, pace=pace or Pace(retry=0.0))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(measurer.run)
         yield measurer
@@ -184,7 +185,7 @@ async def test_a_restart_begins_at_the_checkpoint_and_records_nothing_twice(
             await say(log, "a", "1", "22")
             await say(log, "done", "x")
             await measurer.settle()
-        assert await log.checkpoint(*consumer_of(Reader().ref)) >= 3
+        assert await log.checkpoint(*checkpoint_key(Reader().ref)) >= 3
         again = Reader()
         async with measuring(log, again) as measurer:
             await measurer.settle()
@@ -201,20 +202,20 @@ async def test_a_restart_without_a_checkpoint_records_nothing_twice(log: Store) 
         async with measuring(log, Reader()):
             await say(log, "a", "x")
             await recorded(log, "a", number + 1)
-    assert await log.checkpoint(*consumer_of(Reader().ref)) == 0
+    assert await log.checkpoint(*checkpoint_key(Reader().ref)) == 0
     assert await scored(log, "a") == [(1, 1), (2, 2), (3, 3)]
 
 
 async def test_the_checkpoint_moves_on_while_it_runs(
     log: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "_SAVE", 10)
+    monkeypatch.setattr(worker, "_SAVE", 10)
     async with measuring(log, Reader()) as measurer:
         for number in range(5):
             await say(log, f"s{number}", *"abcde")
-        for following_ in measurer._following:
-            await following_.settle(log.statistics().position)
-        assert await log.checkpoint(*consumer_of(Reader().ref)) >= 5
+        for worker_ in measurer._workers:
+            await worker_._follower.settle()
+        assert await log.checkpoint(*checkpoint_key(Reader().ref)) >= 5
 
 
 async def test_a_checkpoint_never_passes_what_is_still_to_be_measured(log: Store) -> None:
@@ -229,12 +230,12 @@ async def test_a_checkpoint_never_passes_what_is_still_to_be_measured(log: Store
         await say(log, "slow", "y")
         await say(log, "b", "z")
         await recorded(log, "b", 1)
-        for following_ in measurer._following:
-            await following_.save("a")
-        assert await log.checkpoint(*consumer_of(Reader().ref)) == 1
+        for worker_ in measurer._workers:
+            await worker_.save()
+        assert await log.checkpoint(*checkpoint_key(Reader().ref)) == 1
         gone.set()
         await measurer.settle()
-    assert await log.checkpoint(*consumer_of(Reader().ref)) > 3
+    assert await log.checkpoint(*checkpoint_key(Reader().ref)) > 3
 
 
 async def test_two_processes_may_measure_the_same(log: Store) -> None:
@@ -272,8 +273,8 @@ async def test_one_session_only(log: Store) -> None:
         await say(log, "a", "z")
         await measurer.settle()
     assert reader.seen == [("b", 1)]
-    assert await log.checkpoint(*consumer_of(reader.ref)) == 0
-    assert await log.checkpoint(*consumer_of(reader.ref, "b")) > 0
+    assert await log.checkpoint(*checkpoint_key(reader.ref)) == 0
+    assert await log.checkpoint(*checkpoint_key(reader.ref, "b")) > 0
 
 
 # --- memory --------------------------------------------------------------------------------------
@@ -282,7 +283,7 @@ async def test_one_session_only(log: Store) -> None:
 async def test_what_does_not_fit_is_read_from_the_log(
     log: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "_SESSION", 3)
+    monkeypatch.setattr(worker, "_SESSION", 3)
     gone = anyio.Event()
 
     async def look(record: Record) -> None:
@@ -304,7 +305,7 @@ async def test_what_does_not_fit_is_read_from_the_log(
 
 
 async def test_a_backlog_has_the_reader_wait(log: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_BACKLOG", 5)
+    monkeypatch.setattr(worker, "_BACKLOG", 5)
     gone = anyio.Event()
     reader = Reader(lambda record: gone.wait())
     async with measuring(log, reader) as measurer:
@@ -324,7 +325,7 @@ async def test_sessions_that_were_let_go_are_taken_up_again(log: Store) -> None:
             for number in range(5):
                 await say(log, f"s{number}", "x")
                 await measurer.settle()
-        assert len(measurer._following[0]._works) == 2
+        assert len(measurer._workers[0]._works) == 2
     for number in range(5):
         assert await scored(log, f"s{number}") == [(1, 1), (2, 2)]
 
@@ -380,6 +381,68 @@ async def test_a_scorer_that_never_comes_back_is_quarantined(log: Store) -> None
     assert await scored(log, "b") == [(1, 1)]
 
 
+class Odd(BaseException):
+    """No exception that anybody expects."""
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError("by a library"), Odd("odd")])
+@pytest.mark.parametrize("where", ["begin", "observe"])
+async def test_whatever_a_scorer_raises_quarantines_it_and_nothing_else(
+    log: Store, error: BaseException, where: str
+) -> None:
+    class Raising(Reader):
+        def begin(self, session: str) -> SessionScorer:
+            if where == "begin" and session == "a":
+                raise error
+            return super().begin(session)
+
+    async def look(record: Record) -> None:
+        if where == "observe" and record.session == "a":
+            raise error
+
+    async with measuring(log, Raising(look)) as pool:
+        await say(log, "a", "x")
+        await say(log, "b", "y")
+        await pool.settle()
+        await say(log, "b", "z")
+        await pool.settle()
+    assert [(f.type, f.error) for f in await failures(log, "a")] == [
+        (type(error).__name__, str(error))
+    ]
+    assert await scored(log, "b") == [(1, 1), (2, 2)]
+
+
+async def test_what_a_scorer_raises_as_it_is_ended_is_no_failure_of_its(log: Store) -> None:
+    async def look(record: Record) -> None:
+        try:
+            await anyio.sleep_forever()
+        except asyncio.CancelledError:
+            raise ValueError("on its way out") from None
+
+    async with measuring(log, Reader(look)):
+        await say(log, "a", "x")
+        await anyio.wait_all_tasks_blocked()
+    assert await failures(log, "a") == []
+
+
+async def test_a_scorer_that_takes_too_long_and_says_something_else_is_quarantined(
+    log: Store,
+) -> None:
+    async def look(record: Record) -> None:
+        if record.session == "a":
+            try:
+                await anyio.sleep_forever()
+            except asyncio.CancelledError:
+                raise ValueError("interrupted") from None
+
+    async with measuring(log, Reader(look), pace=Pace(within=0.02)) as pool:
+        await say(log, "a", "x")
+        await say(log, "b", "y")
+        await pool.settle()
+    assert [failure.type for failure in await failures(log, "a")] == ["ValueError"]
+    assert await scored(log, "b") == [(1, 1)]
+
+
 async def test_a_log_that_fails_for_a_while_loses_no_measurement() -> None:
     gate = Gate(MemoryLog())
     async with gate:
@@ -418,7 +481,7 @@ async def test_a_session_that_is_forgotten_is_measured_no_more(log: Store) -> No
 
 async def test_it_ends_with_the_log() -> None:
     async with anyio.create_task_group() as tasks, open_log("memory://") as log:
-        measurer = Measurer(log, [Reader()])
+        measurer = ScorerPool(log, [Reader()])
         tasks.start_soon(measurer.run)
         await say(log, "a", "x")
         await measurer.settle()
@@ -436,4 +499,4 @@ async def test_it_ends_with_the_log() -> None:
 )
 async def test_scorers_that_cannot_work(log: Store, scorers: list[Scorer], pace: Pace) -> None:
     with pytest.raises(InvalidInput):
-        Measurer(log, scorers, pace=pace)
+        ScorerPool(log, scorers, pace=pace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
 from importlib.util import find_spec
@@ -37,12 +38,11 @@ from duolog.engine.events import (
 from duolog.engine.log.contract import Subscription
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import Draft, Record
-from duolog.interop.otel import exporter as exporting
 from duolog.interop.otel import names
 from duolog.interop.otel import scores as otel
 from duolog.interop.otel import sdk as emitting
 from duolog.interop.otel.exporter import OtelExport
-from duolog.interop.otel.signals import Teller
+from duolog.interop.otel.signals import SignalFold
 from duolog.testing import by
 from gated_log import Gate
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
@@ -569,7 +569,7 @@ async def test_a_restart_doubles_nothing_and_goes_on_in_the_same_trace(tmp_path:
             await write(log, STORY[cut:])
             async with export(log, memory) as exported:
                 pass
-            assert exported.statistics().told == len(STORY) - cut
+            assert exported.statistics().exported == len(STORY) - cut
         found = sorted((ids(span), seconds(span), span.name) for span in memory.spans())
         assert found == expected, cut
         counted = memory.metrics()
@@ -594,7 +594,7 @@ async def test_it_can_begin_late() -> None:
         records = await write(log, STORY)
         async with export(log, memory, after_position=records[-2].position) as exported:
             pass
-        assert exported.statistics().told == 1
+        assert exported.statistics().exported == 1
     assert sorted(span.name for span in memory.spans()) == [
         "human_turn",
         "invoke_agent v7",
@@ -660,7 +660,7 @@ async def test_a_log_that_another_writes_is_told_as_it_grows(tmp_path: Path) -> 
     async with duolog.open(url) as log, export(log, memory) as exported:
         await anyio.to_thread.run_sync(work)
         with anyio.fail_after(60):
-            while exported.statistics().told < 4:  # noqa: ASYNC110  (nobody tells)
+            while exported.statistics().exported < 4:  # noqa: ASYNC110  (nobody tells)
                 await anyio.sleep(0.01)
     assert memory.spans("s")[-1].name == "invoke_workflow support"
 
@@ -705,17 +705,21 @@ async def test_sampling_takes_whole_sessions(rate: float) -> None:
 
 
 class Broken(SpanProcessor):
-    """Raises whenever it is told of a span."""
+    """Raises whenever a span ends."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        self._kind = kind
 
     def on_end(self, span: ReadableSpan) -> None:
-        raise RuntimeError(f"cannot take {span.name}")
+        raise self._kind(f"cannot take {span.name}")
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, asyncio.CancelledError])
 async def test_an_exporter_that_fails_is_logged_and_the_rest_goes_on(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, kind: type[BaseException]
 ) -> None:
     memory = Memory()
-    memory.tracers.add_span_processor(Broken())
+    memory.tracers.add_span_processor(Broken(kind))
     async with duolog.open("memory://") as log:
         async with export(log, memory) as exported:
             await write(log, STORY)
@@ -727,7 +731,7 @@ async def test_an_exporter_that_fails_is_logged_and_the_rest_goes_on(
 
 
 class Stuck(SpanProcessor):
-    """Holds up whoever tells it of a span, until it is let go."""
+    """Holds up whoever ends a span, until it is let go."""
 
     def __init__(self) -> None:
         self.holding = threading.Event()
@@ -815,15 +819,12 @@ class Away:
         return self._log.subscribe(session=session, after_position=after_position)
 
 
-async def test_a_log_that_cannot_be_read_now_is_read_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(exporting, "_RETRY", 0.0)
+async def test_a_log_that_cannot_be_read_now_is_read_later() -> None:
     memory = Memory()
     async with duolog.open("memory://") as log:
         await write(log, STORY)
         away = cast(duolog.Log, Away(log, 2))
-        async with export(away, memory, after_position=3) as exported:
+        async with export(away, memory, after_position=3, retry=0.0) as exported:
             pass
         assert exported.statistics().failed == 4
     assert "invoke_workflow support" in [span.name for span in memory.spans()]
@@ -834,7 +835,7 @@ async def test_what_cannot_be_expected_ends_the_export_and_nothing_else(
 ) -> None:
     memory = Memory()
 
-    def never(name: str, origin: object) -> list[Teller]:
+    def never(name: str, origin: object) -> list[SignalFold]:
         raise ZeroDivisionError("a mistake of ours")
 
     async with duolog.open("memory://") as log:

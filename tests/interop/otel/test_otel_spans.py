@@ -27,16 +27,16 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Draft, Record
 from duolog.interop.otel import names
-from duolog.interop.otel.gen_ai import Named, call_facts, error_kind, model_named
-from duolog.interop.otel.session_export import Telling
+from duolog.interop.otel.gen_ai import ModelNamed, call_signals, error_kind, model_named
+from duolog.interop.otel.session_export import SessionExporter
 from duolog.interop.otel.signals import (
     SESSION,
-    Began,
-    Ended,
-    Fact,
-    Measured,
-    Noted,
-    Told,
+    EventEmitted,
+    MetricMeasured,
+    Signal,
+    SpanEnded,
+    SpanNoted,
+    SpanStarted,
     still_open,
 )
 from duolog.interop.otel.spans import SpanFold
@@ -97,29 +97,29 @@ def traces(draw: st.DrawFn) -> list[Record]:
     return records_of(*drafts)
 
 
-def facts_of(records: Sequence[Record], *, content: bool = True) -> list[Fact]:
+def facts_of(records: Sequence[Record], *, content: bool = True) -> list[Signal]:
     fold = SpanFold("session", content=content)
     return [fact for record in records for fact in fold.feed(record)]
 
 
 @given(traces(), st.booleans())
 def test_spans_are_well_formed(records: list[Record], content: bool) -> None:
-    began: dict[str, Began] = {}
-    ended: dict[str, Ended] = {}
+    began: dict[str, SpanStarted] = {}
+    ended: dict[str, SpanEnded] = {}
     for fact in facts_of(records, content=content):
-        if isinstance(fact, Began):
+        if isinstance(fact, SpanStarted):
             assert fact.key not in began
             assert (fact.parent is None) == (fact.key == SESSION)
             assert fact.parent is None or fact.parent in began
             began[fact.key] = fact
-        elif isinstance(fact, Ended):
+        elif isinstance(fact, SpanEnded):
             assert fact.key in began
             assert fact.key not in ended
             assert began[fact.key].start <= fact.end
             ended[fact.key] = fact
-        elif isinstance(fact, Told):
+        elif isinstance(fact, EventEmitted):
             assert fact.about[-1] == SESSION
-        elif isinstance(fact, Measured):
+        elif isinstance(fact, MetricMeasured):
             assert fact.name in names.INSTRUMENTS
             assert fact.value >= 0
     closed = any(record.kind == "SessionClosed" for record in records)
@@ -132,18 +132,18 @@ class Kept:
     """Keeps what is emitted."""
 
     def __init__(self) -> None:
-        self.facts: list[Fact] = []
+        self.facts: list[Signal] = []
 
-    def emit(self, fact: Fact) -> None:
+    def emit(self, fact: Signal) -> None:
         self.facts.append(fact)
 
 
-def never(what: str, session: str, error: Exception) -> None:
+def never(what: str, session: str, error: BaseException) -> None:
     raise AssertionError(what) from error
 
 
 @given(traces(), st.data())
-def test_a_telling_that_begins_again_tells_the_rest(
+def test_an_export_that_begins_again_exports_the_rest(
     records: list[Record], data: st.DataObject
 ) -> None:
     """Of the spans that are open it tells the beginning once more, and nothing else twice."""
@@ -151,12 +151,12 @@ def test_a_telling_that_begins_again_tells_the_rest(
         return
     cut = data.draw(st.integers(0, len(records) - 1))
     again = Kept()
-    telling = Telling("session", [SpanFold("session")], again, records[:cut], never)
+    exporter = SessionExporter("session", [SpanFold("session")], again, records[:cut], never)
     for record in records[cut:]:
-        telling.tell(record)
+        exporter.export(record)
     before = facts_of(records[:cut], content=False)
     rest = facts_of(records, content=False)[len(before) :]
-    open_spans: dict[str, list[Began | Noted]] = {}
+    open_spans: dict[str, list[SpanStarted | SpanNoted]] = {}
     still_open(open_spans, before)
     resumed = [fact for held in open_spans.values() for fact in held]
     assert again.facts == resumed + rest
@@ -165,17 +165,17 @@ def test_a_telling_that_begins_again_tells_the_rest(
 @pytest.mark.parametrize(
     ("model", "named"),
     [
-        ("openai/gpt-4o", Named("openai", "gpt-4o")),
-        ("gpt-4o", Named("openai", "gpt-4o")),
-        ("claude-sonnet-4-5", Named("anthropic", "claude-sonnet-4-5")),
-        ("bedrock/anthropic.claude-v2", Named("aws.bedrock", "anthropic.claude-v2")),
-        ("openrouter/meta/llama-3", Named("openrouter", "meta/llama-3")),
-        ("llama-3", Named("_OTHER", "llama-3")),
-        ("openai/", Named("_OTHER", "openai/")),
-        ("", Named("_OTHER", "")),
+        ("openai/gpt-4o", ModelNamed("openai", "gpt-4o")),
+        ("gpt-4o", ModelNamed("openai", "gpt-4o")),
+        ("claude-sonnet-4-5", ModelNamed("anthropic", "claude-sonnet-4-5")),
+        ("bedrock/anthropic.claude-v2", ModelNamed("aws.bedrock", "anthropic.claude-v2")),
+        ("openrouter/meta/llama-3", ModelNamed("openrouter", "meta/llama-3")),
+        ("llama-3", ModelNamed("_OTHER", "llama-3")),
+        ("openai/", ModelNamed("_OTHER", "openai/")),
+        ("", ModelNamed("_OTHER", "")),
     ],
 )
-def test_models_are_named_as_the_conventions_do(model: str, named: Named) -> None:
+def test_models_are_named_as_the_conventions_do(model: str, named: ModelNamed) -> None:
     assert model_named(model) == named
 
 
@@ -199,8 +199,8 @@ def test_tool_calls_of_a_reply_are_parts_of_its_message() -> None:
         "finish": "tool_calls",
     }
     called = ModelCalled(model="m", purpose="act", request="", reply=reply)
-    facts = list(call_facts(called, "call/1", "turn", 0.0, "s", {}, content=True))
-    [ended] = [fact for fact in facts if isinstance(fact, Ended)]
+    facts = list(call_signals(called, "call/1", "turn", 0.0, "s", {}, content=True))
+    [ended] = [fact for fact in facts if isinstance(fact, SpanEnded)]
     assert ended.attributes[names.OUTPUT_MESSAGES] == (
         '[{"role":"assistant","parts":[{"type":"text","content":"Let me see."},'
         '{"type":"tool_call","id":"c1","name":"look_up","arguments":"{}"}],'

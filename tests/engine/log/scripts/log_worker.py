@@ -12,7 +12,8 @@ from random import Random
 import anyio.to_thread
 from duolog.engine.errors import VersionConflict
 from duolog.engine.events import MessageSent
-from duolog.engine.log.consumer import Output, run_consumer
+from duolog.engine.log.consumer import run_consumer
+from duolog.engine.log.follower import Output
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft, Record
 
