@@ -62,7 +62,16 @@ def test_the_whole_public_api_loads_nothing_heavy(tmp_path: Path) -> None:
     code = "import duolog; [getattr(duolog, name) for name in duolog.__all__]"
     modules, sockets = probe(code, tmp_path)
     assert "msgspec" in modules
-    heavy = {"jsonschema", "litellm", "matplotlib", "numpy", "referencing", "rich", "typer"}
+    heavy = {
+        "jsonpatch",
+        "jsonschema",
+        "litellm",
+        "matplotlib",
+        "numpy",
+        "referencing",
+        "rich",
+        "typer",
+    }
     assert foreign(modules).isdisjoint(heavy)
     assert sockets == []
 

@@ -125,6 +125,8 @@ def test_core_dependencies_are_few_and_bounded(metadata: Message) -> None:
     assert names == {
         "aiosqlite",
         "anyio",
+        "jsonpatch",
+        "jsonpointer",
         "jsonschema",
         "msgspec",
         "rich",

@@ -1,27 +1,34 @@
-"""JSON Patch (RFC 6902) on JSON Pointers (RFC 6901): what changes a state by parts."""
+"""JSON Patch (RFC 6902) and JSON Pointer (RFC 6901): applies changes to parts of a shared state.
+
+The operations are those of the library ``jsonpatch``. Added are a limit on size, and one clear line
+for each error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Final
 
 import msgspec
+from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed
+from jsonpointer import EndOfList, JsonPointer, JsonPointerException
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 
-__all__ = ("apply_patch", "placed", "tokens_of", "value_at", "without")
-
+__all__ = ("apply_patch", "parse_pointer", "set_at", "value_at", "without")
 
 _LARGEST: Final = 1 << 24  # bytes: copies of copies would soon fill the memory
+_SHOWN: Final = 120  # characters of an error, which may quote keys of the document
 
 
 def apply_patch(document: JSON, patch: JSON) -> JSON:
-    """A document with a patch applied; the document itself stays as it is.
+    """Returns a document with a patch applied; the document itself stays as it is.
 
     Raises:
-        InvalidInput: the patch is none, or does not fit the document; says which operation, and why.
+        InvalidInput: the patch is malformed, or does not fit the document, or makes it larger than
+            16 MiB; says which operation, and why.
     """
     if not isinstance(patch, list):
         raise InvalidInput("a patch is a list of operations")
@@ -30,178 +37,78 @@ def apply_patch(document: JSON, patch: JSON) -> JSON:
         try:
             changed = _apply(changed, operation)
         except InvalidInput as error:
-            raise InvalidInput(f"operation {number} of the patch: {error}") from error
+            raise InvalidInput(
+                f"operation {number} of the patch{_place(operation)}: {error}"
+            ) from error
     return changed
 
 
-def tokens_of(pointer: JSON) -> list[str]:
-    """The reference tokens of a pointer; none of the one that means the whole document.
+def parse_pointer(pointer: JSON) -> list[str]:
+    """The reference tokens of a pointer; none for the pointer to the whole document.
 
     Raises:
         InvalidInput: it is no pointer.
     """
-    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
-        raise InvalidInput(f"{pointer!r} is no JSON Pointer: it is empty, or begins with /")
-    if "~" in pointer.replace("~0", "").replace("~1", ""):
-        raise InvalidInput(f"{pointer!r} is no JSON Pointer: ~ stands before 0 or 1")
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+    if not isinstance(pointer, str):
+        raise InvalidInput(f"{pointer!r} is no JSON Pointer: it is no text")
+    try:
+        return JsonPointer(pointer).parts
+    except JsonPointerException as error:
+        raise InvalidInput(f"{pointer!r} is no JSON Pointer: {error}") from None
 
 
 def value_at(document: JSON, tokens: Sequence[str]) -> JSON:
-    """What stands at a place; None where there is nothing."""
-    try:
-        return _get(document, tokens)
-    except InvalidInput:
-        return None
+    """The value at a place; None where there is none."""
+    found: JSON | EndOfList = JsonPointer.from_parts(tokens).resolve(document, None)
+    return None if isinstance(found, EndOfList) else found
 
 
 def without(document: JSON, tokens: Sequence[str]) -> JSON:
-    """A document without what stands at a place, if there is anything."""
+    """A document without the value at a place, if there is one."""
     try:
-        return _remove(deepcopy(document), tokens)
+        path = JsonPointer.from_parts(tokens).path
+        return _apply(deepcopy(document), {"op": "remove", "path": path})
     except InvalidInput:
         return document
 
 
-def placed(document: JSON, tokens: Sequence[str], value: JSON) -> JSON:
+def set_at(document: JSON, tokens: Sequence[str], value: JSON) -> JSON:
     """A document with a value at a place, and the objects that lead there."""
     if not tokens:
         return value
     around = dict(document) if isinstance(document, Mapping) else {}
-    around[tokens[0]] = placed(around.get(tokens[0]), tokens[1:], value)
+    around[tokens[0]] = set_at(around.get(tokens[0]), tokens[1:], value)
     return around
 
 
 def _apply(document: JSON, operation: JSON) -> JSON:
+    """Applies one operation to a document, in place where possible."""
     if not isinstance(operation, Mapping):
-        raise InvalidInput("it is no object")
+        raise InvalidInput("an operation is an object")
     name = operation.get("op")
-    apply = _OPERATIONS.get(name) if isinstance(name, str) else None
-    if apply is None:
-        raise InvalidInput(f"there is no op {name!r}; there are {', '.join(_OPERATIONS)}")
-    return apply(document, operation)
-
-
-def _value(operation: Mapping[str, JSON]) -> JSON:
-    if "value" not in operation:
-        raise InvalidInput("it has no value")
-    return deepcopy(operation["value"])
-
-
-def _get(document: JSON, tokens: Sequence[str]) -> JSON:
-    found = document
-    for depth, token in enumerate(tokens):
-        if isinstance(found, dict) and token in found:
-            found = found[token]
-        elif isinstance(found, list):
-            found = found[_index(token, len(found) - 1)]
-        else:
-            raise InvalidInput(f"there is nothing at /{'/'.join(tokens[: depth + 1])}")
-    return found
-
-
-def _index(token: str, last: int) -> int:
-    if not (token.isascii() and token.isdigit()) or (len(token) > 1 and token[0] == "0"):
-        raise InvalidInput(f"{token!r} is no index of a list")
-    if len(token) > 9 or int(token) > last:
-        raise InvalidInput(f"a list has no index {token}")
-    return int(token)
-
-
-def _put(document: JSON, tokens: Sequence[str], value: JSON) -> JSON:
-    if not tokens:
-        return value
-    around = _get(document, tokens[:-1])
-    token = tokens[-1]
-    if isinstance(around, dict):
-        around[token] = value
-    elif isinstance(around, list):
-        around.insert(len(around) if token == "-" else _index(token, len(around)), value)
-    else:
-        raise InvalidInput(f"/{'/'.join(tokens[:-1])} is neither an object nor a list")
-    return document
-
-
-def _remove(document: JSON, tokens: Sequence[str]) -> JSON:
-    if not tokens:
-        return None
-    around = _get(document, tokens[:-1])
-    _get(around, tokens[-1:])
-    if isinstance(around, dict):
-        del around[tokens[-1]]
-    elif isinstance(around, list):
-        del around[int(tokens[-1])]
-    return document
-
-
-def _add(document: JSON, operation: Mapping[str, JSON]) -> JSON:
-    return _put(document, tokens_of(operation.get("path")), _value(operation))
-
-
-def _take_away(document: JSON, operation: Mapping[str, JSON]) -> JSON:
-    return _remove(document, tokens_of(operation.get("path")))
-
-
-def _replace(document: JSON, operation: Mapping[str, JSON]) -> JSON:
-    tokens, value = tokens_of(operation.get("path")), _value(operation)
-    _get(document, tokens)
-    if not tokens:
-        return value
-    around = _get(document, tokens[:-1])
-    if isinstance(around, list):
-        around[int(tokens[-1])] = value
-    elif isinstance(around, dict):
-        around[tokens[-1]] = value
-    return document
-
-
-def _move(document: JSON, operation: Mapping[str, JSON]) -> JSON:
-    source, target = tokens_of(operation.get("from")), tokens_of(operation.get("path"))
-    if source == target:
-        _get(document, source)
-        return document
-    if target[: len(source)] == source:
-        raise InvalidInput("it moves a value into itself")
-    value = _get(document, source)
-    return _put(_remove(document, source), target, value)
-
-
-def _copy(document: JSON, operation: Mapping[str, JSON]) -> JSON:
-    value = deepcopy(_get(document, tokens_of(operation.get("from"))))
-    changed = _put(document, tokens_of(operation.get("path")), value)
-    if len(msgspec.json.encode(changed)) > _LARGEST:
+    if name == "remove" and operation.get("path") == "":
+        return None  # to RFC 6902 the whole is a value like any other; the library refuses
+    try:
+        changed: JSON = JsonPatch([operation]).apply(document, in_place=True)
+    except JsonPatchTestFailed:
+        raise InvalidInput("the document holds another value than the tested one") from None
+    except (JsonPatchException, JsonPointerException) as error:
+        raise InvalidInput(_described(error)) from None
+    if name == "copy" and len(msgspec.json.encode(changed)) > _LARGEST:
         raise InvalidInput(f"it makes the document larger than {_LARGEST} bytes")
     return changed
 
 
-def _test(document: JSON, operation: Mapping[str, JSON]) -> JSON:
-    path, expected = operation.get("path"), _value(operation)
-    found = _get(document, tokens_of(path))
-    if _plain(found) != _plain(expected):
-        raise InvalidInput(f"{path} is another value than it says")
-    return document
+def _place(operation: JSON) -> str:
+    path = operation.get("path") if isinstance(operation, Mapping) else None
+    return f" at {_cut(path)!r}" if isinstance(path, str) else ""
 
 
-def _plain(value: JSON) -> bytes:
-    """A value so that equal ones are alike: to Python, 1 and true are equal."""
-    return msgspec.json.encode(_whole(value), order="sorted")
+def _described(error: Exception) -> str:
+    """An error of the library in one line, without the document that it quotes."""
+    text, found, _ = str(error).partition(" not found in ")
+    return _cut(" ".join((f"{text} not found" if found else text).split()))
 
 
-def _whole(value: JSON) -> JSON:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {key: _whole(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_whole(one) for one in value]
-    return value
-
-
-_OPERATIONS: Final[Mapping[str, Callable[[JSON, Mapping[str, JSON]], JSON]]] = {
-    "add": _add,
-    "remove": _take_away,
-    "replace": _replace,
-    "move": _move,
-    "copy": _copy,
-    "test": _test,
-}
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -17,7 +17,7 @@ from ...telemetry.actor import Actor, Awaited
 from ...telemetry.session import Recording
 from ..importers.protocol import Remark
 from .assembler import Assembler
-from .json_patch import tokens_of
+from .json_patch import parse_pointer
 from .known import Known, load_known
 from .ledger import Filed
 from .parse import Given, Unreadable, objects_in
@@ -64,7 +64,7 @@ class AguiRecorder:
         self._log = log
         self._session = session
         self._output = output
-        tokens_of(output)  # raises where it is no pointer
+        parse_pointer(output)  # raises where it is no pointer
         self._filing: Filing | None = None
         self._pieces = Assembler()
         self._one_by_one = anyio.Lock(fast_acquire=True)

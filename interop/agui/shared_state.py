@@ -6,7 +6,7 @@ from typing import final
 
 from ...engine import codec
 from ...engine.events import JSON
-from .json_patch import placed, tokens_of, value_at, without
+from .json_patch import parse_pointer, set_at, value_at, without
 
 __all__ = ("SharedState", "is_blank")
 
@@ -30,7 +30,7 @@ class SharedState:
     """
 
     def __init__(self, output: str = "") -> None:
-        self.tokens = tokens_of(output)
+        self.tokens = parse_pointer(output)
         self.output = output
         self.part: JSON = None
         self.rest: JSON = {} if self.tokens else None
@@ -40,7 +40,7 @@ class SharedState:
         """All of it; an empty object before anything is in it."""
         if not self.tokens:
             return {} if self.part is None else self.part
-        return self.rest if self.part is None else placed(self.rest, self.tokens, self.part)
+        return self.rest if self.part is None else set_at(self.rest, self.tokens, self.part)
 
     def split(self, whole: JSON) -> tuple[JSON, JSON]:
         """The output and the rest of another state."""

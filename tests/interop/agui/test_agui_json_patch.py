@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.interop.agui.json_patch import apply_patch, placed, tokens_of, value_at, without
+from duolog.interop.agui.json_patch import apply_patch, parse_pointer, set_at, value_at, without
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,24 +69,33 @@ def test_operations(document: Any, operations: list[Any], after: Any) -> None:  
     ("patch", "why"),
     [
         ("x", "a patch is a list of operations"),
-        ([1], "operation 1 of the patch: it is no object"),
-        ([{"op": "grow", "path": ""}], "there is no op 'grow'"),
-        ([{"op": [], "path": ""}], "there is no op"),
-        ([{"op": "add", "path": "/a"}], "it has no value"),
-        ([{"op": "add", "path": "a", "value": 1}], "'a' is no JSON Pointer"),
-        ([{"op": "add", "path": "/~2", "value": 1}], "~ stands before 0 or 1"),
-        ([{"op": "add", "path": 7, "value": 1}], "7 is no JSON Pointer"),
-        ([{"op": "add", "path": "/x/y", "value": 1}], "there is nothing at /x"),
-        ([{"op": "add", "path": "/n/y", "value": 1}], "/n is neither an object nor a list"),
-        ([{"op": "add", "path": "/l/3", "value": 1}], "a list has no index 3"),
-        ([{"op": "add", "path": "/l/01", "value": 1}], "'01' is no index of a list"),
-        ([{"op": "add", "path": "/l/9999999999", "value": 1}], "a list has no index 9999999999"),
-        ([{"op": "remove", "path": "/l/-"}], "'-' is no index of a list"),
-        ([{"op": "replace", "path": "/x", "value": 1}], "there is nothing at /x"),
-        ([{"op": "move", "from": "/d", "path": "/d/e"}], "it moves a value into itself"),
-        ([{"op": "copy", "path": "/d"}], "None is no JSON Pointer"),
-        ([{"op": "test", "path": "/n", "value": True}], "/n is another value than it says"),
-        ([{"op": "test", "path": "/n"}], "it has no value"),
+        ([1], "operation 1 of the patch: an operation is an object"),
+        ([{"op": "grow", "path": ""}], "Unknown operation 'grow'"),
+        ([{"op": [], "path": ""}], "Operation's op must be a string"),
+        ([{"op": "add", "path": "/a"}], "at '/a': The operation does not contain a 'value' member"),
+        ([{"op": "add", "path": "a", "value": 1}], "at 'a': Location must start with /"),
+        ([{"op": "add", "path": "/~2", "value": 1}], "Found invalid escape ~2"),
+        ([{"op": "add", "path": 7, "value": 1}], "Invalid 'path'"),
+        ([{"op": "add", "path": "/x/y", "value": 1}], "at '/x/y': member 'x' not found$"),
+        (
+            [{"op": "add", "path": "/n/y", "value": 1}],
+            "at '/n/y': Document '<class 'int'>' does not support indexing",
+        ),
+        ([{"op": "add", "path": "/l/3", "value": 1}], "at '/l/3': can't insert outside of list"),
+        ([{"op": "add", "path": "/l/01", "value": 1}], "'01' is not a valid sequence index"),
+        ([{"op": "add", "path": "/l/9999999999", "value": 1}], "can't insert outside of list"),
+        ([{"op": "remove", "path": "/l/-"}], "invalid array index '-'"),
+        ([{"op": "replace", "path": "/x", "value": 1}], "can't replace a non-existent object 'x'"),
+        (
+            [{"op": "move", "from": "/d", "path": "/d/e"}],
+            "Cannot move values into their own children",
+        ),
+        ([{"op": "copy", "path": "/d"}], "The operation does not contain a 'from' member"),
+        (
+            [{"op": "test", "path": "/n", "value": True}],
+            "at '/n': the document holds another value",
+        ),
+        ([{"op": "test", "path": "/n"}], "The operation does not contain a 'value' member"),
         ([{"op": "add", "path": "/n", "value": 2}, {"op": "test"}], "operation 2 of the patch"),
     ],
 )
@@ -95,6 +104,20 @@ def test_what_does_not_fit_changes_nothing(patch: Any, why: str) -> None:  # noq
     with pytest.raises(InvalidInput, match=why.replace("[", r"\[")):
         apply_patch(document, patch)
     assert document == {"n": 1, "l": [1, 2], "d": {"e": 1}}
+
+
+@pytest.mark.parametrize("pointer", ["a", "/~2", "/a~", 7, None, ["a"]])
+def test_what_is_no_pointer_is_refused(pointer: Any) -> None:  # noqa: ANN401
+    with pytest.raises(InvalidInput, match="is no JSON Pointer"):
+        parse_pointer(pointer)
+
+
+def test_an_error_is_one_short_line_however_large_the_document() -> None:
+    patch: Any = [{"op": "add", "path": "/a\nb" * 500, "value": 1}]
+    with pytest.raises(InvalidInput) as refused:
+        apply_patch({"x": "y" * 5000}, patch)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400
 
 
 def test_copies_of_copies_do_not_fill_the_memory() -> None:
@@ -107,13 +130,14 @@ def test_copies_of_copies_do_not_fill_the_memory() -> None:
 def test_what_was_put_somewhere_is_found_there(document: Any, key: str, value: Any) -> None:  # noqa: ANN401
     path = "/" + key.replace("~", "~0").replace("/", "~1")
     changed = apply_patch(document, [{"op": "add", "path": path, "value": value}])
-    tokens = tokens_of(path)
+    tokens = parse_pointer(path)
     assert value_at(changed, tokens) == value
-    assert placed(without(changed, tokens), tokens, value) == changed
+    assert set_at(without(changed, tokens), tokens, value) == changed
     assert without(changed, tokens) == {k: v for k, v in document.items() if k != key}
 
 
 def test_a_place_that_is_not_there_is_made() -> None:
-    assert placed(None, ["a", "b"], 1) == {"a": {"b": 1}}
+    assert set_at(None, ["a", "b"], 1) == {"a": {"b": 1}}
     assert value_at({"a": 1}, ["a", "b"]) is None
+    assert value_at({"a": [1]}, ["a", "-"]) is None
     assert without({"a": 1}, ["b"]) == {"a": 1}

@@ -400,7 +400,7 @@ ARGS: Json = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a":'}
         ),
         (
             [{"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/gone"}]}],
-            "STATE_DELTA: operation 1 of the patch: there is nothing at /gone",
+            "STATE_DELTA: operation 1 of the patch at '/gone': can't remove a non-existent object 'gone'",
             "STATE_DELTA",
         ),
         (
