@@ -1,6 +1,6 @@
-"""The command line, ``duolog``: bad input ends in one clear line and exit code 2.
+"""The command line, ``duolog``. Invalid input gives one line of error and exit code 2.
 
-Nothing of it is loaded before it is called.
+Its modules are loaded when ``main`` is called, not before.
 """
 
 from __future__ import annotations
@@ -13,25 +13,24 @@ from collections.abc import Sequence
 __all__ = ("main",)
 
 _REFUSED = 2
-_INTERRUPTED = 130  # as shells have it for a process that SIGINT ended
-_HUNG_UP = 141  # and for one that SIGPIPE ended
+_INTERRUPTED = 130  # the exit code in shells of a process that SIGINT ended
+_HUNG_UP = 141  # and of one that SIGPIPE ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line, and returns its exit code.
 
-    An error that Duolog raises on purpose, a usage error, or one of the operating system (a full
-    disk, say), is printed as one line on the standard error; any other exception is a defect, and
-    is left to propagate.
+    A ``DuologError``, a usage error, or an error of the operating system such as a full disk is
+    printed as one line on the standard error. Any other exception is a defect and propagates.
 
     Args:
-        arguments: without the program's name; None for those of this process.
+        arguments: without the name of the program; None for those of this process.
 
     Returns:
-        0 where all went well, 2 for bad input, 1 where the person gave up, 130 for an interrupt,
-        141 where nobody reads the output any more, or what the command asked for.
+        0 for success, 1 if the person gave up, 2 for invalid input, 130 for an interrupt, 141 if
+        the reader of the output is gone, or the exit code of the command.
     """
-    _spare_the_terminal()
+    _replace_what_cannot_be_encoded()
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -64,13 +63,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _refuse(str(error))
     except Abort:
         return 1
-    except SystemExit:  # how typer and rich leave where the reader of the output has gone
+    except SystemExit:  # how typer and rich exit if the reader of the output is gone
         return _hang_up()
     return code if isinstance(code, int) else 0
 
 
-def _spare_the_terminal() -> None:
-    """Where the output cannot hold all characters, has what it lacks replaced by question marks."""
+def _replace_what_cannot_be_encoded() -> None:
+    """Prints question marks for characters that the encoding of the output does not have."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
@@ -82,7 +81,7 @@ def _refuse(message: str) -> int:
 
 
 def _hang_up() -> int:
-    """Nobody reads the output: what is left of it goes nowhere, so that the end is silent."""
+    """The reader of the output is gone: discards the rest, so that no error is printed at exit."""
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
     return _HUNG_UP

@@ -26,7 +26,7 @@ COMMANDS = (
     "serve",
     "travel",
 )
-"""Modules of ``commands``, in the order of the help."""
+"""Modules of ``commands``, in the order in which the help lists them."""
 
 app = typer.Typer(
     name="duolog",
@@ -58,7 +58,7 @@ def root(
         typer.echo(context.get_help())
 
 
-# A command registers itself with the app when its module is loaded. None of them loads more than
-# it needs to say what it takes; the rest comes when it runs.
+# A command registers itself with the app when its module is imported. The modules import only what
+# the help needs; the rest is imported when a command runs.
 for _name in COMMANDS:
     import_module(f".commands.{_name}", __package__)

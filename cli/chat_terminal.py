@@ -25,7 +25,7 @@ from ..engine.errors import InvalidInput
 from ..engine.records import Record
 from ..engine.session.view import View
 from ..users.terminal import HELP, Seat
-from .text.records import Telling
+from .text.records import RecordFormatter
 from .text.terminal import clean, number, screen
 
 __all__ = ("ChatSeat", "Keys", "PlainSeat", "ScreenSeat", "chat_seat")
@@ -112,7 +112,7 @@ class PlainSeat:
     def __init__(self, keys: Keys, console: Console) -> None:
         self._keys = keys
         self._console = console
-        self._telling = Telling(full=True)
+        self._formatter = RecordFormatter(full=True)
         self._buffer = ""
         self._said: set[str] = set()
         self._ended = False
@@ -139,7 +139,7 @@ class PlainSeat:
     def show(self, view: View, fresh: Sequence[Record]) -> None:
         """Prints what others did, and what came of the person's own actions."""
         for record in fresh:
-            told = self._telling.tell(record)
+            told = self._formatter.format(record)
             typed = record.actor == view.me and getattr(record.event, "text", None) in self._said
             if told is None or typed or record.kind not in _TOLD:
                 continue
@@ -178,7 +178,7 @@ class ScreenSeat:
         self._keys = keys
         self._console = console
         self._source = source
-        self._telling = Telling()
+        self._formatter = RecordFormatter()
         self._chat: list[Text] = []
         self._output = ""
         self._scores: list[float | None] = []
@@ -209,7 +209,7 @@ class ScreenSeat:
     def show(self, view: View, fresh: Sequence[Record]) -> None:
         """Adds to the chat, and shows the output as it stands."""
         for record in fresh:
-            told = self._telling.tell(record)
+            told = self._formatter.format(record)
             if told is not None and record.kind in _TOLD:
                 mine = record.actor == view.me
                 name = "" if told.quiet else f"{'you' if mine else clean(record.actor)}: "

@@ -10,7 +10,7 @@ from typing import NoReturn, TypedDict, Unpack, final
 
 from rich.console import Console
 
-from ..cli.text.transcript import Transcript, make_transcript
+from ..cli.text.transcript import SessionTranscript, make_transcript
 from ..cli.text.transcript_view import print_transcript
 from ..engine.errors import InvalidInput, SessionNotFound
 from ..engine.events import CloseReason, ScorerFailed, UtilityScored
@@ -92,7 +92,7 @@ class Collaboration:
     # --- what came of it --------------------------------------------------------------------------
 
     @property
-    def result(self) -> Transcript:
+    def result(self) -> SessionTranscript:
         """The last session, read whole.
 
         Raises:
@@ -117,7 +117,7 @@ class Collaboration:
     @property
     def records(self) -> list[Record]:
         """The records of the last session, of all streams in order; raises as ``result``."""
-        return [record for part in self.result.parts for record in part.records]
+        return [record for part in self.result.rounds for record in part.records]
 
     @property
     def utility(self) -> float | None:
@@ -263,7 +263,7 @@ class Taping:
     def __init__(
         self, name: str, where: str, scorers: tuple[Scorer, ...], options: Options, about: About
     ) -> None:
-        self.result: Transcript | None = None
+        self.result: SessionTranscript | None = None
         self._name = name
         self._where = where
         self._scorers = scorers
@@ -359,7 +359,7 @@ def _ending(error: BaseException | None) -> _Ending:
     return {"reason": "failed", "detail": type(error).__name__}
 
 
-def text_of(transcript: Transcript) -> str:
+def text_of(transcript: SessionTranscript) -> str:
     """A transcript as plain text."""
     out = io.StringIO()
     console = Console(

@@ -1,4 +1,4 @@
-"""The commands, a module each."""
+"""The commands, one module each."""
 
 from __future__ import annotations
 

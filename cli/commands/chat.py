@@ -11,7 +11,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import example, find_session, log_at, run, say
+from ..arguments import example
+from ..lookup import find_session, log_at
+from ..output import say
+from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog

@@ -12,7 +12,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import choices, example, existing_log, find_session, run, say, written
+from ..arguments import choices, example
+from ..lookup import existing_log, find_session
+from ..output import say, written
+from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog, SessionSummary

@@ -1,4 +1,4 @@
-"""``duolog fork``: plays a recorded session again from some point, with somebody else."""
+"""``duolog fork``: continues a recorded session from a point, with another agent, user or seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import example, existing_log, find_session, log_at, print_json, run
+from ..arguments import example
+from ..lookup import existing_log, find_session, log_at
+from ..output import print_json
+from ..runtime import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,11 +25,11 @@ __all__ = ("fork_command",)
 
 @app.command(
     "fork",
-    short_help="Goes on from a point of a session with another agent, user or seed.",
+    short_help="Continues a session from a point with another agent, user or seed.",
     epilog=example(
         "duolog fork demo.db travel-3-one-stage --at-round 3 --agent two-stage",
         "duolog fork demo.db travel-3-one-stage --at-version 40 --seed 8 --log forks.db",
-        note="duolog report LOG --forks compares each fork with what really happened.",
+        note="duolog report LOG --forks compares each fork with its origin.",
     ),
 )
 def fork_command(
@@ -38,10 +41,11 @@ def fork_command(
     at_version: Annotated[
         int | None, typer.Option(min=2, help="Keep the trace up to this version.")
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="Kind of agent that goes on.")] = None,
-    user: Annotated[str | None, typer.Option(help="Kind of user that goes on.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Kind of agent that takes over.")] = None,
+    user: Annotated[str | None, typer.Option(help="Kind of user that takes over.")] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of the randomness from there on; else the origin's.")
+        int | None,
+        typer.Option(help="Seed of the randomness after that point; else that of the origin."),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="The data that the origin was run on, if any.")
@@ -51,10 +55,10 @@ def fork_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:
-    """Goes on from a point of a recorded session with another agent, user or seed.
+    """Continues a recorded session from a point with another agent, user or seed.
 
-    What came before that point is taken over as it was; the fork is a session of its own that names
-    its origin, and the origin stays as it is.
+    The fork is a session of its own, which names its origin and begins with the origin's records up
+    to that point. The origin is not changed.
     """
     if (at_round is None) == (at_version is None):
         raise InvalidInput("say where to fork: either --at-round or --at-version")
@@ -98,7 +102,7 @@ def _session(
     seed: int | None,
     dataset: str | None,
 ) -> Session:
-    """How the fork goes on: as the origin was set up, but for what is to be different."""
+    """The fork's session: set up like the origin, but for what was given to be different."""
     import msgspec
 
     from ...engine.session.limits import Limits
@@ -113,7 +117,7 @@ def _session(
         )
     except msgspec.ValidationError as error:
         raise InvalidInput(
-            f"the session does not say how it was set up, so that it cannot be forked: {error}"
+            f"the session does not record how it was set up, so it cannot be forked: {error}"
         ) from error
     task = find_task(opened.task, dataset)
     for kind, name, known in (("agent", agent, task.agents), ("user", user, task.users)):

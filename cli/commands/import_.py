@@ -1,4 +1,4 @@
-"""``duolog import``: records from JSON Lines, and sessions from the logs of others, into a log."""
+"""``duolog import``: records from JSON Lines, or sessions from the logs of other tools, into a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import example, log_at, print_json, run, say
+from ..arguments import example
+from ..lookup import log_at
+from ..output import print_json, say
+from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.jsonl_import import Imported
@@ -23,20 +26,20 @@ __all__ = ("import_command",)
 _PIPE = "-"
 _OWN = "jsonl"
 _AUTO = "auto"
-_MOST = 20  # problems that are told one by one
+_MOST = 20  # problems that are listed one by one
 _SQLITE = b"SQLite format 3\0"
 
 
 @app.command(
     "import",
-    short_help="Takes JSON Lines, or the logs of others, into a log.",
+    short_help="Imports JSON Lines, or the logs of other tools, into a log.",
     epilog=example(
         "duolog import demo.jsonl --log copy.db",
         "duolog export demo.db | duolog import - --log copy.db",
         "duolog import results/ --log runs.db --format cogym --zone Europe/Berlin",
         "duolog import gpt-4o-airline.json --log tau.db",
-        note="What the log has already is passed over: importing again adds nothing, and an import "
-        "that was interrupted is finished by running it again.",
+        note="Records that the log holds already are skipped: importing again adds nothing, and an "
+        "interrupted import is completed by running it again.",
     ),
 )
 def import_command(
@@ -45,7 +48,7 @@ def import_command(
         typer.Argument(metavar="PATH", help="A file or directory; - for JSON Lines from a pipe."),
     ],
     log: Annotated[
-        str, typer.Option(metavar="LOG", help="Path or URL; it is made where there is none.")
+        str, typer.Option(metavar="LOG", help="Path or URL; created if it does not exist.")
     ],
     form: Annotated[
         str,
@@ -60,38 +63,38 @@ def import_command(
         str,
         typer.Option(
             metavar="ZONE",
-            help="Of local times that name none: UTC, a name like Europe/Berlin, or local.",
+            help="Time zone of times that name none: UTC, a name like Europe/Berlin, or local.",
         ),
     ] = "UTC",
     keep_going: Annotated[
         bool,
-        typer.Option("--keep-going", help="Take what can be taken, and say what could not."),
+        typer.Option("--keep-going", help="Import what can be read, and list what cannot."),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="What was done as JSON, for programs.")
+        bool, typer.Option("--json", help="The result as JSON, for programs.")
     ] = False,
 ) -> None:
-    """Takes records, or the sessions of other programs' logs, into a log.
+    """Imports records, or sessions from the logs of other tools, into a log.
 
-    Records that Duolog exported come in as they were: ids, versions, times and bodies stay. Unless
-    it keeps going, a source with a broken line is refused before anything is taken.
+    Records that Duolog exported are restored exactly: ids, versions, times and bodies. Without
+    --keep-going, a source with a broken line is refused before anything is imported.
     """
     if log.startswith("memory:"):
         raise InvalidInput(f"{log} would be gone as soon as this is done; name a log in a file")
     importer = _importer(source, form)
     if importer is None:
-        _tell_imported(run(lambda: _import(source, log, keep_going=keep_going)), as_json=as_json)
+        _report_imported(run(lambda: _import(source, log, keep_going=keep_going)), as_json=as_json)
         return
     from ...interop.importers.protocol import Reading
     from ...interop.importers.timestamps import zone_named
 
     reading = Reading(zone=zone_named(zone))
     taken = run(lambda: _take(importer, source, log, reading, keep_going=keep_going))
-    _tell_taken(taken, importer.name, as_json=as_json)
+    _report_taken(taken, importer.name, as_json=as_json)
 
 
 def _importer(source: str, form: str) -> Importer | None:
-    """What reads the source; None for Duolog's own JSON Lines."""
+    """The importer for a source; None for Duolog's own JSON Lines."""
     if form == _OWN or (source == _PIPE and form == _AUTO):
         return None
     from ...interop.importers.registry import find_importer, importer_names
@@ -156,7 +159,7 @@ async def _import(source: str, where: str, *, keep_going: bool) -> Imported:
 
 
 async def _look_through(source: str, file: BinaryIO) -> None:
-    """Looks for a broken line before there is a log, so that none is left behind empty."""
+    """Looks for a broken line before the log is created, so that no empty log is left behind."""
     from ...engine.log.jsonl_export import Lines
 
     lines = Lines(file)
@@ -167,7 +170,7 @@ async def _look_through(source: str, file: BinaryIO) -> None:
     file.seek(0)
 
 
-def _tell_imported(done: Imported, *, as_json: bool) -> None:
+def _report_imported(done: Imported, *, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return
@@ -191,7 +194,7 @@ def _summary(done: Imported) -> str:
     return ", ".join(parts)
 
 
-# --- the logs of others ---------------------------------------------------------------------------
+# --- logs of other tools ---------------------------------------------------------------------------
 
 
 async def _take(
@@ -201,7 +204,7 @@ async def _take(
     from ..text.progress import RecordProgress
 
     path = Path(source)
-    if not keep_going:  # before there is a log, so that none is left behind empty
+    if not keep_going:  # before the log is created, so that no empty log is left behind
         _refuse(await survey_foreign(path, importer, reading))
     async with log_at(where, create=True) as log:
         with RecordProgress("importing", None) as progress:
@@ -227,7 +230,7 @@ def _refuse(problems: Sequence[Remark]) -> None:
     )
 
 
-def _tell_taken(taken: Taken, form: str, *, as_json: bool) -> None:
+def _report_taken(taken: Taken, form: str, *, as_json: bool) -> None:
     from ..text.wording import count
 
     problems = [remark for remark in taken.remarks if remark.kind == "problem"]

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
-from ..common import example, existing_log, find_session, print_json, run, say
+from ..arguments import example
+from ..lookup import existing_log, find_session
+from ..output import print_json, say
+from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import Compaction, Erasure, Verification

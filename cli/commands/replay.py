@@ -9,7 +9,10 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import choices, example, existing_log, find_session, print_json, run, say
+from ..arguments import choices, example
+from ..lookup import existing_log, find_session
+from ..output import print_json, say
+from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
@@ -22,7 +25,7 @@ _DIFFERS = 1
 
 @app.command(
     "replay",
-    short_help="Streams a log as it came live, or checks it.",
+    short_help="Streams a log as it was live, or checks it.",
     epilog=example(
         "duolog replay demo.db --session travel-3-two-stage --speed 10",
         "duolog replay demo.db --session travel-3-two-stage --until r2",
@@ -53,19 +56,19 @@ def replay_command(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Have these scorers measure first, beside what is recorded: e.g. retention.",
+            help="Run these scorers first, in addition to what is recorded: e.g. retention.",
         ),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Compare what was recorded with what is computed afresh."),
+        typer.Option("--check", help="Compare what was recorded with what is computed again."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON Lines, for programs.")] = False,
 ) -> None:
-    """Streams the records of a log with the updates that follow from them, as they came live.
+    """Streams the records of a log with the updates that follow from them, as they were live.
 
-    With --check it compares instead: measurements with what their scorers measure now, and what
-    was derived with what is derived afresh; exit code 1 if anything differs.
+    With --check it compares instead: recorded measurements with those that their scorers make now,
+    and recorded derivations with new ones. The exit code is 1 if anything differs.
     """
     pace = _speed(speed)
     if check and (until is not None or pace is not None or scorers is not None):
@@ -79,7 +82,7 @@ def replay_command(
 
     from ...scoring.replay import Replay
     from ...scoring.trajectory.options import Options
-    from ..points import parse_until
+    from ..until import parse_until
 
     point = None if until is None else parse_until(until)
 
@@ -113,13 +116,13 @@ def _speed(text: str) -> float | None:
 
 
 async def _rescore(log: EventLog, name: str | None, wanted: list[str]) -> None:
-    """Has the scorers of these names measure one session or all."""
+    """Runs the scorers of these names on one session or all."""
     from ...scoring.rescore import rescore
-    from ..scorers import Scorers
+    from ..scorer_finder import ScorerFinder
     from ..text.wording import count
 
     added = 0
-    finder = Scorers()
+    finder = ScorerFinder()
     for one in await _names(log, name):
         known = {scorer.ref.name: scorer for scorer in await finder.of(log, one)}
         for missing in wanted:
@@ -132,14 +135,14 @@ async def _rescore(log: EventLog, name: str | None, wanted: list[str]) -> None:
 
 
 async def _check(where: str, name: str | None, *, as_json: bool) -> int:
-    """Checks one session or all; gives the number of differences."""
+    """Checks one session or all; returns the number of differences."""
     from ...scoring.check import check_session
-    from ..scorers import Scorers
+    from ..scorer_finder import ScorerFinder
 
     async with existing_log(where) as log:
         names = await _names(log, name)
         checks = []
-        scorers = Scorers()
+        scorers = ScorerFinder()
         for one in names:
             checked = await check_session(log, one, await scorers.of(log, one))
             checks.append(checked)

@@ -9,7 +9,8 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import choices, example, numbers, one_of, print_json, print_text, say, written
+from ..arguments import choices, example, numbers, one_of
+from ..output import print_json, print_text, say, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ def report_command(
     convention: Annotated[
         Literal["formal", "paper"],
         typer.Option(
-            help="The paper's formulas to the letter, or as its published analysis computes."
+            help="The formulas of the paper to the letter, or as its published analysis computes."
         ),
     ] = "formal",
     rounds: Annotated[
@@ -76,10 +77,12 @@ def report_command(
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="SESSION", help="Say how the numbers of one session came about."),
+        typer.Option(
+            metavar="SESSION", help="Explain how the numbers of one session are computed."
+        ),
     ] = None,
     forks: Annotated[
-        bool, typer.Option("--forks", help="Compare each fork with what really happened instead.")
+        bool, typer.Option("--forks", help="Compare each fork with its origin instead.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="A row per group.")] = False,
@@ -115,7 +118,7 @@ def report_command(
 
     from ...scoring.report import aggregate
     from ...scoring.trajectory.options import Options
-    from ..trajectories import load
+    from ..report_sources import load
 
     trajectories = load(sources, Options(rounds=counted, taus=taus, utility=utility, judge=judge))
     if forks:
@@ -159,13 +162,13 @@ def print_report(log: str) -> None:
     """
     from ...scoring.report import aggregate
     from ...scoring.trajectory.options import Options
-    from ..trajectories import load
+    from ..report_sources import load
 
     _print_table(aggregate(_whole(load([log], Options()))))
 
 
 def _whole(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """The sessions to report on; a fork would count its origin's beginning twice."""
+    """The sessions to report on, without forks, which would count their beginning twice."""
     from ...scoring.metrics.forks import without_forks
 
     found = without_forks(trajectories)
@@ -205,7 +208,7 @@ def _draw(report: Report, directory: Path, formats: Sequence[str]) -> None:
     if written:
         say(f"wrote {', '.join(path.name for path in written)} in {directory}")
     else:
-        say("there is nothing to draw a figure of")
+        say("there is nothing to draw")
 
 
 def _write_page(report: Report, file: Path) -> None:
@@ -220,10 +223,10 @@ def _write_page(report: Report, file: Path) -> None:
 def _explain(
     trajectories: Sequence[Trajectory], report: Report, name: str, *, as_json: bool
 ) -> None:
-    """How a session's numbers came about; under ``paper`` they depend on its group's cut."""
+    """Explains a session's numbers; under ``paper`` they depend on the cut of its group."""
     from ...scoring.report import explain, explanation_text
+    from ..report_sources import one_session
     from ..text.terminal import clean
-    from ..trajectories import one_session
 
     trajectory = one_session(trajectories, name)
     mine = {

@@ -6,8 +6,9 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import choices, example, say
+from ..arguments import choices, example
 from ..experiment import options
+from ..output import say
 
 __all__ = ("run_command",)
 

@@ -10,7 +10,10 @@ import typer
 
 from ...engine.errors import InvalidInput, MissingExtra
 from ..app import app
-from ..common import example, log_at, name_of, one_of, run, say
+from ..arguments import example, one_of
+from ..lookup import log_at, name_of
+from ..output import say
+from ..runtime import run
 
 if TYPE_CHECKING:
     from socket import socket
@@ -22,7 +25,7 @@ __all__ = ("serve_command",)
 
 _SCORERS = ("rule-judge", "retention", "feedback")
 _SHORTEST = 16  # characters of a token
-_SPARE = 128  # files that are left for everything but connections
+_SPARE = 128  # open files that are reserved for everything but connections
 
 
 @app.command(
@@ -32,22 +35,25 @@ _SPARE = 128  # files that are left for everything but connections
         "duolog serve --log telemetry.db --port 8720",
         "duolog serve --log telemetry.db --scorers rule-judge,retention",
         "duolog serve --log telemetry.db --host 0.0.0.0 --token-file token.txt",
-        note="GET /openapi.json describes what it answers to. Needs the extra duolog[web].",
+        note="GET /openapi.json describes the interface. Needs the extra duolog[web].",
     ),
 )
 def serve_command(
     log: Annotated[
-        str, typer.Option(metavar="LOG", help="Path or URL; it is made where there is none.")
+        str, typer.Option(metavar="LOG", help="Path or URL; created if it does not exist.")
     ],
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="Where to listen; beyond loopback with a token.")
+        str,
+        typer.Option(
+            metavar="HOST", help="Address to listen on; beyond loopback only with a token."
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for one that is free.")] = 8720,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free port.")] = 8720,
     token_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Holds the token that clients have to bring; or set DUOLOG_TOKEN.",
+            help="File with the token that clients have to send; or set DUOLOG_TOKEN.",
         ),
     ] = None,
     scorers: Annotated[
@@ -55,10 +61,10 @@ def serve_command(
         typer.Option(metavar="NAMES", help=f"Measure what is recorded, by: {', '.join(_SCORERS)}."),
     ] = None,
     connections: Annotated[
-        int, typer.Option(min=1, help="At most so many at once, as far as open files allow.")
+        int, typer.Option(min=1, help="At most this many at once, as far as open files allow.")
     ] = 4096,
 ) -> None:
-    """Serves a log over HTTP until it is interrupted; then answers what it has begun, and ends."""
+    """Serves a log over HTTP until it is interrupted; then completes open requests and ends."""
     chosen = [] if scorers is None else one_of(scorers, "--scorers", _SCORERS)
     token = _token(token_file)
     bound = _bind(host, port, guarded=token is not None)
@@ -120,7 +126,7 @@ def _scorer(name: str) -> Scorer:
 
 
 def _token(file: Path | None) -> str | None:
-    """The token that clients have to bring; it is never shown."""
+    """The token that clients have to send; it is never shown."""
     import os
 
     source, token = "DUOLOG_TOKEN", os.environ.get("DUOLOG_TOKEN")
@@ -142,11 +148,12 @@ def _token(file: Path | None) -> str | None:
 
 
 def _bind(host: str, port: int, *, guarded: bool) -> socket:
-    """A socket that listens.
+    """A listening socket.
 
     Raises:
-        InvalidInput: there is no such address, or it is taken, or open to others without a token.
-        MissingExtra: there is no server to listen on it.
+        InvalidInput: there is no such address, it is in use, or others can reach it and no token is
+            set.
+        MissingExtra: the web server is not installed.
     """
     import socket
 
@@ -184,10 +191,10 @@ def _address(bound: socket) -> str:
 
 
 def _open_files(wanted: int) -> int:
-    """How many files may be open at once; asks the system for as many as are wanted."""
+    """How many files may be open at once, after the limit was raised to ``wanted`` if possible."""
     try:
         import resource
-    except ImportError:  # not on Windows, where nothing is to be asked for
+    except ImportError:  # on Windows there is no such limit
         return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

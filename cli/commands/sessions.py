@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
-from ..common import example, existing_log, one_of, print_text, run, say
+from ..arguments import example, one_of
+from ..lookup import existing_log
+from ..output import print_text, say
+from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog, SessionSummary
@@ -44,7 +47,7 @@ def sessions_command(
         typer.Option(metavar="STATES", help=f"Only those in one of: {', '.join(STATES)}."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many, the oldest first.")
+        int | None, typer.Option(min=1, help="At most this many, the oldest first.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array, for programs.")] = False,
 ) -> None:
@@ -75,7 +78,7 @@ async def _chosen(
 
 
 async def _print_json(found: AsyncIterator[SessionSummary]) -> None:
-    """One array with a line for each session, so that neither end has to hold them all."""
+    """Prints one array, a line per session, without holding all of them in memory."""
     import msgspec
 
     separator = "[\n"

@@ -7,7 +7,10 @@ from typing import Annotated, Literal
 import typer
 
 from ..app import app
-from ..common import example, existing_log, find_session, print_json, run
+from ..arguments import example
+from ..lookup import existing_log, find_session
+from ..output import print_json
+from ..runtime import run
 
 __all__ = ("show_command",)
 

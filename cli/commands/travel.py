@@ -1,4 +1,4 @@
-"""``duolog travel evaluate``: judges travel plans as TravelPlanner's evaluator does."""
+"""``duolog travel evaluate``: evaluates travel plans as TravelPlanner's evaluator does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..common import example, one_of, print_json
+from ..arguments import example, one_of
+from ..output import print_json
 
 if TYPE_CHECKING:
     from ...examples.travel.evaluation import Summary
@@ -21,7 +22,7 @@ __all__ = ("evaluate_command", "travel")
 
 _VARIANTS = ("published", "strict", "cogym")
 
-travel = typer.Typer(help="What belongs to the travel planning task.", no_args_is_help=True)
+travel = typer.Typer(help="Commands for the travel planning task.", no_args_is_help=True)
 app.add_typer(travel, name="travel")
 
 
@@ -40,13 +41,13 @@ def evaluate_command(
         str, typer.Option(metavar="FILE", help="Plans, one JSON object a line; - for the input.")
     ],
     variant: Annotated[
-        str, typer.Option(help=f"Whose verdicts: {', '.join(_VARIANTS)}.")
+        str, typer.Option(help=f"Rules of evaluation: {', '.join(_VARIANTS)}.")
     ] = "published",
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object per plan, in the order of the file.")
     ] = False,
 ) -> None:
-    """Judges plans on TravelPlanner's constraints: verdicts per plan, or its leaderboard."""
+    """Evaluates plans on TravelPlanner's constraints: results per plan, or its leaderboard rates."""
     from ...examples.travel.data.dataset import load_dataset
     from ...examples.travel.evaluation import VARIANTS, score_submissions, summarize
 

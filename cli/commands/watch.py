@@ -9,7 +9,9 @@ import typer
 
 from ...engine.errors import InvalidInput, MissingExtra
 from ..app import app
-from ..common import example, existing_log, find_session, name_of, one_of, run
+from ..arguments import example, one_of
+from ..lookup import existing_log, find_session, name_of
+from ..runtime import run
 
 __all__ = ("watch_command",)
 

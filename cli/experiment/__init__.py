@@ -1,4 +1,4 @@
-"""Experiments from options or a file."""
+"""Experiments: from options or a file to sessions in a log."""
 
 from __future__ import annotations
 

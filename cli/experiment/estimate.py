@@ -1,7 +1,7 @@
-"""``duolog run --dry-run``: what an experiment would ask of models, estimated from a sample.
+"""``duolog run --dry-run``: estimates calls, tokens and cost of an experiment from a sample.
 
-In the sample the task's own rules play the parts of the models, so that nobody is asked: calls and
-prompts are as they would be if models decided as the rules do, and only completions are guessed.
+In the sample the task's own rules take the place of the models, so that no model is called. Calls
+and prompts are as they would be if models decided as the rules do; completions are estimated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from ...engine.models.rehearsal import Rehearsal
 from ...engine.models.traffic.budget import Spending
 from ...engine.session.simulation import SessionFailure, simulate
 from ...engine.task import Cell
-from ..common import log_at, run, say
+from ..lookup import log_at
+from ..output import say
+from ..runtime import run
 from ..text.terminal import screen
 from .spending import amount
 
@@ -37,18 +39,18 @@ if TYPE_CHECKING:
 __all__ = ("print_estimate",)
 
 _SAMPLE = 3
-"""Sessions that are rehearsed of each kind of cell."""
+"""Sample size for each kind of cell."""
 
 
 class _Share(NamedTuple):
-    """Who asks which model."""
+    """Who calls which model: an agent, a user or a judge."""
 
     role: str
     model: str
 
 
 def print_estimate(experiment: Experiment, task: Task, cells: Sequence[Cell]) -> None:
-    """Prints what the cells that the log does not hold yet would ask of models.
+    """Prints the estimated usage of models by the cells that the log does not hold yet.
 
     Raises:
         InvalidInput: no model is named, or a session cannot be rehearsed.
@@ -58,24 +60,24 @@ def print_estimate(experiment: Experiment, task: Task, cells: Sequence[Cell]) ->
     prices = _Prices(experiment)
     found = run(partial(_estimate, experiment, task, cells, prices))
     if not found.sessions:
-        say("the log holds all of these sessions: nothing is left to be asked")
+        say("the log holds all of these sessions: nothing is left to run")
         return
     screen().print(_table(found.total, found.sessions))
     say(
-        f"Estimated from {found.sampled} sessions that the rules of the task played in the models' place; "
+        f"Estimated from {found.sampled} sessions in which the task's rules took the models' place; "
         "models may take more steps than rules, or fewer."
     )
     if prices.unknown:
-        say(f"No price is known of {', '.join(sorted(prices.unknown))}.")
+        say(f"No price is known for {', '.join(sorted(prices.unknown))}.")
 
 
-class _Estimate(NamedTuple):
-    """What the sessions that are left would ask, by who asks which model.
+class _UsageEstimate(NamedTuple):
+    """The estimated usage of the sessions that are left to run.
 
     Attributes:
-        total: for all of them.
-        sessions: how many they are.
-        sampled: how many of them were rehearsed.
+        total: usage of all of them, by who calls which model.
+        sessions: number of sessions that are left.
+        sampled: number of them in the sample.
     """
 
     total: dict[_Share, Spending]
@@ -85,7 +87,7 @@ class _Estimate(NamedTuple):
 
 async def _estimate(
     experiment: Experiment, task: Task, cells: Sequence[Cell], prices: _Prices
-) -> _Estimate:
+) -> _UsageEstimate:
     rehearsal = Rehearsal(price=prices)
     setting = experiment.setting(Models(rehearsal))
     left = await _left(experiment.log, task, cells, setting)
@@ -98,14 +100,14 @@ async def _estimate(
         for share, spent in (await _rehearse(task, sample, rehearsed)).items():
             more = _times(spent, len(alike) / len(sample))
             total[share] = _plus(total.get(share, Spending()), more)
-    return _Estimate(total, len(left), sampled)
+    return _UsageEstimate(total, len(left), sampled)
 
 
 class _Prices:
-    """What a call costs: as the experiment's tables say, else as LiteLLM knows.
+    """Prices of calls: those in the experiment's tables, else those that LiteLLM knows.
 
     Attributes:
-        unknown: models whose price nobody knows.
+        unknown: models without a known price.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -130,7 +132,7 @@ class _Prices:
 
 
 def _kinds(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """The cells, those together that differ in their instance only."""
+    """The cells, grouped by everything but the instance."""
     found: dict[Cell, list[Cell]] = {}
     for cell in cells:
         found.setdefault(msgspec.structs.replace(cell, instance=""), []).append(cell)
@@ -144,12 +146,12 @@ async def _left(where: str, task: Task, cells: Sequence[Cell], setting: Setting)
         async with log_at(where, create=False) as log:
             done = {summary.session async for summary in log.sessions() if summary.state != "open"}
     except LogNotFound:
-        pass  # nothing was run yet
+        pass  # no session was run yet
     return [cell for cell in cells if task.session(cell, setting).id not in done]
 
 
 async def _rehearse(task: Task, cells: Sequence[Cell], setting: Setting) -> dict[_Share, Spending]:
-    """What the sessions of these cells ask, by who asks which model."""
+    """The usage in the sessions of these cells, by who calls which model."""
     failures: list[SessionFailure] = []
 
     def note(outcome: Outcome) -> None:
@@ -165,13 +167,13 @@ async def _rehearse(task: Task, cells: Sequence[Cell], setting: Setting) -> dict
                 f"session {failures[0].session} cannot be rehearsed: {failures[0].error}"
             )
         async for record in log.read_all():
-            share, spending = _asked(record)
+            share, spending = _usage(record)
             if share is not None:
                 spent[share] = _plus(spent.get(share, Spending()), spending)
     return spent
 
 
-def _asked(record: Record) -> tuple[_Share | None, Spending]:
+def _usage(record: Record) -> tuple[_Share | None, Spending]:
     event = record.event if record.kind == "ModelCalled" else None
     if not isinstance(event, ModelCalled):
         return None, Spending()

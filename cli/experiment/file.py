@@ -1,4 +1,4 @@
-"""Reads an experiment from a file in TOML; what is wrong in it is named by file, key and value."""
+"""Reads an experiment from a file in TOML. Errors name the file, the key and the value."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def read_experiment(path: str) -> Experiment:
     """The experiment in a file.
 
     Raises:
-        InvalidInput: there is no such file, it is no TOML, or something in it is not known or of a
-            wrong kind.
+        InvalidInput: there is no such file, it is no TOML, or it has an unknown key or a value of
+            the wrong type.
     """
     try:
         with Path(path).open("rb") as file:
@@ -52,7 +52,7 @@ def read_experiment(path: str) -> Experiment:
 
 
 def _read(at: tuple[str, ...], given: object, kind: type[T]) -> T:
-    """A table of the file, or all of it."""
+    """A table of the file, or the whole file."""
     if not isinstance(given, Mapping):
         raise InvalidInput(f"{key_of(*at)} = {_shown(given)}: this is a table")
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
@@ -94,7 +94,7 @@ def _shown(value: object) -> str:
 
 
 def _reworded(message: str) -> str:
-    """A complaint of msgspec's, in the words of TOML."""
+    """An error message of msgspec, in the terms of TOML."""
     found = _EXPECTED.match(message)
     if found is None:
         return message

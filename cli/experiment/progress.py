@@ -18,10 +18,10 @@ __all__ = ("SessionProgress",)
 
 @final
 class SessionProgress:
-    """Shows how a run goes; one closing line where nobody watches a terminal.
+    """Shows the progress of a run; without a terminal, only a line at the end.
 
     Args:
-        total: how many sessions there are.
+        total: number of sessions.
     """
 
     def __init__(self, total: int) -> None:
@@ -47,7 +47,7 @@ class SessionProgress:
         return self
 
     def advance(self, outcome: Outcome) -> None:
-        """One session more."""
+        """Counts one more session."""
         if isinstance(outcome, SessionResult):
             self._ran += 1
             self._resumed += outcome.resumed > 0

@@ -12,7 +12,9 @@ from ...engine.log.contract import EventLog
 from ...engine.models.gateway import Models
 from ...engine.session.runner import Session
 from ...engine.session.simulation import Outcome, SessionFailure, simulate
-from ..common import collect_rarely, log_at, run, say
+from ..lookup import log_at
+from ..output import say
+from ..runtime import collect_rarely, run
 from .plan import Plan
 from .progress import SessionProgress
 from .spec import Experiment

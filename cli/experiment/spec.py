@@ -1,4 +1,4 @@
-"""What ``duolog run`` runs: a grid of cells, from its options or from a file in TOML."""
+"""The specification of an experiment: who works with whom on what, within which limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
-from ..common import one_of
+from ..arguments import one_of
 
 if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs sessions
     from ...engine.models.ask import ModelUse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs
 __all__ = ("ALL", "RULES", "Experiment", "ModelTable", "key_of")
 
 RULES = "rules"
-"""Names no model: the task's own rules play."""
+"""Stands for no model: the task's own rules decide."""
 
 ALL = "*"
 """The table of a file that holds for every model without one of its own."""
@@ -52,7 +52,7 @@ class LimitTable(
 class BudgetTable(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What the whole experiment may use up; see ``Budget``."""
+    """Limits on the usage of the whole experiment; see ``Budget``."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -61,7 +61,7 @@ class BudgetTable(
 class ModelTable(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """How one model is asked, reached and paid; see ``ModelUse``, ``Rates`` and ``Terms``.
+    """How one model is called and reached, and its prices; see ``ModelUse``, ``Rates`` and ``Terms``.
 
     The prices are US dollars per token, for models whose price LiteLLM does not know.
     """
@@ -97,7 +97,7 @@ class Experiment(
         models: behind the agents; `RULES` for the task's own rules.
         user_model: behind the simulated users; None for rules.
         judge_model: behind the judges; None for none.
-        sessions: instances per cell: the first so many.
+        sessions: instances per cell, from the first on.
         instances: which instances instead, e.g. ``0-9`` or ``17``.
         seed: decides the world and all randomness.
         concurrency: how many sessions run at the same time.
@@ -143,7 +143,7 @@ class Experiment(
         budget: Mapping[str, float | None],
         **options: object,
     ) -> Experiment:
-        """This with what was given besides; None is what was not.
+        """A copy with the given options changed; None leaves an option as it is.
 
         Args:
             text_actions: models that write their actions as text.
@@ -176,10 +176,10 @@ class Experiment(
             raise InvalidInput(str(error)) from None
 
     def check(self, task: Task) -> None:
-        """Refuses what the task does not have, and numbers that make no sense.
+        """Checks names against the task, and the ranges of numbers.
 
         Raises:
-            InvalidInput: says what is wrong.
+            InvalidInput: the first mistake that was found.
         """
         one_of(",".join(self.agents), "agents", task.agents)
         one_of(",".join(self.users), "users", task.users)
@@ -198,11 +198,11 @@ class Experiment(
             _check_least(f"budget.{name}", getattr(self.budget, name))
         for name, table in self.model.items():
             if name != ALL and name not in self.named_models:
-                raise InvalidInput(f"there is a table for model {name!r}, which nobody is on")
+                raise InvalidInput(f"there is a table for model {name!r}, which nobody uses")
             _check_table(key_of("model", name), table)
 
     def cells(self, task: Task) -> Iterator[Cell]:
-        """All cells, instance by instance, so that a part of a run has a part of each.
+        """All cells, instance by instance, so that a partial run has a part of every kind.
 
         An agent that works without a human has one cell for each model, whoever the users are.
         """
@@ -225,7 +225,11 @@ class Experiment(
                         )
 
     def setting(self, models: Models | None = None) -> Setting:
-        """What all cells share, given what reaches their models."""
+        """What all cells share.
+
+        Args:
+            models: access to their models; None without models.
+        """
         from ...engine.session.limits import Limits
         from ...engine.task import Setting
         from ...scoring.live import ToleranceStop
@@ -240,14 +244,14 @@ class Experiment(
         )
 
     def reach(self, spent: Spending | None) -> Models | None:
-        """What reaches the models; None where none is named.
+        """Access to the models; None if the experiment names none.
 
         Args:
-            spent: what earlier runs used up of the budget; None for nothing.
+            spent: what earlier runs used of the budget; None for nothing.
 
         Raises:
             MissingExtra: models are named, and LiteLLM is not installed.
-            InvalidInput: a table of a model that makes no sense.
+            InvalidInput: the table of a model is not valid.
         """
         if not self.named_models:
             return None
@@ -265,12 +269,12 @@ class Experiment(
         )
 
     def price(self, model: str) -> tuple[float | None, float | None]:
-        """US dollars per prompt token and per completion token, as far as the tables say."""
+        """US dollars per prompt token and per completion token; None if the tables do not say."""
         table = self._table(model)
         return table.input_cost_per_token, table.output_cost_per_token
 
     def _table(self, model: str) -> ModelTable:
-        """The table of a model; what it leaves open is as the table for all has it."""
+        """The table of a model, completed from the table for all models."""
         common, own = self.model.get(ALL, ModelTable()), self.model.get(model, ModelTable())
         given = {k: v for k, v in msgspec.structs.asdict(own).items() if v is not None}
         return msgspec.structs.replace(common, **given)
@@ -302,7 +306,7 @@ class Experiment(
         )
 
     def _instances(self, task: Task) -> list[str]:
-        """The instances to run: the first so many, or those named."""
+        """The instances to run: the first ones, or those that are named."""
         if self.instances is None:
             count = _SESSIONS if self.sessions is None else self.sessions
             return task.instances(count, self.seed)
@@ -334,7 +338,7 @@ def _check_least(name: str, value: float | None) -> None:
 
 
 def _check_table(where: str, table: ModelTable) -> None:
-    """Refuses numbers that make no sense, and options that are Duolog's own to set."""
+    """Checks the ranges of numbers, and refuses options that Duolog sets itself."""
     from ...engine.models.litellm.client import check_options
 
     for name in _ABOVE:
@@ -356,5 +360,5 @@ def _said(values: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _given(table: ModelTable, names: tuple[str, ...]) -> dict[str, JSON]:
-    """What a table says of these."""
+    """The values of these fields that a table sets."""
     return {name: value for name in names if (value := getattr(table, name)) is not None}

@@ -1,4 +1,4 @@
-"""What a person reads at the terminal."""
+"""Text for people at the terminal."""
 
 from __future__ import annotations
 

@@ -6,37 +6,37 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-__all__ = ("Changed", "Mark", "changes", "counts")
+__all__ = ("ChangedLine", "Mark", "changes", "counts")
 
 Mark = Literal["+", "-", " ", "…"]
 
 _CONTEXT = 1
 
 
-class Changed(NamedTuple):
+class ChangedLine(NamedTuple):
     """A line that was added or taken out, a line of context, or ``…`` for lines left out."""
 
     mark: Mark
     text: str
 
 
-def changes(before: Sequence[str], after: Sequence[str]) -> list[Changed]:
-    """The lines that differ, each stretch of them with a line of context on either side."""
-    found: list[Changed] = []
+def changes(before: Sequence[str], after: Sequence[str]) -> list[ChangedLine]:
+    """The lines that differ, with a line of context before and after each stretch of them."""
+    found: list[ChangedLine] = []
     matcher = SequenceMatcher(None, before, after)
     for group in matcher.get_grouped_opcodes(_CONTEXT):
         if found or group[0][1] > 0:
-            found.append(Changed("…", ""))
+            found.append(ChangedLine("…", ""))
         for tag, low, high, new_low, new_high in group:
             if tag == "equal":
-                found += [Changed(" ", line) for line in before[low:high]]
+                found += [ChangedLine(" ", line) for line in before[low:high]]
             else:
-                found += [Changed("-", line) for line in before[low:high]]
-                found += [Changed("+", line) for line in after[new_low:new_high]]
+                found += [ChangedLine("-", line) for line in before[low:high]]
+                found += [ChangedLine("+", line) for line in after[new_low:new_high]]
     return found
 
 
-def counts(changed: Sequence[Changed]) -> tuple[int, int]:
+def counts(changed: Sequence[ChangedLine]) -> tuple[int, int]:
     """How many lines were added, and how many were taken out."""
     added = sum(line.mark == "+" for line in changed)
     return added, sum(line.mark == "-" for line in changed)

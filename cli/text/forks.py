@@ -1,4 +1,4 @@
-"""The comparison of forks with what really happened, in the terminal."""
+"""Prints the comparison of forks with their origins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOBODY = "?"
 
 
 def print_forks(console: Console, report: ForkReport) -> None:
-    """Prints who took over from whom with what came of it, and then each fork."""
+    """Prints the mean results by who took over from whom, and then each fork."""
     if not report.forks:
         console.print(Text("There are no forks."))
         return
@@ -30,8 +30,8 @@ def print_forks(console: Console, report: ForkReport) -> None:
     _print(console, _each(report.forks), len(report.forks))
     if lost := [fork for fork in report.forks if fork.reason is not None]:
         reasons = sorted({fork.reason for fork in lost if fork.reason})
-        told = f"{count(len(lost), 'fork')} without a difference: {'; '.join(reasons)}."
-        console.print(Text(told, style="dim"))
+        note = f"{count(len(lost), 'fork')} without a difference: {'; '.join(reasons)}."
+        console.print(Text(note, style="dim"))
 
 
 def _print(console: Console, headings: Sequence[Heading], rows: int) -> None:
@@ -77,7 +77,7 @@ def _each(forks: Sequence[Fork]) -> list[Heading]:
 
 
 def _change(then: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Who took over from whom: the labels that changed, or those of who went on."""
+    """Who took over from whom: the labels that changed, or all labels if none did."""
     names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     if not names:
         return clean(f"the same ({', '.join(now.values())})")

@@ -4,48 +4,35 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import singledispatch
 from typing import final
 
 from rich.text import Text
 
 from ...scoring.replay import Step
-from ...scoring.trajectory.updates import (
-    EffortUpdated,
-    RatingUpdated,
-    RoundClosed,
-    RoundOpened,
-    ScorerDown,
-    SessionEnded,
-    StageChanged,
-    StopAdvice,
-    StopWithdrawn,
-    Update,
-    UtilityUpdated,
-)
-from ..common import print_json
-from .columns import Page
-from .records import Telling
-from .terminal import clean, duration, is_virtual, moment, number, screen, shorten
+from ...scoring.trajectory.updates import EffortUpdated, Update
+from ..output import print_json
+from .page import Page
+from .records import RecordFormatter
+from .terminal import duration, is_virtual, moment, screen, shorten
 from .transcript import record_data
-from .transcript_view import ROLES, effort_text
-from .wording import because
+from .transcript_view import ROLES
+from .updates import update_text
 
-__all__ = ("printer", "said")
+__all__ = ("printer",)
 
 _SESSION = 24
 _ACTOR = 10
 
 
 def printer(session: str | None, *, as_json: bool, flush: bool) -> Callable[[Step], None]:
-    """What prints a step.
+    """A function that prints a step.
 
     Args:
-        session: the only session that there is; None for all, which are then told apart.
-        as_json: as an object a line: the record and its updates.
-        flush: after each step, since the next may be a while.
+        session: the only session; None for all, whose lines then carry the session's id.
+        as_json: print an object per line, with the record and its updates.
+        flush: flush after each step, since the next may not follow soon.
     """
-    show = _print_data if as_json else _Printing(alone=session is not None).print
+    show = _print_data if as_json else _ReplayPrinter(alone=session is not None).print
 
     def show_step(step: Step) -> None:
         show(step)
@@ -60,33 +47,33 @@ def _print_data(step: Step) -> None:
 
 
 @final
-class _Printing:
-    """Tells the steps of a replay to a person; outputs are told in full only if it is of one."""
+class _ReplayPrinter:
+    """Prints steps for a person; of several sessions without the blocks of lines."""
 
     def __init__(self, *, alone: bool) -> None:
         self._alone = alone
-        self._tellings: dict[str, Telling] = {}
+        self._formatters: dict[str, RecordFormatter] = {}
         names = _ACTOR if alone else _SESSION
         self._page = Page(screen(), numbers=4, times=8, names=names)
 
     def print(self, step: Step) -> None:
         record = step.record
-        telling = self._tellings.get(record.session)
-        if telling is None:
-            telling = self._tellings[record.session] = Telling()
+        formatter = self._formatters.get(record.session)
+        if formatter is None:
+            formatter = self._formatters[record.session] = RecordFormatter()
             if not self._alone:
                 self._line(step, Text("begins", style="bold"))
-        told = telling.tell(record)
-        if told is not None:
-            text = told.text
-            if not self._alone and not told.quiet:
+        shown = formatter.format(record)
+        if shown is not None:
+            text = shown.text
+            if not self._alone and not shown.quiet:
                 who = f"{shorten(record.actor, _ACTOR)}: "
                 text = Text.assemble((who, ROLES[record.role]), text)
-            self._line(step, text, actor=not told.quiet)
+            self._line(step, text, actor=not shown.quiet)
             if self._alone:
-                self._page.block(told.block)
+                self._page.block(shown.block)
         for update in step.updates:
-            text_ = None if self._skips(update) else said(update)
+            text_ = None if self._skips(update) else update_text(update)
             if text_ is not None:
                 self._page.line(Text.assemble(("▸ ", "dim"), text_))
 
@@ -104,73 +91,3 @@ class _Printing:
             name=shorten(name, _ACTOR if self._alone else _SESSION),
             style=ROLES[record.role] if self._alone else "dim",
         )
-
-
-@singledispatch
-def said(update: object) -> Text | None:
-    """An update in words; none where the record has said it."""
-    return None
-
-
-@said.register
-def _(update: RoundOpened) -> Text:
-    return Text(f"round {update.round} begins ({update.stage})", style="bold")
-
-
-@said.register
-def _(update: RoundClosed) -> Text:
-    point = update.point
-    return Text(f"round {update.round} ends: utility {point.utility:.3f}", style="bold")
-
-
-@said.register
-def _(update: UtilityUpdated) -> Text:
-    through = f" to {update.through}" if update.through > update.round else ""
-    text = f"utility of round {update.round}{through}: {number(update.utility)}"
-    if update.stale:
-        text = because(f"{text}, stale", update.missing)
-    return Text(text, style="yellow" if update.stale else "")
-
-
-@said.register
-def _(update: EffortUpdated) -> Text:
-    return Text(f"effort: {effort_text(update.effort) or 'none'}", style="dim")
-
-
-@said.register
-def _(update: RatingUpdated) -> Text:
-    rating = "pending" if update.pending else "missing" if update.rating is None else None
-    return Text(
-        because(
-            f"progress of round {update.round}: {rating or f'{update.rating}/5'}", update.missing
-        )
-    )
-
-
-@said.register
-def _(update: StageChanged) -> Text:
-    return Text(f"the stage of {update.stage} begins", style="dim")
-
-
-@said.register
-def _(update: StopAdvice) -> Text:
-    ratings = ", ".join(str(rating) for rating in update.ratings)
-    return Text(
-        f"tolerance τ = {update.tau} is used up in round {update.round} (rated {ratings})",
-        style="yellow",
-    )
-
-
-@said.register
-def _(update: StopWithdrawn) -> Text:
-    return Text(f"tolerance τ = {update.tau} is not used up after all", style="yellow")
-
-
-@said.register
-def _(update: ScorerDown) -> Text:
-    return Text(f"{clean(update.scorer)} measures no more", style="red")
-
-
-@said.register
-def _(update: SessionEnded) -> Text:
-    return Text(f"the session is closed: {update.state}", style="bold")

@@ -1,4 +1,4 @@
-"""The table of sessions in the terminal: a line each, as wide as the screen, fast for thousands."""
+"""Prints the table of sessions: a line each, as wide as the terminal, fast for thousands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ...engine.log.contract import SessionSummary
 from .terminal import duration, is_virtual, moment, number, screen, shorten
-from .wording import count, plain
+from .wording import count, one_line
 
 __all__ = ("print_sessions",)
 
@@ -21,7 +21,7 @@ _Column = tuple[str, Callable[[SessionSummary], str], bool]
 
 
 def print_sessions(listed: Sequence[SessionSummary]) -> None:
-    """Prints the table; what all sessions have in common, or none has, gets no column."""
+    """Prints the table; a value that all sessions share, or that none has, gets no column."""
     console = screen()
     console.print(Text(_heading(listed), style="bold"), soft_wrap=True)
     columns = _columns(listed)
@@ -43,28 +43,28 @@ def print_sessions(listed: Sequence[SessionSummary]) -> None:
         return _GAP.join(parts).rstrip()
 
     console.print(Text(line([title for title, _, _ in columns]), style="dim"), soft_wrap=True)
-    plain = not console.color_system
+    uncoloured = not console.color_system
     write = console.file.write
     for summary, row in zip(listed, cells, strict=True):
-        if plain or summary.state not in _STYLES:
+        if uncoloured or summary.state not in _STYLES:
             write(line(row) + "\n")
         else:
             console.print(Text(line(row), style=_STYLES[summary.state]), soft_wrap=True)
 
 
 def _heading(listed: Sequence[SessionSummary]) -> str:
-    """How many there are, of which task if it is one, and in which states."""
+    """The number of sessions, their task if it is one, and their states."""
     tasks = {s.task for s in listed}
-    of = f" of {plain(tasks.pop())}" if len(tasks) == 1 and listed[0].task else ""
+    of = f" of {one_line(tasks.pop())}" if len(tasks) == 1 and listed[0].task else ""
     states = Counter(s.state for s in listed)
-    told = ", ".join(f"{number} {state}" for state, number in states.most_common())
-    return f"{count(len(listed), 'session')}{of}: {told}"
+    summary = ", ".join(f"{number} {state}" for state, number in states.most_common())
+    return f"{count(len(listed), 'session')}{of}: {summary}"
 
 
 def _columns(listed: Sequence[SessionSummary]) -> list[_Column]:
-    columns: list[_Column] = [("session", lambda s: plain(s.session), False)]
+    columns: list[_Column] = [("session", lambda s: one_line(s.session), False)]
     if len({s.task for s in listed}) > 1:
-        columns.append(("task", lambda s: plain(s.task), False))
+        columns.append(("task", lambda s: one_line(s.task), False))
     if any(s.group for s in listed):
         columns.append(("group", _group, False))
     columns += [
@@ -79,7 +79,7 @@ def _columns(listed: Sequence[SessionSummary]) -> list[_Column]:
 
 
 def _group(summary: SessionSummary) -> str:
-    return plain(", ".join(summary.group.values()))
+    return one_line(", ".join(summary.group.values()))
 
 
 def _opened(summary: SessionSummary) -> str:

@@ -1,4 +1,4 @@
-"""Text for people at a terminal: its width, its colours, times, and nothing that could harm it."""
+"""What every text on the terminal needs: width, times, numbers, and no control characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ("clean", "duration", "is_virtual", "moment", "number", "screen", "sho
 
 _PIPE_WIDTH = 100
 
-# What a terminal would obey (and the marks that reorder text) is shown instead of sent.
+# Control characters, and those that reorder text, are shown as symbols instead of being sent.
 _HARMLESS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
 _HARMLESS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _HARMLESS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
@@ -22,18 +22,18 @@ _VIRTUAL_BEFORE = 365 * 86400.0
 
 
 def screen() -> Console:
-    """The terminal on the standard output; 100 columns where there is none, or COLUMNS of them."""
+    """A console on the standard output; without a terminal, of COLUMNS columns or else 100."""
     known = "COLUMNS" in os.environ or sys.stdout.isatty()
     return Console(highlight=False, markup=False, emoji=False, width=None if known else _PIPE_WIDTH)
 
 
 def clean(text: str) -> str:
-    """A text from a log, made harmless: control characters visible, lone surrogates replaced."""
+    """A text from a log with control characters made visible and lone surrogates replaced."""
     return text.replace("\r\n", "\n").translate(_HARMLESS)
 
 
 def shorten(text: str, width: int) -> str:
-    """A text on one line, at most so wide, with an ellipsis where something was left out."""
+    """A text on one line of at most ``width`` characters, with an ellipsis if it was shortened."""
     line = " ".join(clean(text).split())
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 
@@ -54,7 +54,7 @@ def duration(seconds: float) -> str:
 
 
 def moment(time: float) -> str:
-    """A UTC epoch time as local date and time; as it is where no calendar reaches that far."""
+    """A UTC epoch time as local date and time; the number itself if it is out of range."""
     try:
         return f"{datetime.fromtimestamp(time):%Y-%m-%d %H:%M:%S}"
     except (OverflowError, OSError, ValueError):
@@ -62,5 +62,5 @@ def moment(time: float) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with a fixed number of digits; a dash where there is none."""
+    """A number with a fixed number of digits; a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}"

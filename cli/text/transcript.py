@@ -1,4 +1,4 @@
-"""One session as a transcript: its records by rounds, with what each round came to."""
+"""One session as a transcript: its records, round by round, with the result of each round."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ...scoring.trajectory.options import Options
 from ...scoring.trajectory.points import Point, Trajectory
 
 __all__ = (
-    "Part",
-    "Transcript",
+    "SessionTranscript",
+    "TranscriptRound",
     "load_transcript",
     "make_transcript",
     "record_data",
@@ -29,17 +29,17 @@ __all__ = (
 
 
 @final
-class Part(msgspec.Struct, kw_only=True):
+class TranscriptRound(msgspec.Struct, kw_only=True):
     """One round of a transcript.
 
     Attributes:
         number: of the round, from 1.
-        records: what was recorded while it was the open round, of all streams, in order of
-            position; measurements that follow the close lie in the last round.
-        point: what the round came to.
-        updated: the output was updated in this round: by the agent; as the published analysis
-            counts (``human-turn``), by anybody's edit, whatever it changed.
-        last_update: the output as the last of these updates left it; None where there is none.
+        records: what was recorded in the round, of all streams, in order of position; measurements
+            after the close belong to the last round.
+        point: the round in the trajectory.
+        updated: the agent updated the output in this round; as the published analysis counts
+            (``human-turn``), anybody edited it, whether or not it changed.
+        last_update: the output after the last of these updates; None if there is none.
     """
 
     number: int
@@ -50,27 +50,29 @@ class Part(msgspec.Struct, kw_only=True):
 
 
 @final
-class Transcript(msgspec.Struct, kw_only=True):
-    """A session, read whole.
+class SessionTranscript(msgspec.Struct, kw_only=True):
+    """A whole session, scored.
 
     Attributes:
-        summary: its line in the list.
-        opened: how it was opened; None where that was erased or is not known.
-        parts: its rounds.
-        trajectory: what scoring makes of it.
+        summary: its summary.
+        opened: its opening; None if that was erased or is not known.
+        rounds: its rounds.
+        trajectory: its trajectory.
         options: how it was scored.
         stops: by tolerance τ, the round after which it was used up.
     """
 
     summary: SessionSummary
     opened: SessionOpened | None
-    parts: list[Part]
+    rounds: list[TranscriptRound]
     trajectory: Trajectory
     options: Options
     stops: Mapping[int, int]
 
 
-async def load_transcript(log: EventLog, summary: SessionSummary, options: Options) -> Transcript:
+async def load_transcript(
+    log: EventLog, summary: SessionSummary, options: Options
+) -> SessionTranscript:
     """Reads and scores a session, as of now.
 
     Raises:
@@ -83,7 +85,7 @@ async def load_transcript(log: EventLog, summary: SessionSummary, options: Optio
 
 def make_transcript(
     records: Iterable[Record], summary: SessionSummary, options: Options
-) -> Transcript:
+) -> SessionTranscript:
     """Scores a session from its records, of all streams in order of position; raises as above."""
     fold = TrajectoryFold(summary.session, options)
     process = ProcessFold()
@@ -109,8 +111,8 @@ def make_transcript(
         raise InvalidInput(f"session {summary.session!r} holds no records")
     trajectory = msgspec.structs.replace(fold.trajectory(), process=process.measures)
     points = {point.round: point for point in trajectory.points}
-    parts = [
-        Part(
+    rounds = [
+        TranscriptRound(
             number=number,
             records=records,
             point=points.get(number) or Point(round=number),
@@ -119,10 +121,10 @@ def make_transcript(
         )
         for number, (records, update) in enumerate(zip(held, updates, strict=True), start=1)
     ]
-    return Transcript(
+    return SessionTranscript(
         summary=summary,
         opened=opened,
-        parts=parts,
+        rounds=rounds,
         trajectory=trajectory,
         options=options,
         stops=fold.stops,
@@ -130,13 +132,13 @@ def make_transcript(
 
 
 def _is_update(projector: RoundProjector, record: Record) -> bool:
-    """Whether a snapshot, which the projector has taken, counts as an update of its round."""
+    """Whether the snapshot that the projector took last is an update of its round."""
     current = projector.current
     found = current.snapshot if projector.convention == "human-turn" else current.update
     return found == record.version
 
 
-def transcript_data(transcript: Transcript) -> dict[str, object]:
+def transcript_data(transcript: SessionTranscript) -> dict[str, object]:
     """A transcript as an object for JSON."""
     opened = transcript.opened
     return {
@@ -149,24 +151,24 @@ def transcript_data(transcript: Transcript) -> dict[str, object]:
         "convention": transcript.options.rounds,
         "stops": {str(tau): number for tau, number in transcript.stops.items()},
         "process": transcript.trajectory.process,
-        "rounds": [_part_data(part) for part in transcript.parts],
+        "rounds": [_round_data(one) for one in transcript.rounds],
     }
 
 
-def _part_data(part: Part) -> dict[str, object]:
-    point = part.point
+def _round_data(one: TranscriptRound) -> dict[str, object]:
+    point = one.point
     return {
-        "round": part.number,
+        "round": one.number,
         "stage": point.stage,
-        "updated": part.updated,
-        "last_update": part.last_update,
+        "updated": one.updated,
+        "last_update": one.last_update,
         "utility": point.utility,
         "value": point.value,
         "stale": point.stale,
         "rating": point.rating,
         "pending": point.pending,
         "effort": dict(point.effort),
-        "records": [record_data(record) for record in part.records],
+        "records": [record_data(record) for record in one.records],
     }
 
 

@@ -1,4 +1,4 @@
-"""A transcript in the terminal: who did what when, round by round, and what it came to."""
+"""Prints a transcript: who did what when, round by round, with utility, progress and effort."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from ...engine.events import Participant, SessionOpened
 from ...engine.records import TRACE, Record
 from ...scoring.process import Process
 from ...scoring.trajectory.points import Point
-from .columns import Page
-from .records import Telling, Told
+from .page import Page
+from .records import RecordFormatter, RecordText
 from .terminal import clean, duration, is_virtual, moment, number, shorten
-from .transcript import Part, Transcript
+from .transcript import SessionTranscript, TranscriptRound
 from .wording import count
 
-__all__ = ("NAME", "ROLES", "effort_text", "opening_lines", "print_transcript", "worth")
+__all__ = ("NAME", "ROLES", "effort_text", "opening_lines", "print_transcript", "round_text")
 
 ROLES = {"human": "bold cyan", "agent": "bold green", "environment": "dim", "scorer": "dim"}
 NAME = 14
 """Columns of an actor's name, at most."""
 
 
-def print_transcript(console: Console, transcript: Transcript, *, full: bool) -> None:
+def print_transcript(console: Console, transcript: SessionTranscript, *, full: bool) -> None:
     """Prints a whole transcript."""
-    _Printing(console, transcript, full=full).print()
+    _TranscriptPrinter(console, transcript, full=full).print()
 
 
 @final
-class _Printing:
-    def __init__(self, console: Console, transcript: Transcript, *, full: bool) -> None:
+class _TranscriptPrinter:
+    def __init__(self, console: Console, transcript: SessionTranscript, *, full: bool) -> None:
         self._transcript = transcript
         self._utc = not is_virtual(transcript.summary.opened)
-        records = [record for part in transcript.parts for record in part.records]
+        records = [record for one in transcript.rounds for record in one.records]
         actors = [record.actor for record in records if record.role in ("human", "agent")]
         self._page = Page(
             console,
@@ -43,36 +43,36 @@ class _Printing:
             times=8 if self._utc else max(len(duration(record.time)) for record in records),
             names=min(max((len(clean(name)) for name in actors), default=0), NAME),
         )
-        self._telling = Telling(full=full, ahead=records)
+        self._formatter = RecordFormatter(full=full, ahead=records)
         self._day = ""
         self._scored = transcript.summary.utility is not None
 
     def print(self) -> None:
         self._head()
         before = 0.0
-        for part in self._transcript.parts:
+        for one in self._transcript.rounds:
             self._page.blank()
-            self._heading(part, before)
-            before = part.point.utility
-            for record in part.records:
-                told = self._telling.tell(record)
-                if told is not None:
-                    self._tell(record, told)
+            self._heading(one, before)
+            before = one.point.utility
+            for record in one.records:
+                shown = self._formatter.format(record)
+                if shown is not None:
+                    self._record(record, shown)
         self._page.blank()
 
     # --- one record ------------------------------------------------------------------------------
 
-    def _tell(self, record: Record, told: Told) -> None:
+    def _record(self, record: Record, shown: RecordText) -> None:
         if self._utc:
             self._new_day(record.time)
         self._page.line(
-            told.text,
+            shown.text,
             number=str(record.version) if record.stream == TRACE else "",
-            time=self._time(record.time) if not told.quiet else "",
-            name="" if told.quiet else shorten(record.actor, NAME),
+            time=self._time(record.time) if not shown.quiet else "",
+            name="" if shown.quiet else shorten(record.actor, NAME),
             style=ROLES[record.role],
         )
-        self._page.block(told.block)
+        self._page.block(shown.block)
 
     def _time(self, time: float) -> str:
         return moment(time)[-8:] if self._utc else duration(time)
@@ -104,7 +104,7 @@ class _Printing:
 
     def _outcome(self) -> Text:
         summary, trajectory = self._transcript.summary, self._transcript.trajectory
-        rounds = len(self._transcript.parts)
+        rounds = len(self._transcript.rounds)
         text = Text.assemble((trajectory.state, "bold"))
         text.append(f" after {rounds} {'round' if rounds == 1 else 'rounds'} and ")
         text.append(duration(summary.last - summary.opened))
@@ -119,21 +119,21 @@ class _Printing:
             text.append(f"; tolerance used up: {', '.join(stops)}")
         return text
 
-    def _heading(self, part: Part, before: float) -> None:
-        point = part.point
-        title = Text.assemble((f"Round {part.number}", "bold"), (f" · {point.stage}", "dim"))
-        self._page.rule(title, right=worth(point, before if self._scored else None))
+    def _heading(self, one: TranscriptRound, before: float) -> None:
+        point = one.point
+        title = Text.assemble((f"Round {one.number}", "bold"), (f" · {point.stage}", "dim"))
+        self._page.rule(title, right=round_text(point, before if self._scored else None))
         effort = effort_text(point.effort)
         if effort:
             self._page.plain(Text(f"   effort by its end: {effort}", style="dim"))
 
 
 def opening_lines(opened: SessionOpened, time: float) -> Iterator[Text]:
-    """What a session is about, and who takes part in it.
+    """The task of a session, how it was set up, and who takes part.
 
     Args:
-        opened: how it was opened.
-        time: when, on its own clock.
+        opened: its opening.
+        time: when it was opened, on its own clock.
     """
     facts = [f"task {clean(opened.task)}"]
     if opened.instance:
@@ -153,8 +153,8 @@ def opening_lines(opened: SessionOpened, time: float) -> Iterator[Text]:
         yield Text.assemble(("request: ", "bold"), clean(opened.request))
 
 
-def worth(point: Point, before: float | None) -> Text:
-    """Utility and rating of a round, for its heading; no utility where nobody measures it."""
+def round_text(point: Point, before: float | None) -> Text:
+    """Utility and rating of a round, for its heading; no utility if nobody measures it."""
     text = Text()
     if before is not None:
         text.append("utility ", style="dim")
@@ -173,7 +173,7 @@ def worth(point: Point, before: float | None) -> Text:
 
 
 def effort_text(effort: Mapping[str, float | None]) -> str:
-    """The human's effort up to a round, in words."""
+    """The human's effort up to the end of a round, in words."""
     parts = []
     for name, one, more in _EFFORT:
         value = effort.get(name)

@@ -1,4 +1,4 @@
-"""How values out of a log are put into words for a person: briefly, and harmless to a terminal."""
+"""Short texts for values from a log, safe to print on a terminal."""
 
 from __future__ import annotations
 
@@ -10,53 +10,61 @@ from rich.text import Text
 from ...engine.events import JSON, ActionResolved
 from .terminal import clean, shorten
 
-__all__ = ("because", "call", "count", "cut", "listed", "outcome", "plain")
+__all__ = (
+    "call_text",
+    "count",
+    "one_line",
+    "outcome_text",
+    "pairs_text",
+    "truncated",
+    "with_reason",
+)
 
 _NAME = 200  # characters of a name
 _VALUE = 40  # of an argument
-_FOUND = 60  # of an observation
+_OBSERVATION = 60  # of an observation
 _LINE = 200  # of a line of an output
 
 
-def plain(text: str) -> str:
+def one_line(text: str) -> str:
     """A name on one line."""
     return shorten(text, _NAME)
 
 
 def count(number: int, what: str) -> str:
-    """So many of something."""
+    """A number with its noun, in the plural unless it is 1."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def because(text: str, reason: str | None) -> str:
-    """A text with its reason, if there is one."""
+def with_reason(text: str, reason: str | None) -> str:
+    """A text, followed by its reason if there is one."""
     return f"{text}: {clean(reason)}" if reason else text
 
 
-def cut(line: str, *, full: bool) -> str:
-    """A line of an output, its end left out if it is very long, unless all of it is wanted."""
+def truncated(line: str, *, full: bool) -> str:
+    """A line of an output, truncated if it is very long and ``full`` is not set."""
     return clean(line) if full or len(line) <= _LINE else clean(line[: _LINE - 1]) + "…"
 
 
-def call(name: str, arguments: Mapping[str, JSON]) -> Text:
-    """An action with its arguments, as one would write a call."""
-    told = ", ".join(f"{plain(key)}={_value(value)}" for key, value in arguments.items())
-    return Text(f"{plain(name)}({told})", style="dim")
+def call_text(name: str, arguments: Mapping[str, JSON]) -> Text:
+    """An action with its arguments, in the form of a call."""
+    values = ", ".join(f"{one_line(key)}={_value(value)}" for key, value in arguments.items())
+    return Text(f"{one_line(name)}({values})", style="dim")
 
 
-def outcome(event: ActionResolved, seconds: float) -> Text:
-    """How an action came out, and how long it took."""
+def outcome_text(event: ActionResolved, seconds: float) -> Text:
+    """The outcome of an action, and how long it took."""
     if event.outcome == "failed":
-        return Text(because("failed", event.error or "no reason given"), style="red")
+        return Text(with_reason("failed", event.error or "no reason given"), style="red")
     if event.outcome == "cancelled":
         return Text("cancelled, since the session was closed", style="dim")
     took = f" ({seconds:.1f} s)" if seconds >= 0.05 else ""
-    return Text(f"{_found(event.observation)}{took}", style="dim")
+    return Text(f"{_observation(event.observation)}{took}", style="dim")
 
 
-def listed(values: Mapping[str, JSON]) -> str:
-    """Names with their values."""
-    return ", ".join(f"{plain(name)} {_value(value)}" for name, value in values.items())
+def pairs_text(values: Mapping[str, JSON]) -> str:
+    """Names with their values, separated by commas."""
+    return ", ".join(f"{one_line(name)} {_value(value)}" for name, value in values.items())
 
 
 def _value(value: JSON) -> str:
@@ -66,17 +74,17 @@ def _value(value: JSON) -> str:
     return shorten(text, _VALUE)
 
 
-def _found(observation: JSON) -> str:
-    """An observation in a few words: how much of what, or the beginning of a text."""
+def _observation(observation: JSON) -> str:
+    """A summary of an observation: how many rows or items, or the beginning of a text."""
     if observation is None:
         return "done"
     if isinstance(observation, str):
-        return shorten(observation, _FOUND) or "done"
+        return shorten(observation, _OBSERVATION) or "done"
     if isinstance(observation, Mapping):
         rows = observation.get("rows")
         if isinstance(rows, Sequence) and not isinstance(rows, str):
             return count(len(rows), "row")
-        return shorten(listed(observation), _FOUND) or "done"
+        return shorten(pairs_text(observation), _OBSERVATION) or "done"
     if isinstance(observation, Sequence):
         return count(len(observation), "item")
     return _value(observation)

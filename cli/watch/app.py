@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ..text.terminal import duration, is_virtual, moment
-from ..text.wording import count, plain
+from ..text.wording import count, one_line
 from .panes import SessionsPane, TranscriptPane
 from .state import Watched
 
@@ -167,7 +167,7 @@ class WatchApp(App[None]):
         self._told = False
         self._sessions.update()
         self._transcript.update()
-        title = plain(self._watched.selected or "Transcript")
+        title = one_line(self._watched.selected or "Transcript")
         self._transcript.border_title = Text(title)  # as it is: a name is no markup
         self._transcript.border_subtitle = self._outcome()
         self.query_one("#title", Static).update(self._title())
@@ -178,7 +178,7 @@ class WatchApp(App[None]):
         sessions = f"{watched.count:,} session{'' if watched.count == 1 else 's'}"
         reading = " (reading the list…)" if watched.listing else ""
         return Text.assemble(
-            (" duolog watch ", "bold"), plain(self._name_of_log), f" · {sessions}{reading}"
+            (" duolog watch ", "bold"), one_line(self._name_of_log), f" · {sessions}{reading}"
         )
 
     def _outcome(self) -> str:

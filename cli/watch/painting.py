@@ -13,11 +13,11 @@ from rich.text import Text
 from ...engine.records import TRACE
 from ...scoring.trajectory.points import Point
 from ...scoring.trajectory.updates import StopAdvice, StopWithdrawn, Update
-from ..text.columns import Page
-from ..text.replay import said
+from ..text.page import Page
 from ..text.terminal import clean, duration, is_virtual, moment, number, shorten
-from ..text.transcript_view import NAME, ROLES, effort_text, opening_lines, worth
-from ..text.wording import plain
+from ..text.transcript_view import NAME, ROLES, effort_text, opening_lines, round_text
+from ..text.updates import update_text
+from ..text.wording import one_line
 from .rows import Row
 from .sparkline import sparkline
 from .timeline import Entry, Moment, Timeline
@@ -113,7 +113,7 @@ class Painter:
         before = now.points[at - 1].utility if 0 < at <= len(now.points) else 0.0
         page.blank()
         title = Text.assemble((f"Round {point.round}", "bold"), (f" · {point.stage}", "dim"))
-        page.rule(title, right=worth(point, before if now.scored else None))
+        page.rule(title, right=round_text(point, before if now.scored else None))
         effort = effort_text(point.effort)
         if effort:
             page.plain(Text(f"   effort so far: {effort}", style="dim"))
@@ -147,7 +147,7 @@ def _time(time: float) -> str:
 
 
 def _advice(update: Update) -> Text:
-    text = said(update) or Text()
+    text = update_text(update) or Text()
     if isinstance(update, StopAdvice):
         return Text(f"■ stop advised: {text.plain}", style=STOP)
     if isinstance(update, StopWithdrawn):
@@ -193,7 +193,7 @@ def header(width: int) -> Text:
 def row_line(row: Row, width: int) -> Text:
     """A session's row in the list."""
     name, bars = _widths(width)
-    id_ = set_cell_size(shorten(plain(row.session), name), name)
+    id_ = set_cell_size(shorten(one_line(row.session), name), name)
     if row.problem:
         return Text.assemble(id_, _GAP, (shorten(row.problem, width - name - len(_GAP)), "dim"))
     stop = (

@@ -16,7 +16,7 @@ from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options
 from ...scoring.trajectory.points import Point
 from ...scoring.trajectory.updates import ScorerDown, StopAdvice, StopWithdrawn, Update
-from ..text.records import Telling, Told
+from ..text.records import RecordFormatter, RecordText
 
 __all__ = ("Entry", "Moment", "Timeline")
 
@@ -80,13 +80,13 @@ class Timeline:
     def __init__(self, session: str, options: Options, *, full: bool = False) -> None:
         self.session = session
         self.records: list[Record] = []
-        self.told: list[Told | None] = []
+        self.told: list[RecordText | None] = []
         self.advice: dict[int, tuple[Update, ...]] = {}
         self.entries: list[Entry] = []
         self.opened: SessionOpened | None = None
         self.problem = ""
         self._options = options
-        self._telling = Telling(full=full)
+        self._formatter = RecordFormatter(full=full)
         self._projector = RoundProjector(options.rounds)
         self._now = TrajectoryFold(session, options)
         self._then = TrajectoryFold(session, options, tell=False)
@@ -110,11 +110,11 @@ class Timeline:
         self._positions.append(record.position)
         before = self._projector.number
         updates: Sequence[Update] = ()
-        told: Told | None = None
+        told: RecordText | None = None
         try:
             self._projector.feed(record)
             updates = self._now.feed(record)
-            told = self._telling.tell(record)
+            told = self._formatter.format(record)
             if isinstance(record.event, SessionOpened):
                 self.opened = record.event
         except CodecError as error:

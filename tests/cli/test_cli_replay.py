@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from duolog.cli import main
-from duolog.cli.points import parse_until
+from duolog.cli.until import parse_until
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import FeedbackGiven, Participant, ScorerRef, SessionOpened, UtilityScored
 from duolog.engine.log.open import open_log

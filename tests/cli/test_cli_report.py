@@ -247,7 +247,7 @@ DAMAGED = '{"session": "s1", "rounds": []}\n{"session": "s2"\n'
         (["{tmp}/empty"], "{tmp}/empty is empty: neither a log nor a file of trajectories"),
         (["{tmp}/text"], "{tmp}/text is neither a log nor a file of trajectories"),
         (["{tmp}/damaged"], "{tmp}/damaged, line 2: no valid trajectory"),
-        (["memory://"], "memory:// lives only in the program that made it"),
+        (["memory://"], "memory:// exists only in the program that made it"),
         (["nats://here"], "no store for 'nats://here'"),
         (["{file}", "--tau", "0"], "--tau takes whole numbers from 1"),
         (["{file}", "--tau", ","], "--tau is empty"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from duolog.cli import scorers as module
-from duolog.cli.scorers import Scorers
+from duolog.cli import scorer_finder as module
+from duolog.cli.scorer_finder import ScorerFinder
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, SessionOpened
 from duolog.engine.log.open import open_log
@@ -30,7 +30,7 @@ async def names(task: str, instance: str) -> list[str]:
     opened = SessionOpened(task=task, instance=instance, participants=(), clock="utc")
     async with open_log("memory://") as log:
         await log.append("s", [Draft(opened, "engine", "environment", 0.0)])
-        scorers = await Scorers().of(log, "s")
+        scorers = await ScorerFinder().of(log, "s")
     assert [scorer.ref.name for scorer in scorers[:4]] == OWN
     return [scorer.ref.name for scorer in scorers[4:]]
 
@@ -69,7 +69,7 @@ async def test_the_scorers_of_a_task(
 
 
 async def test_a_task_is_looked_for_once(tasks: list[str]) -> None:
-    scorers = Scorers()
+    scorers = ScorerFinder()
     opened = SessionOpened(task="cooking", instance="1", participants=(), clock="utc")
     async with open_log("memory://") as log:
         for session in ("a", "b"):
@@ -81,5 +81,5 @@ async def test_a_task_is_looked_for_once(tasks: list[str]) -> None:
 async def test_a_session_without_an_opening(tasks: list[str]) -> None:
     async with open_log("memory://") as log:
         await log.append("s", [Draft(MessageSent(text="hello"), "ann", "human", 0.0)])
-        assert len(await Scorers().of(log, "s")) == len(OWN)
+        assert len(await ScorerFinder().of(log, "s")) == len(OWN)
     assert tasks == []

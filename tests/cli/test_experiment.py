@@ -121,7 +121,7 @@ ON_MODELS = 'task = "travel"\nmodels = ["m"]\n'
         (f"{ON_MODELS}[model.m]\nheat = 1", "model.m.heat: there is no such key; there are: temp"),
         (
             f'{ON_MODELS}[model."n"]\ntries = 1',
-            "there is a table for model 'n', which nobody is on",
+            "there is a table for model 'n', which nobody uses",
         ),
         # kinds of values
         ('task = "travel"\nagents = "auto"', 'agents = "auto": a list is expected, and a text is'),

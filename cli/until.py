@@ -1,4 +1,4 @@
-"""How a point in a session is named on the command line: a round, a time, or a version."""
+"""Parses a point in a session from the command line: a round, a version, or a time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d{2}(?:\.\d+)?)")
 
 
 def parse_until(text: str) -> Until:
-    """The point that a text names.
+    """The point that a text denotes.
 
     ``round 3``, ``r3`` or ``3``; ``version 57`` or ``v57``; session time since the opening as ``90s``,
     ``1:30`` or ``1:02:03``; a local date and time such as ``2026-03-01T14:30``.
 
     Raises:
-        InvalidInput: it names none.
+        InvalidInput: it denotes none.
     """
     asked = text.strip().lower()
     if found := _ROUND.fullmatch(asked):

@@ -1,4 +1,4 @@
-"""Where a report's trajectories come from: logs, which are scored in one pass, or files of them."""
+"""Loads the trajectories of a report: from logs, scored in one pass, or from files of trajectories."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from ..scoring.trajectory.scorer_choice import preferred
-from .common import collect_rarely, existing_log, name_of, one_named, run
+from .lookup import existing_log, name_of, one_named
+from .runtime import collect_rarely, run
 
 __all__ = ("SOURCE", "load", "one_session")
 
 SOURCE = "log"
-"""The label that tells several sources apart: the name of the file without its ending."""
+"""The label that distinguishes several sources: the name of the file without its suffix."""
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -28,8 +29,8 @@ def load(sources: Sequence[str], options: Options) -> list[Trajectory]:
     """The trajectories of all sessions of all sources, in order.
 
     Raises:
-        InvalidInput: a source is neither a log nor a file of trajectories, or a scorer was asked
-            for that measured nothing.
+        InvalidInput: a source is neither a log nor a file of trajectories, or the log has no
+            measurements of a scorer that the options name.
         LogError: a log cannot be read.
     """
     collect_rarely()
@@ -43,7 +44,7 @@ def load(sources: Sequence[str], options: Options) -> list[Trajectory]:
 
 
 def one_session(trajectories: Sequence[Trajectory], name: str) -> Trajectory:
-    """The trajectory of the session of this id, or of the only one whose id begins so.
+    """The trajectory of the session with this id, or of the only one whose id begins with it.
 
     Raises:
         InvalidInput: there is none, or there are several.
@@ -84,7 +85,7 @@ def _from_log(source: str, options: Options) -> list[Trajectory]:
 
 
 async def _check_scorers(log: EventLog, options: Options) -> None:
-    """Looks whether the scorers that were asked for have measured anything here."""
+    """Checks that the log has measurements of the scorers that the options name."""
     wanted = [options.utility] if options.utility is not None else []
     if options.judge not in ("auto", "human", "none"):
         wanted.append(options.judge)

@@ -1,4 +1,4 @@
-"""A page of the terminal: lines with their coordinates on the left, and text that wraps beside."""
+"""Lays out lines on the terminal: number, time and name on the left, wrapped text on the right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Page:
         numbers: width of the numbers.
         times: width of the times.
         names: width of the names.
-        out: takes each line, no wider than the console; None for the console itself.
+        out: called with each line, no wider than the console; None prints it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Page:
     def line(
         self, text: Text, *, number: str = "", time: str = "", name: str = "", style: str = ""
     ) -> None:
-        """Prints a text with its coordinates; ``style`` is the name's."""
+        """Prints a text beside number, time and name; ``style`` is that of the name."""
         left = Text.assemble(
             (f"{number:>{self._numbers}}{_GAP}{time:>{self._times}}{_GAP}", "dim"),
             (f"{name:<{self._names}}", style or "none"),
@@ -62,7 +62,7 @@ class Page:
         self._print(left, self._wrapped(text, self.width))
 
     def block(self, lines: Iterable[Text]) -> None:
-        """Prints lines that belong to the one above, behind a bar."""
+        """Prints lines that belong to the one above, after a vertical bar."""
         bar = Text.assemble(" " * self.indent, ("│ ", "dim"))
         for line in lines:
             left = bar
@@ -71,7 +71,7 @@ class Page:
                 left = Text.assemble(bar, "  ")
 
     def rule(self, title: Text, *, right: Text | None = None) -> None:
-        """Prints a heading: a title, a line, and something at its right end if there is room."""
+        """Prints a heading: a title and a rule, with a text at its right end if there is room."""
         width = self.console.width
         used = title.cell_len + 4
         line = Text.assemble(("── ", "dim"), title, " ")
@@ -85,7 +85,7 @@ class Page:
             self.plain(Text.assemble("   ", right))
 
     def plain(self, text: Text) -> None:
-        """Prints a text across the page; what wraps is indented as its beginning is."""
+        """Prints a text over the whole width; wrapped lines keep the indent of the first."""
         depth = len(text.plain) - len(text.plain.lstrip(" "))
         body = text[depth:] if depth else text
         self._print(Text(" " * depth), self._wrapped(body, max(self.console.width - depth, 20)))

@@ -1,4 +1,4 @@
-"""The scorers that can measure a recorded session again, offline."""
+"""Finds the scorers that can measure a recorded session again, offline."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from ..scoring.scorers.feedback import FeedbackUtility
 from ..scoring.scorers.progress import rule_judge
 from ..scoring.scorers.retention import RetentionUtility
 
-__all__ = ("Rescoring", "Scorers")
+__all__ = ("RescorableTask", "ScorerFinder")
 
 
 @runtime_checkable
-class Rescoring(Protocol):
-    """A task that can score a session which somebody ran before."""
+class RescorableTask(Protocol):
+    """A task that can score a recorded session."""
 
     def scorers(self, opened: SessionOpened) -> Sequence[Scorer]:
-        """The scorers of a session, from how it was opened.
+        """The scorers of a session with this opening.
 
         Raises:
-            InvalidInput: it was opened on data that are not at hand.
+            InvalidInput: the data that it was run on are not available.
         """
         ...
 
 
 @final
-class Scorers:
-    """Finds scorers session by session; keeps the tasks that it has met, which may be large."""
+class ScorerFinder:
+    """Finds scorers session by session; caches tasks, which may be large."""
 
     def __init__(self) -> None:
-        self._tasks: dict[str, Rescoring | None] = {}
+        self._tasks: dict[str, RescorableTask | None] = {}
 
     async def of(self, log: EventLog, session: str) -> list[Scorer]:
-        """The scorers that Duolog ships, and those of the session's task if it is installed."""
+        """The scorers that Duolog ships, and those of the session's task if that is installed."""
         scorers: list[Scorer] = [
             FeedbackUtility(),
             RetentionUtility(),
@@ -58,14 +58,14 @@ class Scorers:
         task = self._tasks[opened.task]
         try:
             return () if task is None else task.scorers(opened)
-        except InvalidInput:  # on data that are not at hand
+        except InvalidInput:  # the data of the session are not available
             return ()
 
 
-def _find(name: str) -> Rescoring | None:
-    """A task that is installed and can score what was run before."""
+def _find(name: str) -> RescorableTask | None:
+    """An installed task that can score recorded sessions; None if there is none."""
     try:
         task = find_task(name)
     except InvalidInput:
         return None
-    return task if isinstance(task, Rescoring) else None
+    return task if isinstance(task, RescorableTask) else None

@@ -1,0 +1,58 @@
+"""Reads the values of options, and formats the examples below a command's help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..engine.errors import InvalidInput
+
+__all__ = ("choices", "example", "numbers", "one_of")
+
+
+def example(*commands: str, note: str = "") -> str:
+    """The epilog of a command's help: example commands, a line each, and a note."""
+    lines = ["\b", "Example:" if len(commands) == 1 else "Examples:"]
+    text = "\n".join([*lines, *(f"  {command}" for command in commands)])
+    return f"{text}\n\n{note}" if note else text
+
+
+def choices(text: str, what: str) -> list[str]:
+    """The names in a comma-separated option, each once, in order.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise InvalidInput(f"{what} is empty: name at least one, separated by commas")
+    return names
+
+
+def one_of(text: str, what: str, known: Iterable[str]) -> list[str]:
+    """The names in a comma-separated option, all of which have to be known.
+
+    Raises:
+        InvalidInput: there is none, or one that is not known.
+    """
+    names = choices(text, what)
+    listed = list(known)
+    for name in names:
+        if name not in listed:
+            raise InvalidInput(f"{what} knows no {name!r}; choose from {', '.join(listed)}")
+    return names
+
+
+def numbers(text: str, what: str) -> tuple[int, ...]:
+    """The whole numbers in a comma-separated option, each at least 1, each once, in order.
+
+    Raises:
+        InvalidInput: there is none, or something else.
+    """
+    found = []
+    for name in choices(text, what):
+        if not name.isdecimal() or int(name) < 1:
+            raise InvalidInput(
+                f"{what} takes whole numbers from 1, separated by commas, not {name!r}"
+            )
+        found.append(int(name))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,95 @@
+"""Finds logs and sessions by the names that are given on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..engine.errors import InvalidInput
+
+if TYPE_CHECKING:  # a command's --help loads this module, and neither msgspec nor a store
+    from ..engine.log.contract import EventLog, SessionSummary, Store
+
+__all__ = ("existing_log", "find_session", "log_at", "name_of", "one_named")
+
+
+def log_at(where: str, *, create: bool) -> Store:
+    """The log at a path or URL.
+
+    Raises:
+        InvalidInput: a URL that names no store, or a directory.
+    """
+    from ..engine.log.open import open_log
+
+    if not where:
+        raise InvalidInput("the name of the log is empty")
+    if "://" not in where and Path(where).is_dir():
+        raise InvalidInput(f"{where} is a directory; name a file for the log")
+    return open_log(where, create=create)
+
+
+def existing_log(where: str) -> Store:
+    """The log at a path or URL, which has to exist.
+
+    Raises:
+        InvalidInput: a URL that names no store, a directory, or a log in memory.
+    """
+    if where.startswith("memory:"):
+        raise InvalidInput(f"{where} exists only in the program that made it; name a log in a file")
+    return log_at(where, create=False)
+
+
+async def find_session(log: EventLog, name: str, *, exact: bool = False) -> SessionSummary:
+    """The session with this id, or, unless ``exact``, the only one whose id begins with it.
+
+    Raises:
+        InvalidInput: there is none, or there are several.
+    """
+    from ..engine.errors import SessionNotFound
+
+    if name:
+        try:
+            return await log.summary(name)
+        except SessionNotFound:
+            pass
+    names = [summary.session async for summary in log.sessions()]
+    return await log.summary(one_named(name, names, name_of(log), exact=exact))
+
+
+def one_named(name: str, names: Sequence[str], where: str, *, exact: bool = False) -> str:
+    """The id out of ``names`` that is ``name``, or, unless ``exact``, the only one beginning with it.
+
+    Raises:
+        InvalidInput: there is none, or there are several.
+    """
+    if name in names:
+        return name
+    found = [] if exact else [other for other in names if other.startswith(name)]
+    if len(found) == 1 and name:
+        return found[0]
+    if found:
+        raise InvalidInput(
+            f"{len(found)} sessions begin with {name!r}, among them {', '.join(found[:3])}: give "
+            "more of the id"
+        )
+    raise InvalidInput(f"there is no session {name!r} in {where}{_suggestion(name, names)}")
+
+
+def name_of(log: EventLog) -> str:
+    """The name of a log in messages: its path if it is a file, else its URL."""
+    return log.url.removeprefix("sqlite:///")
+
+
+def _suggestion(name: str, names: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    if not names:
+        return ": the log holds none"
+    close = [other for other in names if name.lower() in other.lower()]
+    heads = {other[: len(name)]: other for other in reversed(names[:10_000])}
+    close = close or [heads[head] for head in get_close_matches(name, heads, cutoff=0.7)]
+    close = close or get_close_matches(name, names[:10_000], cutoff=0.5)
+    if close:
+        return "; did you mean " + " or ".join(close[:3]) + "?"
+    return f"; duolog sessions lists the {len(names)} that there are"
