@@ -1,11 +1,18 @@
 # make demo   simulates travel planning, prints the report, draws figures into demo-figures/
-# make test   runs the test suite; make test ARGS="-k rounds" a part of it
+# make check  format, lint, types, directions of import
+# make fast   the tests that start no programs: less than a minute
+# make test   all tests; make test ARGS="-k rounds" a part of them
+# make soak   the long tests: hundreds of kills, many sessions, fresh seeds; SEED=7 repeats a run
+# make release-check   builds wheel and sdist, checks them, and installs the wheel
 # make setup  only makes .venv and installs Duolog into it, for development
 #
 # All need Python 3.11 or later, with pip and venv; PYTHON=/path/to/python3.12 chooses which.
 
 PYTHON ?= python3
 ARGS ?=
+SEED ?=
+# Tests run in this many processes; make test WORKERS=0 runs them in one, for a debugger.
+WORKERS ?= auto
 
 VENV := .venv
 # -P keeps this directory, whose packages are Duolog's own parts, off the import path.
@@ -17,7 +24,9 @@ HERE := $(shell printf '%s' '$(CURDIR)' | cksum | cut -d ' ' -f 1)
 WITH_PLOTS := $(VENV)/.duolog-plots-$(HERE)
 WITH_DEV := $(VENV)/.duolog-dev-$(HERE)
 
-.PHONY: help demo test setup
+PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: help demo check format lint types imports fast test soak release-check setup
 .NOTPARALLEL:
 
 help:
@@ -28,8 +37,39 @@ demo: $(WITH_PLOTS)
 	    --sessions 30 --seed 7 --concurrency 32 --log demo.db
 	$(RUN) duolog report demo.db --figures demo-figures
 
+check: format lint types imports
+
+format: $(WITH_DEV)
+	$(RUN) ruff format --check .
+
+lint: $(WITH_DEV)
+	$(RUN) ruff check --output-format concise .
+
+# The checkout may have any name; the type checker has to see it as the package it is. Tests are no
+# package: their helpers are found as pytest finds them, and basenames may recur. The second run
+# takes what it needs of the package from the cache of the first.
+types: $(WITH_DEV)
+	@mkdir -p build/types
+	@ln -sfn ../.. build/types/duolog
+	MYPYPATH=build/types $(RUN) mypy --package duolog
+	MYPYPATH=build/types:tests/support $(RUN) mypy \
+	    --explicit-package-bases --namespace-packages tests/ benchmarks/
+
+imports: $(WITH_DEV)
+	$(VENV)/bin/lint-imports --no-cache
+
+fast: $(WITH_DEV)
+	$(PYTEST) -m 'not slow' $(ARGS)
+
 test: $(WITH_DEV)
-	$(RUN) pytest $(ARGS)
+	$(PYTEST) $(ARGS)
+
+# In one process, so that nothing else disturbs who is killed when, and each failure is shown at once.
+soak: $(WITH_DEV)
+	$(RUN) pytest -m 'soak or hypothesis' $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+release-check: $(WITH_DEV)
+	$(RUN) pytest -m release $(ARGS)
 
 setup: $(WITH_DEV)
 

@@ -1,20 +1,26 @@
-"""What all tests share: the optional data, and a guard against blocking the event loop."""
+"""What all tests share: which of them run, their seeds, the optional data, and a guard against
+blocking the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import os
+import random
+import re
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Never
 
 import jsonschema as _schemas  # noqa: F401  (loaded with the first Models; its import lists its files)
 import pytest
 import structlog as _  # noqa: F401  (loaded at the first journal; its import asks for the directory)
 from blockbuster import BlockBuster
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
+from hypothesis import settings
 from openai_server import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +32,72 @@ for _signal in (signal.SIGINT, signal.SIGHUP):
         signal.signal(_signal, default)
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it fetches prices
+
+# Wherever the suite runs, properties are tried on the same examples, and timed by nobody: a machine
+# may be busy. Long runs draw others, and more of them.
+settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=50)
+settings.register_profile("soak", deadline=None, max_examples=1000)
+
+ON_REQUEST = ("soak", "release")
+"""Markers of tests that run only where ``-m`` asks for them."""
+
+SEED = 11
+"""What tests draw from by chance, except in long runs."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", type=int, help="repeats a long run that had this seed")
+
+
+def asked_for(config: pytest.Config) -> set[str]:
+    """The markers of ``ON_REQUEST`` that ``-m`` asks for."""
+    names = re.findall(r"(\bnot\s+)?\b(\w+)", config.option.markexpr)
+    return {name for negated, name in names if not negated and name in ON_REQUEST}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Chooses the seed. Workers of pytest-xdist take over the options, and with them the seed."""
+    if "soak" not in asked_for(config):
+        settings.load_profile("same")
+        return
+    settings.load_profile("soak")
+    if config.option.seed is None:
+        config.option.seed = random.SystemRandom().randrange(10**6)
+    config.option.hypothesis_seed = str(config.option.seed)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.option.seed
+    return None if seed is None else f"seed: {seed} (make soak SEED={seed} repeats this run)"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what nobody asked for."""
+    apart = {*ON_REQUEST} - asked_for(config)
+    chosen = [item for item in items if not apart & {mark.name for mark in item.iter_markers()}]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """What a test draws from by chance; a long run has another each time."""
+    drawn: int | None = request.config.option.seed
+    return SEED if drawn is None else drawn
+
+
+@pytest.fixture(autouse=True)
+def no_programs_in_quick_tests(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holds that tests which start programs are marked as slow: the quick ones stay quick."""
+    if any(request.node.get_closest_marker(name) for name in ("slow", *ON_REQUEST)):
+        return
+
+    def refuse(self: object, command: object, *more: object, **options: object) -> Never:
+        pytest.fail(f"this test starts a program, and is not marked as slow: {command}")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +132,7 @@ def guard() -> BlockBuster:
     The parts are named one by one, since the package's own directory is the checkout, which also
     holds the tests and perhaps the virtual environment.
     """
-    parts = ("agents", "engine", "examples", "scoring", "users")
+    parts = ("agents", "engine", "examples", "interop", "scoring", "telemetry", "users")
     blockbuster = BlockBuster([import_module(f"duolog.{part}") for part in parts])
     for function in blockbuster.functions.values():
         # What LiteLLM does on the loop is its own: it looks for certificates, imports as it goes.

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from duolog.cli.app import app
 
+pytestmark = pytest.mark.slow  # these tests start programs
+
 PROBE = """
 import json, sys
 before, sockets = set(sys.modules), []

@@ -18,6 +18,7 @@ QUIET = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cachepro
 """For a run of pytest where there are no settings."""
 
 
+@pytest.mark.slow
 def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
     ran = []
     for snippet in snippets((root / "README.md").read_text(encoding="utf-8")):

@@ -141,6 +141,7 @@ def test_with_an_agent_on_a_model(
 # --- at a pipe -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_lines_from_a_pipe_and_the_end_of_them(tmp_path: Path) -> None:
     left = pipe(tmp_path, "/wishes\nThere are 2 of us.", *CHAT)

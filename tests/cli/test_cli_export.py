@@ -123,6 +123,7 @@ def test_a_record_is_the_same_json_everywhere(
     assert [record for part in shown["rounds"] for record in part["records"]] == lines
 
 
+@pytest.mark.slow
 def test_through_a_pipe(dinner: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     run = [sys.executable, "-P", "-m", "duolog"]

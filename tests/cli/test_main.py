@@ -115,6 +115,7 @@ def duolog_process(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "duolog", *arguments]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [["sessions"], ["sessions", "--json"], ["replay"], ["replay", "--json"], ["report"]],
@@ -133,6 +134,7 @@ def test_a_reader_that_goes_away_ends_it_silently(arguments: list[str], dinner: 
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_one_line(dinner: Path) -> None:
     full = Path("/dev/full")
     if not full.is_char_device():
@@ -147,6 +149,7 @@ def test_a_disk_that_is_full_is_one_line(dinner: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"duolog: No space left on device\n")
 
 
+@pytest.mark.slow
 def test_control_c_ends_it_with_one_line(dinner: Path) -> None:
     """A replay that would take days is interrupted once it has printed something."""
     running = subprocess.Popen(
@@ -161,6 +164,7 @@ def test_control_c_ends_it_with_one_line(dinner: Path) -> None:
     assert (running.returncode, err) == (130, b"duolog: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["show", "menu-1-two"], ["sessions"], ["report"]])
 def test_a_terminal_that_lacks_characters_gets_question_marks(
     command: list[str], dinner: Path

@@ -85,17 +85,20 @@ def test_run_again_it_does_nothing_twice(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # starts the program some twenty times
+@pytest.mark.parametrize("most", [3, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.timeout(
+    400
+)  # starts the program some twenty times, where it is killed again and again
 def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
-    undisturbed: Path, tmp_path: Path
+    most: int, seed: int, undisturbed: Path, tmp_path: Path
 ) -> None:
     """Kills the run, again and again, a random while after it began to write."""
     expected = streams(undisturbed)
     path = tmp_path / "killed.db"
     command = duolog("run", *SMALL, "--sessions", "20", "--log", str(path))
-    patience = random.Random(3)
+    patience = random.Random(seed)
     kills = 0
-    for _ in range(60):
+    for _ in range(61):
         with subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as process:
@@ -103,7 +106,7 @@ def test_killed_at_any_instant_and_run_again_it_ends_as_if_undisturbed(
             while process.poll() is None and _size(path) == size:
                 time.sleep(0.01)
             try:
-                process.wait(patience.uniform(0.05, 0.6))
+                process.wait(patience.uniform(0.05, 0.6) if kills < most else None)
             except subprocess.TimeoutExpired:
                 kills += 1
                 os.kill(process.pid, signal.SIGKILL)
@@ -122,6 +125,7 @@ def _size(path: Path) -> int:
     return sum(p.stat().st_size for p in (path, wal) if p.exists())
 
 
+@pytest.mark.slow
 def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: Path) -> None:
     path = tmp_path / "interrupted.db"
     command = duolog("run", *SMALL, "--sessions", "20", "--log", str(path))

@@ -205,9 +205,10 @@ def test_options_that_make_no_sense_are_one_clear_line(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # on a slow machine; it takes some 30 s on two cores
-def test_killed_in_the_middle_of_three_agents_on_twenty_trips(
-    server: OpenAIServer, tmp_path: Path
+@pytest.mark.timeout(600)  # on a slow machine; twenty trips take some 30 s on two cores
+@pytest.mark.parametrize("trips", [5, pytest.param(20, marks=pytest.mark.soak)])
+def test_killed_in_the_middle_of_three_agents_on_many_trips(
+    trips: int, server: OpenAIServer, tmp_path: Path
 ) -> None:
     """Once half of the calls are in the log, the program is killed; the same command ends the
     experiment: all sessions, and no reply that the log held was asked for again."""
@@ -217,10 +218,10 @@ def test_killed_in_the_middle_of_three_agents_on_twenty_trips(
         "-P",
         "-m",
         "duolog",
-        *arguments(server, path, "--sessions", "20", "--rounds", "4"),
+        *arguments(server, path, "--sessions", str(trips), "--rounds", "4"),
     ]
     running: list[subprocess.Popen[bytes]] = []
-    enough = 400
+    enough = 20 * trips
 
     def deadly(body: Body) -> Answer:
         if len(server.requests) > enough and len(running) == 1:
@@ -245,9 +246,9 @@ def test_killed_in_the_middle_of_three_agents_on_twenty_trips(
     assert KEY not in (out + errors).decode()
 
     after = ends(path)
-    assert len(after) == 3 * 20
+    assert len(after) == 3 * trips
     assert set(before) <= set(after)
-    assert {cell(name) for name in after} == {(a, str(i)) for a in AGENTS for i in range(20)}
+    assert {cell(name) for name in after} == {(a, str(i)) for a in AGENTS for i in range(trips)}
     assert set(after.values()) == {"finished", "limit"}
 
     # Each request of the second run is recorded, and none is one whose reply the log held: nobody

@@ -66,6 +66,7 @@ def served(
             server.end(signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, how: signal.Signals) -> None:
     with served(tmp_path / "log.db") as server:
@@ -83,6 +84,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, how: signal.Signals)
     assert server.told.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_request_that_has_begun_is_answered_though_the_server_stops(tmp_path: Path) -> None:
     body = b'{"events":[{"kind":"NoteTaken","actor":"a","role":"agent","body":{"text":"x"}}]}'
     with served(tmp_path / "log.db") as server:
@@ -107,6 +109,7 @@ def listens(port: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_the_token_is_asked_for_and_never_told(tmp_path: Path) -> None:
     file = tmp_path / "token.txt"
     file.write_text(TOKEN + "\n", encoding="utf-8")
@@ -165,6 +168,7 @@ def test_it_says_which_extra_is_missing(
     assert "duolog[web]" in refusal(capsys, "--log", str(tmp_path / "log.db"))
 
 
+@pytest.mark.slow
 def test_scorers_measure_what_is_posted(tmp_path: Path) -> None:
     async def use(client: Client) -> None:
         talk = [

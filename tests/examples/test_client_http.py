@@ -15,6 +15,7 @@ from duolog.examples.client_http import Duolog, said
 TOKEN = "a-token-of-these-tests-0123456789"
 
 
+@pytest.mark.slow
 def test_it_runs_as_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DUOLOG_TOKEN", TOKEN)
     serve = [sys.executable, "-m", "duolog", "serve", "--log", str(tmp_path / "log.db")]

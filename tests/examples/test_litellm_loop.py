@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import duolog
+import pytest
 from duolog.engine.events import ModelCalled
 from openai_server import Answer, Body, OpenAIServer
+
+pytestmark = pytest.mark.slow  # these tests start programs
 
 TYPED = """\
 Please write a haiku about logs.

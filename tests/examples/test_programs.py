@@ -11,6 +11,10 @@ from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Self
 
+import pytest
+
+pytestmark = pytest.mark.slow  # these tests start programs
+
 LIMIT = 50
 
 

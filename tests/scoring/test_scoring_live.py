@@ -41,6 +41,7 @@ from duolog.scoring.trajectory.updates import (
 from duolog.testing.records import Script
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 # --- sessions of any shape, measured in any order ------------------------------------------------
 
@@ -193,7 +194,7 @@ def test_looking_at_the_trajectory_in_between_changes_nothing(
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(SESSIONS, OPTIONS, st.randoms(use_true_random=False))
 def test_whoever_follows_the_updates_knows_the_trajectory(
     session: Session, options: Options, seed: random.Random

@@ -37,6 +37,7 @@ from duolog.telemetry.session import About, Recording
 from gated_log import Gate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 
 @pytest.fixture
@@ -408,7 +409,7 @@ DEEDS = st.lists(
 
 
 @given(deeds=DEEDS, room=st.sampled_from([2, 1000]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_whatever_is_done_the_trace_is_sound(
     deeds: list[tuple[str, str, int | None, bool]], room: int
 ) -> None:

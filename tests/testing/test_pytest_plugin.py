@@ -11,6 +11,8 @@ import anyio
 import pytest
 from duolog.engine.log.open import open_log
 
+pytestmark = pytest.mark.slow  # these tests start programs
+
 pytest_plugins = ["pytester"]
 
 PROBE = """

@@ -33,6 +33,7 @@ def last_words(terminal: Terminal) -> str:
     return terminal.sent.replace("\r\n", "\n").rpartition("\x1b")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
 def test_it_runs_in_a_terminal_until_q(
     dinner: Path, tmp_path: Path, environment: dict[str, str]
@@ -52,6 +53,7 @@ def test_it_runs_in_a_terminal_until_q(
     assert bool(colours(terminal)) == ("NO_COLOR" not in environment)
 
 
+@pytest.mark.slow
 def test_it_ends_when_its_terminal_is_closed(dinner: Path) -> None:
     """Also where no signal tells it, since the terminal does not control it."""
     master, slave = os.openpty()
@@ -71,6 +73,7 @@ def test_it_ends_when_its_terminal_is_closed(dinner: Path) -> None:
         assert process.wait(60) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["missing", "foreign"])
 def test_what_is_no_log_is_one_clear_line(what: str, tmp_path: Path) -> None:
     path = tmp_path / "it.db"
@@ -84,6 +87,7 @@ def test_what_is_no_log_is_one_clear_line(what: str, tmp_path: Path) -> None:
     assert told.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directory", ["near", "far/away" * 20])
 def test_a_log_that_goes_away_is_told_at_the_end_too(
     directory: str, tmp_path: Path, dinner: Path

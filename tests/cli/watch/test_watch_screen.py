@@ -188,6 +188,7 @@ async def test_help_opens_and_closes(dinner: Path) -> None:
         assert shown.app.screen.query("#sessions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 async def test_it_grows_with_what_another_process_writes(
     size: tuple[int, int], tmp_path: Path, root: Path

@@ -19,6 +19,7 @@ from duolog.scoring.trajectory.options import Options
 from duolog.testing.sessions import put_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 from scripted_logs import MOVES, interleave, script_of
 
 OPTIONS = Options()
@@ -123,7 +124,7 @@ async def test_while_it_looks_back_the_log_may_grow() -> None:
             assert (watched.shown.count, watched.count, watched.row(0).rounds) == (5, 2, 2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(
     st.lists(st.lists(st.sampled_from(MOVES), max_size=8), min_size=1, max_size=4),
     st.lists(st.integers(0, 3), max_size=20),

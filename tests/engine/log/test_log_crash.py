@@ -21,6 +21,8 @@ from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 
+pytestmark = pytest.mark.slow  # these tests start programs
+
 WORKER = Path(__file__).parent / "scripts" / "log_worker.py"
 
 
@@ -102,8 +104,8 @@ async def check_consumer(log: Store) -> None:
     assert notes == [position for position in messages if position <= at]
 
 
-async def crash_again_and_again(path: Path, rounds: int) -> Counter[str]:
-    random = Random(11)
+async def crash_again_and_again(path: Path, rounds: int, seed: int) -> Counter[str]:
+    random = Random(seed)
     seen: Counter[str] = Counter()
     end = 0
     for number in range(rounds):
@@ -120,15 +122,16 @@ async def crash_again_and_again(path: Path, rounds: int) -> Counter[str]:
     return seen
 
 
-async def test_killed_a_few_times(tmp_path: Path) -> None:
-    seen = await crash_again_and_again(tmp_path / "a.db", 6)
-    assert seen["acknowledged"] > 100
+async def test_killed_a_few_times(tmp_path: Path, seed: int) -> None:
+    seen = await crash_again_and_again(tmp_path / "a.db", 12, seed)
+    assert seen["rounds"] == 12
+    assert seen["acknowledged"] > 200
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(1200)
-async def test_killed_two_hundred_times(tmp_path: Path) -> None:
-    seen = await crash_again_and_again(tmp_path / "a.db", 200)
+async def test_killed_two_hundred_times(tmp_path: Path, seed: int) -> None:
+    seen = await crash_again_and_again(tmp_path / "a.db", 200, seed)
     assert seen["rounds"] == 200
     assert seen["acknowledged"] > 10_000
     assert seen["untold"] > 0  # some were killed between the commit and the acknowledgement

@@ -186,6 +186,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["755", "555"])
 async def test_a_read_only_log_can_be_read(tmp_path: Path, mode: str) -> None:
     directory = tmp_path / "log"
@@ -241,6 +242,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     """As on a full disk, the file system itself refuses to write, in the middle of a group."""
     pytest.importorskip("resource")

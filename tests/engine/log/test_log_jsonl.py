@@ -16,7 +16,7 @@ from duolog.engine.log.jsonl_export import export_jsonl, from_jsonl, to_jsonl
 from duolog.engine.log.jsonl_import import LOST, Imported, import_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft, Record
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -255,7 +255,6 @@ names = texts.filter(bool)
 roles: st.SearchStrategy[Role] = st.sampled_from(["human", "agent", "environment", "scorer"])
 
 
-@settings(deadline=None)
 @given(
     record=st.builds(
         Record,

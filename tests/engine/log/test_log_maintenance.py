@@ -159,6 +159,7 @@ def raw_bytes(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["", "?chain=yes", "?durability=normal"])
 async def test_nothing_is_left_in_the_files(tmp_path: Path, options: str) -> None:
     url = f"sqlite:///{tmp_path}/a.db{options}"
@@ -184,6 +185,7 @@ def bytes_by_others(directory: Path) -> bytes:
     return subprocess.run(command, capture_output=True, check=True).stdout
 
 
+@pytest.mark.slow
 async def test_another_process_can_hold_up_compacting(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     async with open_log(url) as log:

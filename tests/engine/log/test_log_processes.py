@@ -59,6 +59,7 @@ def said(text: str) -> Draft:
     return Draft(MessageSent(text=text), "ann", "human", 1.0)
 
 
+@pytest.mark.slow
 async def test_writers_in_several_processes(tmp_path: Path) -> None:
     """Expected versions hold across processes, and nobody hears that the database is locked."""
     url = f"sqlite:///{tmp_path}/a.db"
@@ -86,6 +87,7 @@ async def test_writers_in_several_processes(tmp_path: Path) -> None:
         assert (await log.verify()).problems == ()
 
 
+@pytest.mark.slow
 async def test_a_subscriber_sees_what_another_process_appends_at_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     async with open_log(url) as log, log.subscribe() as subscription, log.tap() as tap:
@@ -148,6 +150,7 @@ async def test_a_lock_that_is_let_go_is_waited_for(tmp_path: Path) -> None:
         assert (await log.summary("s")).version == 2
 
 
+@pytest.mark.slow
 async def test_eight_processes_open_a_new_log_at_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     with ExitStack() as stack:
@@ -158,6 +161,7 @@ async def test_eight_processes_open_a_new_log_at_once(tmp_path: Path) -> None:
         assert (await log.verify()).problems == ()
 
 
+@pytest.mark.slow
 async def test_opening_a_log_again_keeps_the_locks_on_it(tmp_path: Path) -> None:
     """A process that opens and closes a file lets go of its locks on it. If a log did that to
     itself, another process would take the file for its own when it closes it."""

@@ -333,6 +333,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_closed_warns_and_does_not_hang(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "always::ResourceWarning", "-c", UNCLOSED, tmp_path / "a.db"],

@@ -17,6 +17,7 @@ from duolog.engine.log.subscriptions import BUFFER, Feed
 from duolog.engine.records import Draft, Record
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -155,7 +156,7 @@ def record(position: int, session: str = "s") -> Record:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     steps=st.lists(st.sampled_from(["publish", "skip", "big", "read", "reads"]), max_size=40),
     sessions=st.lists(st.sampled_from(["s", "t"]), min_size=1, max_size=7),

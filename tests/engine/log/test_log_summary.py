@@ -25,6 +25,7 @@ from duolog.engine.records import TRACE, Draft
 from duolog.engine.rounds import RoundProjector
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 JUDGE = ScorerRef(name="judge", version="1", config="-")
 EVENTS_OF_A_SESSION: tuple[Event, ...] = (
@@ -48,7 +49,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(appends=steps, streams=st.lists(st.sampled_from([TRACE, TRACE, "judge@1"]), min_size=12))
 async def test_the_list_says_what_the_records_say(
     appends: list[list[tuple[Event, Role]]], streams: list[str]

@@ -25,7 +25,6 @@ from talkers import a_conversation, answer, answering
 
 SESSIONS = 6
 CONCURRENCY = 3
-KILLS = (30, 100)
 
 PROGRAM = """
 import sys
@@ -75,14 +74,16 @@ async def done(log: EventLog) -> dict[str, list[tuple[float, str, str, bytes | N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("after", [(50,), pytest.param((20, 60, 100), marks=pytest.mark.soak)])
 @pytest.mark.timeout(240)  # each start of the program imports LiteLLM, which takes seconds
 async def test_killed_in_the_middle_it_ends_as_it_would_have(
-    openai_server: OpenAIServer, tmp_path: Path
+    after: tuple[int, ...], openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
+    """The program is killed after so many requests, and started again."""
     server = openai_server
     path = tmp_path / "log.db"
     running: list[subprocess.Popen[bytes]] = []
-    kills = list(KILLS)
+    kills = list(after)
 
     def deadly(body: Body) -> Answer:
         if kills and len(server.requests) > kills[0]:
@@ -101,7 +102,7 @@ async def test_killed_in_the_middle_it_ends_as_it_would_have(
             break
         assert running[-1].returncode == -signal.SIGKILL, errors.decode()
         at_kill.append((len(server.requests), calls))
-    assert len(at_kill) == len(KILLS)
+    assert len(at_kill) == len(after)
 
     # What was sent and is not in the log was under way when the program was killed.
     lost = 0

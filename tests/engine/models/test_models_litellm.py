@@ -363,6 +363,7 @@ print(json.dumps([before, connected, len(callbacks)]))
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_before_the_first_call_and_nothing_fetched_ever(
     server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -341,18 +341,20 @@ def builds_in_flight(trace: Sequence[Record]) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
-async def test_interrupted_twice(seed: int) -> None:
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("apart", [(11, 7), pytest.param((5, 3), marks=pytest.mark.soak)])
+async def test_interrupted_twice(number: int, apart: tuple[int, int]) -> None:
     """A session with an interrupted action can itself be interrupted, and resumed, anywhere."""
-    make = partial(improvised, seed, build=True)
+    make = partial(improvised, number, build=True)
+    first, second = apart
     whole, _, _ = await undisturbed(make)
-    for cut in range(1, len(whole), 5):
+    for cut in range(1 + number % first, len(whole), first):
         async with open_log("memory://") as log:
             await put_records(log, whole[:cut])
             await run_session(log, make([]))
             once = [record async for record in log.read_all()]
         assert by_stream(once[:cut]) == by_stream(whole[:cut])
-        for again in range(cut, len(once) + 1, 3):
+        for again in range(cut, len(once) + 1, second):
             prefix = once[:again]
             got, _, _ = await resumed(make, prefix)
             if builds_in_flight([r for r in prefix if r.stream == TRACE]):

@@ -119,7 +119,8 @@ async def test_real_waiting_changes_nothing() -> None:
     assert slow == fast
 
 
-async def test_a_session_among_a_thousand_others_is_the_session_alone() -> None:
+@pytest.mark.parametrize("others", [200, pytest.param(1000, marks=pytest.mark.soak)])
+async def test_a_session_among_many_others_is_the_session_alone(others: int) -> None:
     watched = {f"watched-{seed}": seed for seed in range(5)}
     expected = {name: await alone(improvised(seed, id=name)) for name, seed in watched.items()}
 
@@ -129,11 +130,11 @@ async def test_a_session_among_a_thousand_others_is_the_session_alone() -> None:
     def watched_one(name: str) -> Session:
         return improvised(watched[name], id=name, delay=0.003)
 
-    makers: list[Callable[[], Session]] = [partial(crowd, number) for number in range(1000)]
+    makers: list[Callable[[], Session]] = [partial(crowd, number) for number in range(others)]
     for index, name in enumerate(watched):
-        makers.insert(index * 200, partial(watched_one, name))
+        makers.insert(index * others // 5, partial(watched_one, name))
     async with open_log("memory://") as log:
-        await simulate(log, makers, concurrency=1005)
+        await simulate(log, makers, concurrency=others + 5)
         for name, wanted in expected.items():
             assert await streams(log, name) == wanted
 

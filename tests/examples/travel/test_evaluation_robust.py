@@ -20,6 +20,7 @@ from duolog.examples.travel.data.tables import (
 from duolog.examples.travel.evaluation import COMMONSENSE, HARD, VARIANTS, Variant, evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 TRIP = Trip(
     origin="A",
@@ -70,7 +71,7 @@ PLANS = JSON | st.lists(DAYS, max_size=5) | st.lists(DAYS | JSON, max_size=4)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(plan=PLANS)
 def test_no_json_value_crashes_the_evaluation(variant: Variant, plan: object) -> None:
     found = evaluate(plan, TRIP, SANDBOX, variant)
@@ -87,7 +88,7 @@ def test_no_json_value_crashes_the_evaluation(variant: Variant, plan: object) ->
 
 
 @given(plan=PLANS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_the_strict_variant_has_no_errors(plan: object) -> None:
     found = evaluate(plan, TRIP, SANDBOX, "strict")
     assert found.commonsense_error is None

@@ -59,6 +59,7 @@ from duolog.examples.travel.planner.knowledge import knowledge_from_request
 from duolog.examples.travel.planner.planner import needed_searches, plan_trip
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 FACTS = (
     *(Fact("people", n) for n in range(1, 13)),
@@ -381,7 +382,7 @@ def test_what_a_user_has_to_search_to_check_a_plan() -> None:
     assert [search.name for search in every] == ["SearchAccommodations", "SearchRestaurants"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.text(max_size=300))
 def test_any_text_can_be_checked(text: str) -> None:
     for problem in check_plan(text, FACTS[:3], Finds()):

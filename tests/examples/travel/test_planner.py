@@ -32,6 +32,7 @@ from duolog.examples.travel.planner.reading import plan_cost, route_of, stays, v
 from duolog.examples.travel.planner.routes import even_nights, journeys, transfers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 WORLD = World(11)
 HOTELS = "SearchAccommodations"
@@ -131,7 +132,7 @@ def test_on_the_published_instances_plans_obey_the_profiles(
     assert solved >= 0.95 * len(dataset.instances)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(index=st.integers(0, 40), kept=st.sets(st.integers(0, 9)), searches=st.integers(0, 25))
 def test_whatever_is_known_and_found_there_is_a_plan(
     index: int, kept: set[int], searches: int

@@ -205,11 +205,14 @@ def test_several_wishes_at_once_are_flagged() -> None:
     assert list(find_too_much(said(text, before=("There will be 2 of us.",)))) == []
 
 
-async def test_travellers_on_rules_are_not_flagged() -> None:
+@pytest.mark.parametrize(
+    ("instances", "least"), [(6, 60), pytest.param(20, 200, marks=pytest.mark.soak)]
+)
+async def test_travellers_on_rules_are_not_flagged(instances: int, least: int) -> None:
     """They are honest by construction: what is flagged of them is the audit's own error."""
     flagged = messages = 0
     audit = SimulatorAudit(TRAVEL_CHECKS)
-    for instance in range(20):
+    for instance in range(instances):
         for user in ("proactive", "feedback", "lazy"):
             async with open_log("memory://") as log:
                 cell = Cell(agent="two-stage", user=user, instance=str(instance), seed=3)
@@ -219,7 +222,7 @@ async def test_travellers_on_rules_are_not_flagged() -> None:
             measured = await run_scorer(audit, trace)
             flagged += len([e for e, _ in measured if isinstance(e, SimulatorFlagged)])
             messages += sum(r.kind == "MessageSent" and r.role == "human" for r in trace)
-    assert messages > 200
+    assert messages > least
     assert flagged == 0
 
 

@@ -20,6 +20,7 @@ from duolog.telemetry.log import Log
 from duolog.telemetry.session import Recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 
 async def tell(log: Log, session: str = "t1", after: int = 0) -> list[Json]:
@@ -261,7 +262,7 @@ DEEDS: list[Deed] = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.sampled_from(DEEDS), st.text(max_size=5)), max_size=12), st.booleans())
 async def test_whatever_happens_is_told_as_the_protocol_has_it(
     deeds: list[tuple[Deed, str]], closed: bool
@@ -278,7 +279,7 @@ async def test_whatever_happens_is_told_as_the_protocol_has_it(
     assert len(front.said) == said
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(st.lists(hostile, max_size=12))
 async def test_whatever_was_recorded_is_told_as_the_protocol_has_it(events: list[Json]) -> None:
     async with duolog.open("memory://") as log:

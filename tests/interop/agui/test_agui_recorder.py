@@ -30,6 +30,7 @@ from duolog.interop.agui.known import kept_in
 from duolog.telemetry.log import Log
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 
 async def recorder(log: Log, output: str = "") -> AguiRecorder:
@@ -576,7 +577,7 @@ def fragmented(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, str], list[Js
     return texts, calls, events
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(fragmented())
 async def test_pieces_come_together_however_they_are_cut(
     drawn: tuple[dict[str, str], dict[str, str], list[Json]],
@@ -598,7 +599,7 @@ async def test_pieces_come_together_however_they_are_cut(
     }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(st.lists(hostile, max_size=12))
 async def test_nothing_that_comes_is_an_error_and_nothing_comes_twice(events: list[Json]) -> None:
     async with duolog.open("memory://") as log:

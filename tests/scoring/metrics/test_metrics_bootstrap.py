@@ -9,7 +9,7 @@ import pytest
 from duolog.scoring.metrics.bootstrap import Resamples
 from duolog.scoring.metrics.numbers import quantile
 from duolog.scoring.metrics.sample import Sample
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 ROWS = st.integers(1, 3).flatmap(
@@ -30,7 +30,6 @@ def drawn(rows: list[tuple[float, ...]], chance: random.Random) -> list[tuple[fl
     return chosen
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_packed_sums_are_those_of_a_plain_bootstrap(rows: list[tuple[float, ...]]) -> None:
     ordered = sorted(rows)

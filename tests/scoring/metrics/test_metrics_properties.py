@@ -14,7 +14,7 @@ from duolog.scoring.metrics.explain import explain
 from duolog.scoring.metrics.numbers import mean, quantile, sem
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.points import Trajectory
-from hypothesis import given, settings
+from hypothesis import given
 
 UTILITIES = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0]))
 RATINGS = st.one_of(st.none(), st.integers(1, 5))
@@ -84,7 +84,6 @@ def test_nothing_drops_where_no_rating_is_bad(
             assert drop.rel.value in (None, 0)
 
 
-@settings(deadline=None)
 @given(st.data(), SESSIONS, CONVENTIONS)
 def test_order_of_sessions_changes_nothing(
     data: st.DataObject, sessions: Sequence[Trajectory], convention: Literal["formal", "paper"]
