@@ -13,7 +13,7 @@ from ..follow import Follow, follow_records
 from .encoder import Teller
 from .names import AguiEvent
 
-__all__ = ("encode_sse", "stream_agui", "tell_agui")
+__all__ = ("encode_sse", "follow_agui", "stream_agui")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -50,7 +50,9 @@ async def stream_agui(
         LogClosed: it is not live, and the log is closed.
     """
     until = None if live else (await log.summary(session)).position
-    async with aclosing(tell_agui(log, session, after=after, until=until, follow=follow)) as steps:
+    async with aclosing(
+        follow_agui(log, session, after=after, until=until, follow=follow)
+    ) as steps:
         try:
             async for _, events in steps:
                 for event in events:
@@ -60,7 +62,7 @@ async def stream_agui(
                 raise
 
 
-async def tell_agui(
+async def follow_agui(
     log: EventLog,
     session: str,
     *,
@@ -68,7 +70,7 @@ async def tell_agui(
     until: int | None = None,
     follow: Follow = follow_records,
 ) -> AsyncGenerator[tuple[int, list[AguiEvent]], None]:
-    """The same, as positions with what each came to; up to a position, or without end."""
+    """The same by records: the position of each, and its events; up to a position, or without end."""
     teller = Teller(session)
     joining = after > 0
     last = await _last(log, session) if joining else 0

@@ -10,6 +10,7 @@ from typing import Final, final
 
 import anyio
 import msgspec
+from sse_starlette import ServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -29,7 +30,7 @@ from .limits import HttpLimits
 from .openapi import describe
 from .requests import Drafts, Fault, read_batch
 from .responses import Health, Sessions, as_json, fault, on_error, problem
-from .sse import EventStream, agui_told, records_told
+from .sse import EventStream, agui_events, record_events
 from .validation import name_complaint
 
 __all__ = ("make_app",)
@@ -228,21 +229,21 @@ class _Api:
             page.append(msgspec.Raw(line))
         return {"records": page, "next": None}
 
-    async def stream(self, request: Request) -> Response | EventStream:
+    async def stream(self, request: Request) -> EventStream:
         """Follows the log, as server-sent events."""
         name = request.query_params.get("session")
         session = None if name is None else _session(name)
         after = _after(request, self._log.statistics().position)
         steps = self._follow(request)(self._log, session, after)
-        return self._streaming(request, records_told(steps))
+        return self._streaming(record_events(steps))
 
-    async def agui(self, request: Request) -> Response | EventStream:
+    async def agui(self, request: Request) -> EventStream:
         """Follows a session as events of AG-UI."""
         session = _session(request.path_params["session"])
         await self._log.summary(session)  # raises where there is none
         after = _after(request, self._log.statistics().position)
-        told = agui_told(self._log, session, after, self._follow(request))
-        return self._streaming(request, told)
+        events = agui_events(self._log, session, after, self._follow(request))
+        return self._streaming(events)
 
     def _follow(self, request: Request) -> Follow:
         """How to follow the log: with updates, if they are asked for."""
@@ -253,13 +254,11 @@ class _Api:
         return self._updates
 
     def _streaming(
-        self, request: Request, messages: AbstractAsyncContextManager[AsyncIterator[bytes]]
-    ) -> Response | EventStream:
+        self, events: AbstractAsyncContextManager[AsyncIterator[ServerSentEvent]]
+    ) -> EventStream:
         if len(self._streams) >= self._limits.streams:
             raise HTTPException(503, f"{len(self._streams)} streams are open already", _RETRY)
-        if request.method == "HEAD":
-            return Response(media_type="text/event-stream")
-        return EventStream(messages, self._stopping, self._limits.heartbeat, self._streams)
+        return EventStream(events, self._stopping, self._limits.heartbeat, self._streams)
 
     # --- the server itself ------------------------------------------------------------------------
 

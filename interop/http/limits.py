@@ -21,7 +21,7 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
         streams: event streams at once; more are refused with 503.
         page: sessions or records on a page, at most and where nothing is asked for.
         page_bytes: bytes of records on a page, after which it ends early.
-        heartbeat: seconds of silence after which a stream says that it is still there.
+        heartbeat: seconds between comments that keep an event stream's connection alive.
         patience: seconds for a request to arrive, and for a client that does not read what it is
             sent. Late bodies are refused with 408; the connection ends otherwise.
         connections: at once; more are refused with 503 and closed.

@@ -1,141 +1,151 @@
-"""Server-sent events with positions of the log as ids, so that a client goes on from there."""
+"""Server-sent events whose ids are positions of the log, so that a client can resume after any of them.
+
+The response itself, with its keep-alive comments, is that of the library ``sse-starlette``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from typing import final
+from typing import Final, final
 
 import anyio
 import msgspec
-from starlette.types import Message, Receive, Scope, Send
+from anyio.streams.memory import MemoryObjectSendStream
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Receive, Scope, Send
 
 from ...engine.errors import DuologError, LogClosed
 from ...engine.log.contract import EventLog
 from ...engine.log.jsonl_export import to_jsonl
-from ..agui.names import AguiEvent
-from ..agui.stream import encode_sse, tell_agui
+from ..agui.stream import follow_agui
 from ..follow import Follow, Step
 from .responses import Problem
 
-__all__ = ("EventStream", "agui_told", "records_told")
+__all__ = ("EventStream", "agui_events", "record_events")
 
+_RETRY: Final = 1000  # milliseconds after which a client connects again
+_SEPARATOR: Final = "\n"
 _encode = msgspec.json.Encoder().encode
 
 
 @asynccontextmanager
-async def records_told(
+async def record_events(
     steps: AbstractAsyncContextManager[AsyncIterator[Step]],
-) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Records, each with its updates; the last message of each has its position."""
+) -> AsyncIterator[AsyncIterator[ServerSentEvent]]:
+    """Records, each followed by its updates; the last event of each has its position as id."""
 
-    async def told(steps: AsyncIterator[Step]) -> AsyncIterator[bytes]:
+    async def encoded(steps: AsyncIterator[Step]) -> AsyncIterator[ServerSentEvent]:
         async for record, updates in steps:
-            messages = [b"event: record\ndata: " + to_jsonl(record)]
-            messages += [b"event: update\ndata: %b\n" % _encode(update) for update in updates]
-            messages[-1] = b"id: %d\n" % record.position + messages[-1]
-            yield b"\n".join(messages) + b"\n"
+            last = len(updates)
+            for number, part in enumerate((record, *updates)):
+                position = record.position if number == last else None
+                if number:
+                    yield _event(_encode(part), "update", position)
+                else:
+                    yield _event(to_jsonl(record).rstrip(), "record", position)
 
     async with steps as entered:
-        yield told(entered)
+        yield encoded(entered)
 
 
 @asynccontextmanager
-async def agui_told(
+async def agui_events(
     log: EventLog, session: str, after: int, follow: Follow
-) -> AsyncIterator[AsyncIterator[bytes]]:
-    """A session as events of AG-UI; the last message of each record has its position."""
-
-    async def told(steps: AsyncIterator[tuple[int, list[AguiEvent]]]) -> AsyncIterator[bytes]:
-        async for position, events in steps:
-            yield b"".join([*map(encode_sse, events[:-1]), encode_sse(events[-1], position)])
-
-    async with aclosing(tell_agui(log, session, after=after, follow=follow)) as steps:
-        yield told(steps)
+) -> AsyncIterator[AsyncIterator[ServerSentEvent]]:
+    """A session as events of AG-UI; the last event of each record has its position as id."""
+    async with aclosing(follow_agui(log, session, after=after, follow=follow)) as steps:
+        yield (
+            event async for position, events in steps for event in _with_position(events, position)
+        )
 
 
 @final
 class EventStream:
-    """An answer that goes on until its client leaves or the server stops.
+    """A response that goes on until its client leaves or the server stops.
 
-    Positions are the ``id`` of messages: a client that comes back with one as ``Last-Event-ID``
-    gets all that it did not get before.
+    A slow client holds up its own stream only: an event is taken from ``events`` when the one before
+    it was sent.
 
     Args:
-        messages: what to tell, each some server-sent events; entered when the answer begins.
+        events: what to send; entered when the response begins.
         stopping: set when the server stops.
-        heartbeat: seconds of silence after which a comment is sent.
+        heartbeat: seconds between comments that keep the connection alive.
         others: the streams that are open; this one is among them while it is.
     """
 
     def __init__(
         self,
-        messages: AbstractAsyncContextManager[AsyncIterator[bytes]],
+        events: AbstractAsyncContextManager[AsyncIterator[ServerSentEvent]],
         stopping: anyio.Event,
         heartbeat: float,
         others: set[EventStream],
     ) -> None:
-        self._messages = messages
+        self._events = events
         self._stopping = stopping
         self._heartbeat = heartbeat
         self._others = others
-        self._spoke = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers."""
+        """Responds."""
         self._others.add(self)
         try:
-            await self._answer(receive, send)
+            await self._respond(scope, receive, send)
         finally:
             self._others.discard(self)
 
-    async def _answer(self, receive: Receive, send: Send) -> None:
-        async with self._messages as messages:
-            start: Message = {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [
-                    (b"content-type", b"text/event-stream; charset=utf-8"),
-                    (b"cache-control", b"no-store"),
-                    (b"x-accel-buffering", b"no"),
-                ],
-            }
-            await send(start)
-            await self._say(send, b"retry: 1000\n\n")
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._until_gone, receive, tasks.cancel_scope)
-                tasks.start_soon(self._until_stopping, tasks.cancel_scope)
-                tasks.start_soon(self._beat, send)
-                await self._tell(messages, send)
-                tasks.cancel_scope.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending, sent = anyio.create_memory_object_stream[ServerSentEvent]()
+        response = EventSourceResponse(
+            sent, ping=self._heartbeat, ping_message_factory=_keep_alive, sep=_SEPARATOR
+        )
 
-    async def _tell(self, messages: AsyncIterator[bytes], send: Send) -> None:
-        try:
-            async for message in messages:
-                await self._say(send, message)
-        except LogClosed:
-            return  # the client finds out when it comes back
-        except DuologError as error:
-            told = _encode(Problem(error="stream-failed", message=str(error)))
-            await self._say(send, b"event: error\ndata: " + told + b"\n\n")
+        async def respond() -> None:
+            await response(scope, receive, send)
+            tasks.cancel_scope.cancel()
 
-    async def _say(self, send: Send, text: bytes) -> None:
-        self._spoke = True
-        await send({"type": "http.response.body", "body": text, "more_body": True})
-
-    async def _beat(self, send: Send) -> None:
-        while True:
-            await anyio.sleep(self._heartbeat)
-            if not self._spoke:
-                await self._say(send, b": still here\n\n")
-            self._spoke = False
-
-    async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        scope.cancel()
+        async with self._events as events, sent, sending, anyio.create_task_group() as tasks:
+            tasks.start_soon(respond)
+            tasks.start_soon(self._until_stopping, tasks.cancel_scope)
+            await _send_all(events, sending)
+        if response.active:  # it was cancelled, and the client has not left
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _until_stopping(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()
         scope.cancel()
+
+
+async def _send_all(
+    events: AsyncIterator[ServerSentEvent], sending: MemoryObjectSendStream[ServerSentEvent]
+) -> None:
+    """Sends all events, and ends the stream; what goes wrong with the log is an event too."""
+    async with sending:
+        await sending.send(ServerSentEvent(retry=_RETRY, sep=_SEPARATOR))
+        try:
+            async for event in events:
+                await sending.send(event)
+        except anyio.BrokenResourceError:
+            return  # the client left while an event was being sent
+        except LogClosed:
+            return  # the client learns of it when it connects again
+        except DuologError as error:
+            problem = Problem(error="stream-failed", message=str(error))
+            await sending.send(_event(_encode(problem), "error"))
+
+
+def _with_position(
+    events: Sequence[Mapping[str, object]], position: int
+) -> Iterator[ServerSentEvent]:
+    for event in events[:-1]:
+        yield _event(_encode(event))
+    yield _event(_encode(events[-1]), position=position)
+
+
+def _event(data: bytes, name: str | None = None, position: int | None = None) -> ServerSentEvent:
+    ident = None if position is None else str(position)
+    return ServerSentEvent(data.decode(), event=name, id=ident, sep=_SEPARATOR)
+
+
+def _keep_alive() -> ServerSentEvent:
+    return ServerSentEvent(comment="keep-alive", sep=_SEPARATOR)
