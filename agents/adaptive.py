@@ -48,7 +48,7 @@ class Outlook:
             for update in self._fold.feed(record):
                 self._controller.feed(update)
             if record.kind == "SnapshotTaken" and record.actor == view.me:
-                self._controller.put_up()
+                self._controller.submitted()
         self._seen = len(view.records)
         if self._controller is None:
             return None

@@ -165,7 +165,7 @@ class Task(Protocol):
         """Names of the first ``count`` instances under a seed.
 
         Raises:
-            InvalidInput: there are not so many.
+            InvalidInput: there are fewer.
         """
         ...
 

@@ -158,10 +158,19 @@ class _Round:
 
 @final
 class Controller:
-    """Follows the updates of one session, and advises its agent.
+    """Follows the updates of one session, and advises its agent on what to do next.
 
-    Feed it with all updates in order: live, from ``Log.watch``, or from a fold of what an agent can
-    see of its own session.
+    It takes all updates in order: live, from ``Log.watch``, or from a fold of what an agent can see
+    of its own session.
+
+    For example::
+
+        controller = duolog.Controller("conversation-42")
+        async with log.watch(session="conversation-42", after_position=0) as updates:
+            async for update in updates:
+                advice = controller.feed(update)
+                if advice is not None:
+                    print(advice.move, "because", advice.why)
 
     Args:
         session: session id.
@@ -190,7 +199,7 @@ class Controller:
         """
         if update.session != self.session:
             raise InvalidInput(
-                f"an update of session {update.session!r} was fed to the controller of "
+                f"an update of session {update.session!r} was given to the controller of "
                 f"{self.session!r}"
             )
         if isinstance(update, RoundOpened) and update.round > len(self._rounds):
@@ -201,9 +210,9 @@ class Controller:
         changed = self._look_again(update.round - 1)
         return None if isinstance(update, RoundClosed) else changed  # the next begins, or nothing
 
-    def put_up(self) -> Advice | None:
-        """Notes that the agent has just updated the output, which scoring may be later to tell, or
-        cannot tell where nobody measures utility. Gives the advice as ``feed`` does.
+    def submitted(self) -> Advice | None:
+        """Notes that the agent has just updated the output: scoring may report that later, or never,
+        where nobody measures utility. Gives the advice as ``feed`` does.
         """
         now = self._rounds[-1]
         now.updated = now.output = True

@@ -57,6 +57,20 @@ def score_records(records: Iterable[Record], options: Options | None = None) -> 
 async def score_log(log: EventLog, session: str, options: Options | None = None) -> Trajectory:
     """The trajectory of one session of a log, as of now.
 
+    For example::
+
+        trajectory = await duolog.score_log(log, "conversation-42")
+        for point in trajectory.points:
+            print(point.round, point.utility, point.rating, point.effort["acts"])
+
+    Args:
+        log: the log; it has to be open.
+        session: session id.
+        options: how to count rounds and tokens, and whose scores and ratings count.
+
+    Returns:
+        One point per round: utility in [0, 1], rating 1 to 5, and cumulative effort by measure.
+
     Raises:
         SessionNotFound: the log has no such session.
         CodecError: a body that is needed is damaged.

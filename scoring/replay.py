@@ -72,6 +72,11 @@ async def replay(
 ) -> AsyncIterator[Update]:
     """The updates of one session or of all, as ``watch`` gave them while the log was written.
 
+    For example::
+
+        async for update in duolog.replay(log, session="conversation-42"):
+            print(type(update).__name__, "in round", update.round)
+
     Args:
         log: the log.
         session: only this one; None for all.

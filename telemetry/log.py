@@ -51,24 +51,33 @@ def open(
     durable: bool = False,
     deadline: float = DEADLINE,
 ) -> Log:
-    """A log at a URL, to be embedded in a product; enter it with ``async with``.
+    """Makes a log at a URL, to record in and to read; enter it with ``async with``.
 
-    ``memory://`` is a log that lives as long as it is open. ``sqlite:///path`` is one in a file;
-    see ``engine.log.open.open_log`` for its options.
+    ``memory://`` is a log that exists as long as it is open. ``sqlite:///path`` is a file, which
+    several processes may share; see ``duolog.engine.log.open.open_log`` for its options.
+
+    For example::
+
+        async with duolog.open("sqlite:///telemetry.db") as log:
+            session = await log.session("conversation-42", task="support", agent="v7")
+            await session.human.says("My order has not arrived.")
+            await session.agent.says("We will send it again.")
+            await session.close()
 
     Args:
         url: where the log is.
-        create: make the log where there is none; else that is an error (when it is entered).
-        redact: takes out of each draft what must not be written.
+        create: create the log where there is none; otherwise entering it raises ``LogNotFound``.
+        redact: removes from each draft what must not be written.
         room: how many events may wait to be written, of all sessions together.
-        on_full: what becomes of an event for which there is no room: ``drop`` it, count it and say
-            so, or ``block`` its caller until there is.
-        durable: whether recording waits until the event is in the log, where the call does not say.
-        deadline: seconds for which ``aclose`` goes on writing and measuring.
+        on_full: what to do with an event for which there is no room: ``drop`` drops it, counts it
+            and logs a warning; ``block`` makes its caller wait until there is room.
+        durable: whether a verb waits until its event is in the log, unless the call says otherwise.
+        deadline: seconds for which closing the log goes on writing and measuring.
 
     Raises:
-        InvalidInput: a URL that names no store; or, when it is entered, no room at all or an
-            unknown ``on_full``.
+        InvalidInput: the URL names no store; or, on entering, ``room`` is below 1 or ``on_full`` is
+            unknown.
+        LogNotFound: on entering, there is no log and ``create`` is false.
     """
     store = open_log(url, create=create, redact=redact)
     return Log(store, room=room, on_full=on_full, durable=durable, deadline=deadline)
@@ -118,10 +127,28 @@ class Log:
     # --- recording and watching -------------------------------------------------------------------
 
     async def session(self, session: str, **about: Unpack[About]) -> Recording[Awaited]:
-        """A session to record, under an id of the caller's; see ``Recorder.session``.
+        """Opens a session to record in, or goes on with one that the log holds.
+
+        What a session is about is noted when it is opened, and stays as it was noted then.
+
+        For example::
+
+            session = await log.session("conversation-42", task="support", labels={"country": "NZ"})
+            await session.human.says("Where is my parcel?")
+            await session.agent.submits("It will come tomorrow.")
+            await session.human.rates(5)
+
+        Args:
+            session: session id, of the caller's choice, unique in the log.
+            about: what the session is about: task, agent, labels and so on; all of it is in
+                ``duolog.telemetry.session.About``.
+
+        Returns:
+            The session. Its verbs (``says``, ``submits``, ``edits``, ``rates`` and so on) return at
+            once; pass ``durable=True`` to wait until the event is in the log.
 
         Raises:
-            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
+            InvalidInput: an empty id, two participants of one name, or an unknown option or label.
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """
@@ -138,7 +165,7 @@ class Log:
         on_update: OnUpdate | None = None,
         pace: Pace = _PACE,
     ) -> LiveUpdates:
-        """What scoring tells of sessions while they go on: utility, effort, ratings, stages, stops.
+        """Scores sessions while they go on: updates of utility, effort, ratings, stages and stops.
 
         The scorers measure, into streams of their own, everything from where they were when they
         last ran on this log; one that never did begins at the log's beginning. The updates then
@@ -176,10 +203,10 @@ class Log:
         return updates
 
     async def settle(self) -> None:
-        """Waits until what was recorded is written, the scorers that watch have measured it, and
-        the watches that run by themselves have told of it.
+        """Waits until all that was recorded is written, the scorers that watch have measured it, and
+        the watches that run by themselves have delivered their updates.
         """
-        # The intake tells its callers of what was written, and nobody of having written it all.
+        # The intake reports each event to its caller, and to nobody that it has written them all.
         while self._tasks is not None and self.recorder.statistics().waiting:  # noqa: ASYNC110
             await anyio.sleep(_POLL)
         for updates in self._watches:

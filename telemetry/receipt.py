@@ -1,4 +1,4 @@
-"""Receipts: what a verb gives back at once, and what became of its event later."""
+"""Receipts: what a verb returns at once, with the record of its event once it is written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Receipt:
         return self.record.version if self.record is not None else None
 
     def settle(self, record: Record | None, error: DuologError | None = None) -> None:
-        """Notes what became of the event."""
+        """Notes the record of the event, or why there is none."""
         self.record = record
         self.error = error
         self.at = record.version if record is not None else None

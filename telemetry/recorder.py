@@ -88,7 +88,7 @@ class Recorder:
             about: what the session is about, see ``About``.
 
         Raises:
-            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
+            InvalidInput: an empty id, two participants of one name, or an unknown option or label.
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """
@@ -112,7 +112,7 @@ class Recorder:
         read when the first event is written.
 
         Raises:
-            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
+            InvalidInput: an empty id, two participants of one name, or an unknown option or label.
         """
         if not text(session, "a session's id"):
             raise InvalidInput("a session needs an id that is not empty")

@@ -51,7 +51,7 @@ class LogOptions(TypedDict, total=False):
 
 
 def open_sync(url: str, **options: Unpack[LogOptions]) -> SyncLog:
-    """A log at a URL for synchronous code; enter it with ``with``.
+    """Makes a log at a URL for code without ``await``; enter it with ``with``.
 
     Open it in the process that uses it: a fork does not take the background thread along.
 
@@ -108,10 +108,10 @@ class SyncLog:
     # --- recording and watching -------------------------------------------------------------------
 
     def session(self, session: str, **about: Unpack[About]) -> Recording[Receipt]:
-        """A session to record, under an id of the caller's; see ``Recorder.session``.
+        """Opens a session to record in, or goes on with one that the log holds; see ``Log.session``.
 
         Raises:
-            InvalidInput: an empty id, participants that cannot be, or a name that ``About`` has not.
+            InvalidInput: an empty id, two participants of one name, or an unknown option or label.
             CodecError: the log's record of the session is damaged.
             LogClosed: the log is closed.
         """

@@ -39,7 +39,7 @@ class Act(msgspec.Struct, frozen=True):
 
 
 class Submit(msgspec.Struct, frozen=True):
-    """Put up a new version of the shared output.
+    """Submit a new version of the shared output.
 
     It counts as made from the snapshot that the view showed when it was decided; where that is no
     longer the latest it is refused, unless ``overwrite``.

@@ -159,7 +159,7 @@ class Desk:
             await self._turns.park(self.name, until=until, news=False)
 
     def base(self) -> int | None:
-        """Version of the latest snapshot that the actor knows: in its view, or put up by itself."""
+        """Version of the latest snapshot that the actor knows: in its view, or its own."""
         seen = self.view.snapshot.version if self.view.snapshot else None
         return max(seen or 0, self._own_snapshot or 0) or None
 
@@ -188,7 +188,7 @@ class Desk:
     async def submit(
         self, content: JSON, *, media_type: str = "text/plain", overwrite: bool = False
     ) -> Record:
-        """Puts up a new version of the shared output, made from the snapshot in the view.
+        """Submits a new version of the shared output, made from the snapshot in the view.
 
         Raises:
             StaleBase: the output has changed since; the attempt is in the log as a failed action.

@@ -43,12 +43,25 @@ def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = 
 
 
 def fork(session: Session, origin: Sequence[Record], version: int) -> Session:
-    """A session that goes on from a version of another one's trace.
+    """Makes a session that goes on from some version of another session's trace.
+
+    For example, the same session from its second round on, with another seed::
+
+        from duolog.engine.session.fork import end_before_round
+
+        trace = [record async for record in log.read(session.id)]
+        opened = msgspec.structs.replace(session.opened, seed=2)
+        other = msgspec.structs.replace(session, opened=opened)
+        forked = duolog.fork(other, trace, end_before_round(trace, 2))
+        result = await duolog.run_session(log, forked)
 
     Args:
-        session: how it is to go on: players, seed, limits, scorers. Its id is made anew.
+        session: how it is to go on: players, seed, limits, scorers. Its id is replaced.
         origin: the records of the origin's trace, in order.
-        version: the last one that is inherited, 2 at least.
+        version: the last trace version that is inherited, 2 at least.
+
+    Returns:
+        The fork, to be run with ``run_session``.
 
     Raises:
         InvalidInput: the origin has no such version, was closed by then, or was forgotten.

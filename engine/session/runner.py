@@ -40,7 +40,7 @@ __all__ = ("Session", "SessionResult", "first_error", "measured_mark", "run_sess
 
 @final
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """All that it takes to run one session.
+    """Everything that is needed to run one session.
 
     Attributes:
         id: session id, unique in its log.
@@ -100,10 +100,38 @@ class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
 async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -> SessionResult:
     """Runs a session to its end, from where the log has it.
 
+    For example::
+
+        async def ann(desk: duolog.Desk) -> None:
+            await desk.say("A haiku about logs, please.")
+            await desk.news()  # until the agent has done something
+            await desk.finish("satisfied")
+
+        async def poet(desk: duolog.Desk) -> None:
+            await desk.news()
+            desk.look()  # brings the view up to date
+            await desk.submit("Append, and append; / nothing that was said is lost.")
+            await desk.yield_turn()
+
+        who = (
+            duolog.Participant(name="ann", role="human"),
+            duolog.Participant(name="poet", role="agent"),
+        )
+        opened = duolog.SessionOpened(
+            task="haiku", instance="1", participants=who, clock="virtual", seed=1
+        )
+        players = (duolog.Player(who[0], ann), duolog.Player(who[1], poet))
+        session = duolog.Session(id="haiku-1", opened=opened, players=players)
+        result = await duolog.run_session(log, session)
+        print(result.reason, result.rounds)
+
     Args:
-        log: where it is recorded.
+        log: where it is recorded; it has to be open.
         session: the session.
         fresh: the log is known to hold nothing of it, so that it need not be looked for.
+
+    Returns:
+        How the session ended; ``result.reason`` says why.
 
     Raises:
         Divergence: the log holds another session under this id, or re-executing it does something

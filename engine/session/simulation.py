@@ -59,20 +59,30 @@ async def simulate(
     concurrency: int = 32,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> None:
-    """Runs sessions, so many at a time.
+    """Runs many sessions against one log, a set number of them at a time.
 
     Each session is made when its turn comes, so that thousands of them cost no memory beforehand.
-    A session that the log holds, closed and wholly measured, is not run; one that is open is
-    resumed.
+    A session that the log holds, closed and completely measured, is not run; one that is open is
+    resumed. A session that fails does not affect the others.
+
+    For example, with the task that ``duolog.engine.task.find_task("travel")`` gives::
+
+        cells = [
+            duolog.Cell(agent="two-stage", user="proactive", instance=name, seed=7)
+            for name in task.instances(3, seed=7)
+        ]
+        setting = duolog.Setting(limits=duolog.Limits(rounds=10))
+        makers = [partial(task.session, cell, setting) for cell in cells]  # functools.partial
+        await duolog.simulate(log, makers, concurrency=2, on_outcome=print)
 
     Args:
-        log: where they are recorded.
-        sessions: makers of sessions.
-        concurrency: how many run at once.
-        on_outcome: told of each session as it ends.
+        log: where they are recorded; it has to be open.
+        sessions: functions that each make a session.
+        concurrency: how many sessions run at once, 1 at least.
+        on_outcome: called with the outcome of each session as it ends.
 
     Raises:
-        InvalidInput: no concurrency at all.
+        InvalidInput: the concurrency is below 1.
         LogError: the log failed; every session then stands where it was, and can be resumed.
     """
     if concurrency < 1:

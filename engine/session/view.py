@@ -214,7 +214,7 @@ class View:
 
     @property
     def private(self) -> JSON:
-        """What only this actor was told at the opening; None where nothing was."""
+        """This actor's private part of the opening; None where there is none."""
         return self.opened.private.get(self.me) if self.opened else None
 
     @property

@@ -30,7 +30,7 @@ def litellm_logger(log: EmbeddedLog, **about: Unpack[About]) -> LiteLLMLogger:
     are left alone. Each call is recorded once, by LiteLLM's id of it; a stream as a whole.
 
     It works with asynchronous and synchronous calls, from any thread and event loop, and neither
-    raises into LiteLLM nor keeps it waiting. LiteLLM tells of a call only after its caller has the
+    raises into LiteLLM nor keeps it waiting. LiteLLM reports a call only after its caller has the
     answer: ``settle`` (or ``wait``, in threads) waits for that, before a session is closed.
 
     Args:

@@ -34,7 +34,7 @@ NO_OPENING = "the session has no opening"
 
 
 class Score(msgspec.Struct, frozen=True):
-    """A utility.
+    """A utility, as a scorer's function returns it.
 
     Attributes:
         value: in [0, 1].
@@ -128,7 +128,15 @@ def measured(
 
 @final
 class SnapshotUtility:
-    """Scores each snapshot of humans and agents by a function.
+    """Scores each snapshot of humans and agents by a function of your own.
+
+    For example::
+
+        def brevity(snapshot: duolog.SnapshotTaken, opened: duolog.SessionOpened) -> duolog.Score:
+            return duolog.Score(1.0 if len(str(snapshot.content)) <= 280 else 0.0)
+
+        scorer = duolog.SnapshotUtility("brevity", "1", brevity)
+        log.watch(scorers=[scorer], on_update=print).start()
 
     Args:
         name: of the scorer.
@@ -176,7 +184,7 @@ class _Snapshots:
 
 @final
 class RoundUtility:
-    """Scores each closed round by a function: an answered question, new information.
+    """Scores each closed round by a function of your own: was a question answered?
 
     Args:
         name: of the scorer.

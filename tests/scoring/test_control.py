@@ -53,7 +53,7 @@ class Story:
                     self.take(self.script.agent(ActionTaken(name="search")))
                 case "d":
                     self.take(self.script.output(f"draft {len(self.script.records)}"))
-                    self.controller.put_up()
+                    self.controller.submitted()
                 case "w":
                     self.controller.worked()
         return self.controller.advice
@@ -218,14 +218,14 @@ def test_advice_is_told_when_it_changes() -> None:
     assert story.told == []  # as it was from the beginning
     story.play("ssah")
     assert [(advice.round, advice.move) for advice in story.told] == [(2, "ask")]
-    assert story.controller.put_up() is not None
-    assert story.controller.put_up() is None
+    assert story.controller.submitted() is not None
+    assert story.controller.submitted() is None
 
 
 def test_updates_of_another_session_are_refused() -> None:
     story = Story()
     update = next(iter(TrajectoryFold("t").feed(Script("t").opened())))
-    with pytest.raises(InvalidInput, match="session 't' was fed to the controller of 's'"):
+    with pytest.raises(InvalidInput, match="session 't' was given to the controller of 's'"):
         story.controller.feed(update)
 
 
