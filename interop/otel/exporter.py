@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self, TypeAlias, final, runtime_checkable
+from typing import Final, Protocol, Self, TypeAlias, final, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -26,11 +26,8 @@ from ...engine.log.session_states import SessionStates, read_before
 from ...engine.logger import journal
 from ...engine.plugins import raise_if_own
 from ...engine.records import Record
-from .session_export import SessionExporter
+from .session_export import EmitsSessions, SessionExporter
 from .signals import Origin, SignalFold
-
-if TYPE_CHECKING:
-    from .sdk import Emitter
 
 __all__ = ("ExportStatistics", "MakeFolds", "OtelExport")
 
@@ -91,7 +88,7 @@ class OtelExport:
     def __init__(
         self,
         log: EventLog,
-        emitter: Emitter,
+        emitter: EmitsSessions,
         folds: MakeFolds,
         *,
         session: str | None,
@@ -216,8 +213,6 @@ class OtelExport:
 
     async def _begin(self, record: Record) -> SessionExporter:
         """What exports a session, given all that the log holds of it before a record."""
-        from .sdk import SessionEmitter
-
         history = [earlier async for earlier in read_before(self._log, record)]
         first = history[0] if history else record
         origin, virtual = None, False
@@ -229,7 +224,7 @@ class OtelExport:
             virtual = opened.clock == "virtual"
             if opened.forked_from is not None:
                 origin = await self._origin(opened.forked_from.session)
-        emitter = SessionEmitter(self._emitter, record.session, first.time, virtual=virtual)
+        emitter = self._emitter.session(record.session, first.time, virtual=virtual)
         folds = self._folds(record.session, origin)
         return SessionExporter(record.session, folds, emitter, history, self._report)
 

@@ -125,6 +125,10 @@ class Emitter:
                     name, unit, text, explicit_bucket_boundaries_advisory=bounds
                 )
 
+    def session(self, session: str, opened: float, *, virtual: bool) -> SessionEmitter:
+        """What emits the signals of one session; see ``SessionEmitter``."""
+        return SessionEmitter(self, session, opened, virtual=virtual)
+
     def measure(self, signal: MetricMeasured) -> None:
         """Records a metric."""
         if counter := self._counters.get(signal.name):

@@ -13,7 +13,7 @@ from ...engine.plugins import raise_if_own
 from ...engine.records import TRACE, Record
 from .signals import Signal, SignalFold, SpanNoted, SpanStarted, still_open
 
-__all__ = ("EmitsSignals", "Report", "SessionExporter")
+__all__ = ("EmitsSessions", "EmitsSignals", "Report", "SessionExporter")
 
 Report: TypeAlias = Callable[[str, str, BaseException], None]
 """Takes what went wrong: with what, in which session, and the error."""
@@ -24,6 +24,24 @@ class EmitsSignals(Protocol):
 
     def emit(self, signal: Signal) -> None:
         """Emits one signal; may raise anything."""
+        ...
+
+
+class EmitsSessions(Protocol):
+    """Emits the signals of all sessions; ``sdk.Emitter`` does, through OpenTelemetry."""
+
+    def session(self, session: str, opened: float, *, virtual: bool) -> EmitsSignals:
+        """What emits the signals of one session.
+
+        Args:
+            session: session id.
+            opened: time of its first record, on its clock.
+            virtual: whether its clock is a virtual one.
+        """
+        ...
+
+    def flush(self, seconds: float) -> bool:
+        """Exports what waits, within so many seconds; whether all of it left."""
         ...
 
 
