@@ -28,7 +28,8 @@ from .contract import (
     SessionSummary,
     Verification,
 )
-from .subscriptions import Feed, FeedSubscription, FeedTap
+from .publisher import Publisher
+from .subscriptions import BufferedSubscription, BufferedTap
 from .summary import SessionState
 from .verify import Verifier
 
@@ -53,7 +54,7 @@ class MemoryLog:
         self._of_stream: dict[tuple[str, str], list[int]] = {}
         self._ids: dict[tuple[str, str], int] = {}
         self._checkpoints: dict[tuple[str, str], int] = {}
-        self._feed = Feed(self._fetch)
+        self._publisher = Publisher(self._fetch)
         self._state = "new"
         self._groups = 0
 
@@ -108,7 +109,7 @@ class MemoryLog:
                 self._ids[session, record.caller_id] = record.position
         self._sessions.setdefault(session, state).advance(append, len(self._records))
         self._groups += 1
-        self._feed.publish(records)
+        self._publisher.publish(records)
         return records
 
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
@@ -139,7 +140,7 @@ class MemoryLog:
             self._sessions[name].erase()
             for at in self._of_session[name]:
                 self._records[at - 1] = erased(self._records[at - 1])
-        self._feed.erase(family)
+        self._publisher.erase(family)
         for cache in caches:
             await cache.forget(tuple(family))
         return Erasure(
@@ -231,15 +232,17 @@ class MemoryLog:
         chosen = positions[start : min(stop, start + _BATCH)]
         return [self._records[at - 1] for at in chosen], start + len(chosen) >= stop
 
-    def subscribe(self, *, session: str | None = None, after_position: int = 0) -> FeedSubscription:
+    def subscribe(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> BufferedSubscription:
         """A lossless subscription; see ``EventLog.subscribe``."""
         self._check_open()
-        return self._feed.subscribe(session, after_position)
+        return self._publisher.subscribe(session, after_position)
 
-    def tap(self, *, session: str | None = None, buffer: int = 1024) -> FeedTap:
+    def tap(self, *, session: str | None = None, buffer: int = 1024) -> BufferedTap:
         """A lossy live tap; see ``EventLog.tap``."""
         self._check_open()
-        return self._feed.tap(session, buffer)
+        return self._publisher.tap(session, buffer)
 
     async def checkpoint(self, consumer: str, consumer_version: str) -> int:
         """Position that a consumer has reached; see ``EventLog.checkpoint``."""
@@ -262,7 +265,7 @@ class MemoryLog:
 
     def statistics(self) -> LogStatistics:
         """How the log stands."""
-        return self._feed.statistics(waiting=0, groups=self._groups, events=len(self._records))
+        return self._publisher.statistics(waiting=0, groups=self._groups, events=len(self._records))
 
     def _check_open(self) -> None:
         if self._state != "open":
@@ -275,7 +278,7 @@ class MemoryLog:
     async def aclose(self) -> None:
         """Closes the log, and forgets what it held."""
         self._state = "closed"
-        self._feed.close()
+        self._publisher.close()
 
     async def __aenter__(self) -> Self:
         if self._state != "new":

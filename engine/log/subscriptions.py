@@ -1,7 +1,6 @@
-"""Subscriptions and taps: how committed records reach those who follow a log.
+"""Subscriptions and taps: how committed records reach those who read the log as it grows.
 
-A store publishes each group of records once, in order of position, on the event loop. A
-subscription buffers what is published; where its reader is slow and the buffer is full, it drops
+A subscription buffers what is published; where its reader is slow and the buffer is full, it drops
 the rest and later reads it from the store, so it neither holds up writers nor loses a record. A
 tap keeps the newest records and counts what it dropped.
 """
@@ -20,14 +19,14 @@ from collections.abc import (
     Sequence,
 )
 from types import TracebackType
-from typing import Self, TypeAlias, final
+from typing import Protocol, Self, TypeAlias, final
 
-from ..errors import InvalidInput, LogClosed, LogError
+from ..errors import LogClosed, LogError
 from ..records import Record
 from .append import erased
-from .contract import LogStatistics, SubscriptionStatistics, TapStatistics
+from .contract import SubscriptionStatistics, TapStatistics
 
-__all__ = ("BUFFER", "Feed", "FeedSubscription", "FeedTap", "Fetch")
+__all__ = ("BUFFER", "BufferedSubscription", "BufferedTap", "Fetch", "Source")
 
 BUFFER = 1024
 """Records that a subscription buffers before it falls back to reading."""
@@ -36,131 +35,36 @@ Fetch: TypeAlias = Callable[[str | None, int, int], Awaitable[tuple[list[Record]
 """``fetch(session, after, upto)``: a batch of records in order, and whether it is the last one."""
 
 
-@final
-class Feed:
-    """Hands committed records to subscriptions and taps, in order of position, once.
+class Source(Protocol):
+    """Where subscriptions and taps get records from, see ``Publisher``.
 
-    Args:
+    Attributes:
         fetch: reads a batch from the store.
         head: last position that is committed.
-        followed: called whenever somebody begins to follow the log.
+        closed: whether nothing more will be published.
+        failure: why, where that was an error.
     """
 
-    def __init__(
-        self, fetch: Fetch, head: int = 0, followed: Callable[[Feed], None] | None = None
-    ) -> None:
-        self.fetch = fetch
-        self.head = head
-        self.closed = False
-        self.failure: LogError | None = None
-        self.subscriptions: dict[FeedSubscription, None] = {}
-        self.taps: dict[FeedTap, None] = {}
-        self._all: dict[FeedSubscription, None] = {}
-        self._one: dict[str, dict[FeedSubscription, None]] = {}
-        self._followed = followed
+    fetch: Fetch
+    head: int
+    closed: bool
+    failure: LogError | None
 
-    @property
-    def followed(self) -> bool:
-        """Whether anybody follows the log."""
-        return bool(self.subscriptions or self.taps)
-
-    def publish(self, records: Sequence[Record]) -> None:
-        """Takes committed records; those known already are left out, a gap is read by all."""
-        if records and records[0].position <= self.head:
-            records = [record for record in records if record.position > self.head]
-        if not records:
-            return
-        if records[0].position > self.head + 1:
-            self.skip(records[0].position - 1)
-        self.head = records[-1].position
-        for follower in self._all:
-            follower.offer(records)
-        if self._one:
-            parts: dict[str, list[Record]] = {}
-            for record in records:
-                if record.session in self._one:
-                    parts.setdefault(record.session, []).append(record)
-            for session, part in parts.items():
-                for follower in self._one[session]:
-                    follower.offer(part)
-        for tap in self.taps:
-            tap.offer(records)
-
-    def skip(self, head: int) -> None:
-        """Learns that the log has grown to ``head`` by records that nobody published."""
-        if head <= self.head:
-            return
-        missed, self.head = head - self.head, head
-        for follower in self.subscriptions:
-            follower.fall_back()
-        for tap in self.taps:
-            tap.miss(missed)
-
-    def erase(self, sessions: Collection[str]) -> None:
-        """Has the records of forgotten sessions that still wait for a reader forgotten too."""
-        for follower in self.subscriptions:
-            follower.erase(sessions)
-        for tap in self.taps:
-            tap.erase(sessions)
-
-    def subscribe(self, session: str | None, after: int) -> FeedSubscription:
-        """A lossless subscription from after a position on."""
-        if after < 0:
-            raise InvalidInput(f"after_position must not be negative, not {after}")
-        return FeedSubscription(self, session, after)
-
-    def tap(self, session: str | None, buffer: int) -> FeedTap:
-        """A lossy tap."""
-        if buffer < 1:
-            raise InvalidInput(f"a tap's buffer must hold at least one record, not {buffer}")
-        return FeedTap(self, session, buffer)
-
-    def add(self, follower: FeedSubscription) -> None:
+    def add(self, subscription: BufferedSubscription, /) -> None:
         """Begins to publish to a subscription."""
-        self.subscriptions[follower] = None
-        if follower.session is None:
-            self._all[follower] = None
-        else:
-            self._one.setdefault(follower.session, {})[follower] = None
-        if self._followed is not None:
-            self._followed(self)
+        ...
 
-    def discard(self, follower: FeedSubscription) -> None:
-        """Publishes to a subscription no longer."""
-        self.subscriptions.pop(follower, None)
-        if follower.session is None:
-            self._all.pop(follower, None)
-        elif (others := self._one.get(follower.session)) is not None:
-            others.pop(follower, None)
-            if not others:
-                del self._one[follower.session]
+    def discard(self, subscription: BufferedSubscription, /) -> None:
+        """Ends publishing to a subscription."""
+        ...
 
-    def add_tap(self, tap: FeedTap) -> None:
+    def add_tap(self, tap: BufferedTap, /) -> None:
         """Begins to publish to a tap."""
-        self.taps[tap] = None
-        if self._followed is not None:
-            self._followed(self)
+        ...
 
-    def statistics(self, *, waiting: int, groups: int, events: int) -> LogStatistics:
-        """How the log and its followers stand."""
-        return LogStatistics(
-            position=self.head,
-            waiting=waiting,
-            groups=groups,
-            events=events,
-            subscriptions=tuple(follower.statistics() for follower in self.subscriptions),
-            taps=tuple(tap.statistics() for tap in self.taps),
-            dropped=sum(tap.dropped for tap in self.taps),
-        )
-
-    def close(self, failure: LogError | None = None) -> None:
-        """Ends all subscriptions and taps: their readers get the failure, or ``LogClosed``."""
-        self.closed = True
-        self.failure = failure
-        for follower in tuple(self.subscriptions):
-            follower.close()
-        for tap in tuple(self.taps):
-            tap.close()
+    def discard_tap(self, tap: BufferedTap, /) -> None:
+        """Ends publishing to a tap."""
+        ...
 
 
 def _erased(records: Iterable[Record], sessions: Collection[str]) -> Iterator[Record]:
@@ -169,7 +73,7 @@ def _erased(records: Iterable[Record], sessions: Collection[str]) -> Iterator[Re
 
 
 class _Waiter:
-    """Where the one reader of a buffer waits for news."""
+    """Where the one reader of a buffer waits for records."""
 
     __slots__ = ("_future",)
 
@@ -190,12 +94,12 @@ class _Waiter:
 
 
 @final
-class FeedSubscription:
+class BufferedSubscription:
     """A lossless subscription; see ``duolog.engine.log.contract.Subscription``."""
 
-    def __init__(self, feed: Feed, session: str | None, after: int) -> None:
+    def __init__(self, source: Source, session: str | None, after: int) -> None:
         self.session = session
-        self._feed = feed
+        self._source = source
         self._buffer: deque[Record] = deque()
         self._ahead: list[Record] = []  # published while the store is still being read
         self._position = after  # delivered
@@ -243,19 +147,19 @@ class FeedSubscription:
         self._waiter.wake()
 
     async def _fill(self) -> None:
-        """Waits for news where the subscription is live, else reads a batch from the store."""
-        feed = self._feed
+        """Waits for records where the subscription is live, else reads a batch from the store."""
+        source = self._source
         if self._live:
             await self._waiter.wait()
             return
         if self._target is None:
             # From here on, what is published is kept; what is there already is read.
-            self._target = feed.head
+            self._target = source.head
         upto = self._target
         records: list[Record] = []
         last = True
         if self._cursor < upto:
-            records, last = await feed.fetch(self.session, self._cursor, upto)
+            records, last = await source.fetch(self.session, self._cursor, upto)
         self._buffer.extend(records)
         if not last:
             self._cursor = records[-1].position
@@ -275,8 +179,8 @@ class FeedSubscription:
 
     async def __anext__(self) -> Record:
         while not self._buffer:
-            if self._closed or self._feed.closed:
-                raise self._feed.failure or LogClosed("the subscription is closed, or its log is")
+            if self._closed or self._source.closed:
+                raise self._source.failure or LogClosed("the subscription is closed, or its log is")
             if not self._open:
                 raise LogClosed("enter the subscription with 'async with' before reading it")
             await self._fill()
@@ -285,11 +189,11 @@ class FeedSubscription:
         return record
 
     async def __aenter__(self) -> Self:
-        if self._closed or self._feed.closed:
+        if self._closed or self._source.closed:
             raise LogClosed("the subscription is closed, or its log is")
         self._open = True
-        self._feed.add(self)
-        self._live = self._cursor >= self._feed.head  # nothing to catch up with
+        self._source.add(self)
+        self._live = self._cursor >= self._source.head  # nothing to catch up with
         return self
 
     async def __aexit__(
@@ -304,28 +208,28 @@ class FeedSubscription:
     def close(self) -> None:
         """Ends the subscription."""
         self._closed = True
-        self._feed.discard(self)
+        self._source.discard(self)
         self._waiter.wake()
 
     def statistics(self) -> SubscriptionStatistics:
         """How it stands."""
         idle = self._live and not self._buffer
-        position = self._feed.head if idle else self._position
+        position = self._source.head if idle else self._position
         return SubscriptionStatistics(
             position=position,
-            lag=max(0, self._feed.head - position),
+            lag=max(0, self._source.head - position),
             buffered=len(self._buffer) + len(self._ahead),
             fallbacks=self._fallbacks,
         )
 
 
 @final
-class FeedTap:
+class BufferedTap:
     """A lossy live tap; see ``duolog.engine.log.contract.Tap``."""
 
-    def __init__(self, feed: Feed, session: str | None, buffer: int) -> None:
+    def __init__(self, source: Source, session: str | None, buffer: int) -> None:
         self.session = session
-        self._feed = feed
+        self._source = source
         self._buffer: deque[Record] = deque()
         self._limit = buffer
         self._delivered = 0
@@ -364,8 +268,8 @@ class FeedTap:
 
     async def __anext__(self) -> Record:
         while not self._buffer:
-            if self._closed or self._feed.closed:
-                raise self._feed.failure or LogClosed("the tap is closed, or its log is")
+            if self._closed or self._source.closed:
+                raise self._source.failure or LogClosed("the tap is closed, or its log is")
             if not self._open:
                 raise LogClosed("enter the tap with 'async with' before reading it")
             await self._waiter.wait()
@@ -373,10 +277,10 @@ class FeedTap:
         return self._buffer.popleft()
 
     async def __aenter__(self) -> Self:
-        if self._closed or self._feed.closed:
+        if self._closed or self._source.closed:
             raise LogClosed("the tap is closed, or its log is")
         self._open = True
-        self._feed.add_tap(self)
+        self._source.add_tap(self)
         return self
 
     async def __aexit__(
@@ -391,7 +295,7 @@ class FeedTap:
     def close(self) -> None:
         """Ends the tap."""
         self._closed = True
-        self._feed.taps.pop(self, None)
+        self._source.discard_tap(self)
         self._waiter.wake()
 
     def statistics(self) -> TapStatistics:

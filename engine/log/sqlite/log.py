@@ -28,10 +28,11 @@ from ..contract import (
     SessionSummary,
     Verification,
 )
-from ..subscriptions import Feed, FeedSubscription, FeedTap
+from ..publisher import Publisher
+from ..subscriptions import BufferedSubscription, BufferedTap
 from .file import Settings, translate
 from .open import open_file
-from .tail import Following, Reading
+from .tail import Reading, Tail
 from .verify import verify
 from .writer import Writer
 
@@ -82,11 +83,9 @@ class SqliteLog:
         self._reading = Reading(opened.reading, opened.reader, self.url)
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
-        self._following = Following(
-            self._settings, self._reading, self._tasks, f"follower of {self.url}"
-        )
-        self._feed = Feed(self._reading.fetch, opened.head, self._following.begin)
-        self._writer = Writer(opened.writing, opened.committer.commit, self._feed, self.url)
+        self._tail = Tail(self._settings, self._reading, self._tasks, f"follower of {self.url}")
+        self._publisher = Publisher(self._reading.fetch, opened.head, self._tail.begin)
+        self._writer = Writer(opened.writing, opened.committer.commit, self._publisher, self.url)
         self._state = "open"
         self._tasks.start_soon(self._writer.run, name=f"writer of {self.url}")
         return self
@@ -101,8 +100,8 @@ class SqliteLog:
             await self._writer.close()
             if self._state == "closing":  # else: closed by somebody else meanwhile
                 self._state = "closed"
-                self._feed.close()
-                await self._following.stop()
+                self._publisher.close()
+                await self._tail.stop()
                 await self._reading.close()
                 await self._write_connection.close()
 
@@ -196,7 +195,7 @@ class SqliteLog:
     async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
         """Erases a session and its forks; see ``Store.forget``."""
         sessions = await self._care(self._committer.forget, session, self.url)
-        self._feed.erase(frozenset(sessions))
+        self._publisher.erase(frozenset(sessions))
         for cache in caches:
             await cache.forget(sessions)
         compaction = await self.vacuum()
@@ -248,15 +247,17 @@ class SqliteLog:
         self._check_open()
         await self._reading.scan(consume)
 
-    def subscribe(self, *, session: str | None = None, after_position: int = 0) -> FeedSubscription:
+    def subscribe(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> BufferedSubscription:
         """A lossless subscription; see ``EventLog.subscribe``."""
         self._check_open()
-        return self._feed.subscribe(session, after_position)
+        return self._publisher.subscribe(session, after_position)
 
-    def tap(self, *, session: str | None = None, buffer: int = 1024) -> FeedTap:
+    def tap(self, *, session: str | None = None, buffer: int = 1024) -> BufferedTap:
         """A lossy live tap; see ``EventLog.tap``."""
         self._check_open()
-        return self._feed.tap(session, buffer)
+        return self._publisher.tap(session, buffer)
 
     async def checkpoint(self, consumer: str, consumer_version: str) -> int:
         """Position that a consumer has reached; see ``EventLog.checkpoint``."""
@@ -276,7 +277,7 @@ class SqliteLog:
     def statistics(self) -> LogStatistics:
         """How the log stands in this process."""
         self._check_open()
-        return self._feed.statistics(
+        return self._publisher.statistics(
             waiting=self._writer.waiting, groups=self._writer.groups, events=self._writer.events
         )
 

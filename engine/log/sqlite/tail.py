@@ -15,13 +15,13 @@ from anyio.abc import TaskGroup
 from ...errors import LogClosed, LogError, LogUnavailable
 from ...records import Record
 from ..contract import SessionSummary
-from ..subscriptions import Feed
+from ..publisher import Publisher
 from .file import Settings, translate
 from .file import connect as connect_file
 from .reader import Reader
-from .thread import connect, hop
+from .thread import connect, run_in_thread
 
-__all__ = ("Following", "Reading")
+__all__ = ("Reading", "Tail")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Reading:
         """
         self.check_open()
         try:
-            return await hop(self._connection, function, *args, **kwargs)
+            return await run_in_thread(self._connection, function, *args, **kwargs)
         except sqlite3.Error as error:
             self.check_open()
             raise translate(error, self._url, reading=True) from error
@@ -131,8 +131,8 @@ class Reading:
 
 
 @final
-class Following:
-    """Publishes what other processes append, once anybody here follows the log.
+class Tail:
+    """Publishes what other processes append, once there is a subscription or tap here.
 
     A thread with a connection of its own looks fifty times a second whether the log has grown, and
     wakes the event loop only if it has, by others.
@@ -144,26 +144,26 @@ class Following:
         self._tasks = tasks
         self._name = name
         self._stop = threading.Event()
-        self._news = asyncio.Event()
+        self._grown = asyncio.Event()
         self._begun = False
         self._opening = anyio.Lock()
         self._connection: aiosqlite.Connection | None = None
 
-    def begin(self, feed: Feed) -> None:
+    def begin(self, publisher: Publisher) -> None:
         """Starts to look, unless it does."""
         if not self._begun:
             self._begun = True
-            self._tasks.start_soon(self._run, feed, name=self._name)
+            self._tasks.start_soon(self._run, publisher, name=self._name)
 
     async def stop(self) -> None:
         """Ends it, and closes its connection."""
         self._stop.set()
-        self._news.set()
+        self._grown.set()
         async with self._opening:
             if self._connection is not None:
                 await self._connection.close()
 
-    async def _run(self, feed: Feed) -> None:
+    async def _run(self, publisher: Publisher) -> None:
         readers: list[Reader] = []
 
         def open_file() -> sqlite3.Connection:
@@ -177,34 +177,36 @@ class Following:
             try:
                 self._connection = await connect(open_file)
             except LogError as error:
-                feed.close(error)  # who follows is told: silence would look like peace
+                publisher.close(error)  # readers get the error: silence would look like no news
                 return
         loop = asyncio.get_running_loop()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hop, self._connection, self._watch, readers[0], feed, loop)
+            tasks.start_soon(
+                run_in_thread, self._connection, self._watch, readers[0], publisher, loop
+            )
             try:
-                await self._publish(feed)
+                await self._publish(publisher)
             finally:
                 self._stop.set()
 
-    async def _publish(self, feed: Feed) -> None:
+    async def _publish(self, publisher: Publisher) -> None:
         while not self._stop.is_set():
-            await self._news.wait()
-            self._news.clear()
+            await self._grown.wait()
+            self._grown.clear()
             try:
                 head = await self._reading.head()
-                while feed.head < head:
-                    records, _ = await self._reading.fetch(None, feed.head, head)
-                    feed.publish(records)
+                while publisher.head < head:
+                    records, _ = await self._reading.fetch(None, publisher.head, head)
+                    publisher.publish(records)
             except LogUnavailable:
-                continue  # held up by somebody else: the thread will tell again
+                continue  # locked by another process: the thread sets the event again
             except LogClosed:
                 return
             except LogError as error:
-                feed.close(error)
+                publisher.close(error)
                 return
 
-    def _watch(self, reader: Reader, feed: Feed, loop: asyncio.AbstractEventLoop) -> None:
+    def _watch(self, reader: Reader, publisher: Publisher, loop: asyncio.AbstractEventLoop) -> None:
         """In the thread."""
         version = -1
         while not self._stop.wait(_EVERY):
@@ -212,11 +214,11 @@ class Following:
                 now = reader.data_version()
                 if now == version:
                     continue
-                if reader.head() <= feed.head:
+                if reader.head() <= publisher.head:
                     version = now
                 else:
-                    loop.call_soon_threadsafe(self._news.set)
+                    loop.call_soon_threadsafe(self._grown.set)
             except sqlite3.OperationalError:
-                continue  # held up by somebody else
+                continue  # locked by another process
             except RuntimeError:  # the loop is closed, and nobody closed the log
                 return

@@ -1,8 +1,8 @@
 """The one place that knows aiosqlite's insides: a function run whole in a connection's thread.
 
-aiosqlite's public interface costs one hop between threads for each statement. A group of appends,
+aiosqlite's public interface costs one switch of threads for each statement. A group of appends,
 or a batch of records, is many statements that belong together; its private ``_execute`` runs them
-in one hop. The range of aiosqlite versions is pinned for that, and a test holds it.
+in one switch. The range of aiosqlite versions is pinned for that, and a test holds it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import aiosqlite
 import anyio
 import anyio.to_thread
 
-__all__ = ("connect", "hop")
+__all__ = ("connect", "run_in_thread")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,7 +39,7 @@ async def connect(connector: Callable[[], sqlite3.Connection]) -> aiosqlite.Conn
     return connection
 
 
-async def hop(
+async def run_in_thread(
     connection: aiosqlite.Connection,
     function: Callable[P, T],
     /,

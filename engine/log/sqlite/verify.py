@@ -16,7 +16,7 @@ from .chain import is_chained
 from .file import Settings, translate
 from .file import connect as connect_file
 from .reader import Reader
-from .thread import connect, hop
+from .thread import connect, run_in_thread
 
 __all__ = ("verify",)
 
@@ -51,14 +51,14 @@ async def verify(settings: Settings, url: str) -> Verification:
         try:
             [(reader, chained, head)] = opened
             verifier = Verifier(chained=chained)
-            for what in await hop(connection, reader.damage):
+            for what in await run_in_thread(connection, reader.damage):
                 verifier.complain(f"SQLite: {what}")
             try:
                 await _records(connection, reader, head, verifier, chained=chained)
                 await _sessions(connection, reader, verifier)
             except (sqlite3.DatabaseError, NotALog) as error:
                 verifier.complain(f"the rest cannot be read: {error}")
-            return verifier.result(uncompacted=await hop(connection, reader.uncompacted))
+            return verifier.result(uncompacted=await run_in_thread(connection, reader.uncompacted))
         finally:
             with anyio.CancelScope(shield=True):
                 await connection.close()
@@ -77,7 +77,7 @@ async def _records(
     after = 0
     last = False
     while not last:
-        batch, links, last = await hop(connection, _batch, reader, chained, after, head)
+        batch, links, last = await run_in_thread(connection, _batch, reader, chained, after, head)
         for record in batch:
             verifier.feed(record, links.get(record.position))
         if batch:
@@ -89,7 +89,7 @@ async def _records(
 async def _sessions(connection: aiosqlite.Connection, reader: Reader, verifier: Verifier) -> None:
     key = 0
     while True:
-        summaries, key = await hop(connection, reader.sessions, key)
+        summaries, key = await run_in_thread(connection, reader.sessions, key)
         if not summaries:
             return
         for summary in summaries:

@@ -21,9 +21,9 @@ import anyio
 from ...errors import LogClosed
 from ...records import Record
 from ..append import Append
-from ..subscriptions import Feed
+from ..publisher import Publisher
 from .file import translate
-from .thread import hop
+from .thread import run_in_thread
 
 __all__ = ("Commit", "Committed", "Writer")
 
@@ -74,16 +74,16 @@ class Writer:
     Args:
         connection: whose thread commits.
         commit: commits a group.
-        feed: where committed records are published.
+        publisher: where committed records are published.
         url: of the log, for messages.
     """
 
     def __init__(
-        self, connection: aiosqlite.Connection, commit: Commit, feed: Feed, url: str
+        self, connection: aiosqlite.Connection, commit: Commit, publisher: Publisher, url: str
     ) -> None:
         self._connection = connection
         self._commit = commit
-        self._feed = feed
+        self._publisher = publisher
         self._url = url
         self._loop = asyncio.get_running_loop()
         self._queue: deque[Append | _Job] = deque()
@@ -163,7 +163,7 @@ class Writer:
         """The writer task; ends once the writer is closed and nothing waits."""
         try:
             with anyio.CancelScope(shield=True):
-                await hop(self._connection, self._serve)
+                await run_in_thread(self._connection, self._serve)
         except asyncio.CancelledError:
             # By force, from outside: no scope of ours is cancelled while it shields. What is on
             # its way is seen to its end; the task ends as it was told to, and the log with it.
@@ -179,7 +179,7 @@ class Writer:
         """Waits for the thread, however often the task is cancelled: outcomes are on their way."""
         while True:
             try:
-                await hop(self._connection, int)
+                await run_in_thread(self._connection, int)
             except asyncio.CancelledError:
                 continue
             return
@@ -235,7 +235,9 @@ class Writer:
         done = Committed([], [])
         failure: Exception | None = None
         try:
-            done = self._commit(group, self._feed.head if self._feed.followed else None)
+            done = self._commit(
+                group, self._publisher.head if self._publisher.has_readers else None
+            )
         except sqlite3.Error as error:
             failure = translate(error, self._url)
             failure.__cause__ = error
@@ -272,8 +274,8 @@ class Writer:
         if group:
             self.groups += 1
             self.events += len(done.records)
-        self._feed.publish(done.foreign)
-        self._feed.publish(done.records)
+        self._publisher.publish(done.foreign)
+        self._publisher.publish(done.records)
         while self._room and len(self._queue) < _APPENDS:
             room = self._room.popleft()
             if not room.done():

@@ -17,7 +17,7 @@ from duolog.engine.errors import InvalidInput, LogClosed, LogUnavailable, Versio
 from duolog.engine.events import MessageSent, Role
 from duolog.engine.log.contract import Advance
 from duolog.engine.log.open import SqliteLog, open_log
-from duolog.engine.log.sqlite import thread as hop_module
+from duolog.engine.log.sqlite import thread
 from duolog.engine.log.sqlite.file import parse
 from duolog.engine.records import Draft
 
@@ -361,16 +361,16 @@ async def test_one_hop_runs_a_function_whole_in_the_connections_thread(tmp_path:
         made.append(sqlite3.connect(tmp_path / "x.db"))
         return made[0]
 
-    connection = await hop_module.connect(make)
+    connection = await thread.connect(make)
     assert isinstance(connection, aiosqlite.Connection)
     assert connection._thread.daemon
-    assert await hop_module.hop(connection, many, made[0]) == [0, 1, 2]
+    assert await thread.run_in_thread(connection, many, made[0]) == [0, 1, 2]
     assert threads != ["MainThread"]
     with pytest.raises(ZeroDivisionError):
-        await hop_module.hop(connection, lambda: 1 / 0)
+        await thread.run_in_thread(connection, lambda: 1 / 0)
     await connection.close()
     with pytest.raises(ValueError, match="closed"):
-        await hop_module.hop(connection, int)
+        await thread.run_in_thread(connection, int)
 
 
 async def test_a_full_disk_is_a_clear_error_and_harms_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from duolog.engine.errors import InvalidInput, LogClosed
 from duolog.engine.events import MessageSent
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
-from duolog.engine.log.subscriptions import BUFFER, Feed
+from duolog.engine.log.publisher import Publisher
+from duolog.engine.log.subscriptions import BUFFER
 from duolog.engine.records import Draft, Record
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,7 +167,7 @@ def record(position: int, session: str = "s") -> Record:
 async def test_whatever_is_published_or_missed_is_delivered_once(
     steps: list[str], sessions: list[str], own: str | None, after: int
 ) -> None:
-    """A feed over a store that grows by records it was told of, or was not."""
+    """A publisher over a store that grows by records that are published, or are not."""
     store: list[Record] = []
 
     async def fetch(session: str | None, start: int, upto: int) -> tuple[list[Record], bool]:
@@ -180,22 +181,22 @@ async def test_whatever_is_published_or_missed_is_delivered_once(
         store.extend(new)
         return new
 
-    feed = Feed(fetch)
+    publisher = Publisher(fetch)
     got: list[Record] = []
     tapped: list[Record] = []
-    async with feed.subscribe(own, after) as subscription, feed.tap(own, 10) as tap:
+    async with publisher.subscribe(own, after) as subscription, publisher.tap(own, 10) as tap:
 
         def due() -> list[Record]:
             return [r for r in store[after:] if own in (None, r.session)][len(got) :]
 
         for step in steps:
             if step == "publish":
-                feed.publish(grow(3))
+                publisher.publish(grow(3))
             elif step == "big":
-                feed.publish(grow(BUFFER + 1))
+                publisher.publish(grow(BUFFER + 1))
             elif step == "skip":
                 grow(2)
-                feed.skip(len(store))
+                publisher.skip(len(store))
             else:
                 some = due()[: 1 if step == "read" else 700]
                 got += [await anext(subscription) for _ in some]
