@@ -239,7 +239,7 @@ class Controller:
             about.effort = point.effort.get(self.rules.measure) or about.effort
             about.updated = about.updated or point.updated
             about.output = about.output or point.updated
-            about.utility = point.utility
+            about.utility = point.utility or 0.0
             about.over = True
         elif isinstance(update, EffortUpdated):
             about.effort = update.effort.get(self.rules.measure) or about.effort
@@ -252,7 +252,7 @@ class Controller:
             self._scored = True
             about.output = about.output or update.value is not None
             for later in self._rounds[update.round - 1 : update.through]:
-                later.utility = update.utility
+                later.utility = update.utility or 0.0
 
     # --- the three quantities ---------------------------------------------------------------------
 

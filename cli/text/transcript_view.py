@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ...engine.events import Participant, SessionOpened
 from ...engine.records import TRACE, Record
+from ...scoring.metrics.values import NO_ROUND, counted, missing_utility
 from ...scoring.process import Process
 from ...scoring.trajectory.points import Point
 from .page import Page
@@ -45,11 +46,10 @@ class _TranscriptPrinter:
         )
         self._formatter = RecordFormatter(full=full, ahead=records)
         self._day = ""
-        self._scored = transcript.summary.utility is not None
 
     def print(self) -> None:
         self._head()
-        before = 0.0
+        before: float | None = 0.0
         for one in self._transcript.rounds:
             self._page.blank()
             self._heading(one, before)
@@ -109,20 +109,22 @@ class _TranscriptPrinter:
         text.append(f" after {rounds} {'round' if rounds == 1 else 'rounds'} and ")
         text.append(duration(summary.last - summary.opened))
         points = trajectory.points
-        if points and self._scored:
-            best = max(point.utility for point in points)
-            text.append(f", utility {points[-1].utility:.3f}")
-            if best > points[-1].utility:
-                text.append(f" (at best {best:.3f})")
+        scored = [point.utility for point in counted(trajectory) if point.utility is not None]
+        if scored:
+            text.append(f", utility {scored[-1]:.3f}")
+            if max(scored) > scored[-1]:
+                text.append(f" (at best {max(scored):.3f})")
+        elif points:
+            text.append(f", utility {missing_utility(trajectory) or NO_ROUND}")
         stops = [f"τ = {tau} after round {n}" for tau, n in self._transcript.stops.items()]
         if stops:
             text.append(f"; tolerance used up: {', '.join(stops)}")
         return text
 
-    def _heading(self, one: TranscriptRound, before: float) -> None:
+    def _heading(self, one: TranscriptRound, before: float | None) -> None:
         point = one.point
         title = Text.assemble((f"Round {one.number}", "bold"), (f" · {point.stage}", "dim"))
-        self._page.rule(title, right=round_text(point, before if self._scored else None))
+        self._page.rule(title, right=round_text(point, before))
         effort = effort_text(point.effort)
         if effort:
             self._page.plain(Text(f"   effort by its end: {effort}", style="dim"))
@@ -154,9 +156,9 @@ def opening_lines(opened: SessionOpened, time: float) -> Iterator[Text]:
 
 
 def round_text(point: Point, before: float | None) -> Text:
-    """Utility and rating of a round, for its heading; no utility if nobody measures it."""
+    """Utility and rating of a round, for its heading; no utility where it is missing."""
     text = Text()
-    if before is not None:
+    if point.utility is not None and before is not None:
         text.append("utility ", style="dim")
         text.append(number(point.utility), style="bold")
         change = point.utility - before

@@ -39,7 +39,7 @@ def _(update: RoundOpened) -> Text:
 @update_text.register
 def _(update: RoundClosed) -> Text:
     point = update.point
-    return Text(f"round {update.round} ends: utility {point.utility:.3f}", style="bold")
+    return Text(f"round {update.round} ends: utility {number(point.utility)}", style="bold")
 
 
 @update_text.register

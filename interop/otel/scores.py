@@ -19,6 +19,7 @@ from ...scoring.trajectory.updates import (
     SessionEnded,
     StopAdvice,
     Update,
+    UtilityUpdated,
 )
 from . import names
 from .exporter import OtelExport
@@ -130,6 +131,7 @@ class ScoreSignals:
         self._counted: dict[str, float] = {}
         self._stops: set[tuple[int, int]] = set()
         self._labels: Attributes = {}
+        self._ended = self._measured = False
 
     def feed(self, record: Record) -> list[Signal]:
         """Takes the next record, of any stream, in order of position.
@@ -153,8 +155,8 @@ class ScoreSignals:
         if isinstance(update, RoundClosed):
             point = update.point
             attributes: dict[str, Value] = {
-                names.ROUND_UTILITY: point.utility,
                 names.STALE: point.stale,
+                **_utility(names.ROUND_UTILITY, point.utility),
                 **_effort(point.effort),
             }
             if point.rating is not None:
@@ -165,12 +167,25 @@ class ScoreSignals:
             yield from self._count(update.effort)
         elif isinstance(update, StopAdvice):
             yield from self._stop(record, update.round, update.tau, enforced=False)
+        elif isinstance(update, UtilityUpdated):
+            if self._ended and update.through == len(self._fold.trajectory().points):
+                yield from self._final(update.utility)
         elif isinstance(update, SessionEnded):
             last = self._fold.trajectory().points[-1]
-            ended: Attributes = {names.SESSION_UTILITY: last.utility, **_effort(last.effort)}
+            ended: Attributes = {
+                **_utility(names.SESSION_UTILITY, last.utility),
+                **_effort(last.effort),
+            }
             yield SpanNoted(SESSION, ended)
             yield from self._count(last.effort)
-            yield MetricMeasured(names.FINAL_UTILITY, last.utility, self._labels)
+            self._ended = True
+            yield from self._final(last.utility)
+
+    def _final(self, utility: float | None) -> Iterator[Signal]:
+        """The final utility as a metric, once, be it scored only after the end."""
+        if utility is not None and not self._measured:
+            self._measured = True
+            yield MetricMeasured(names.FINAL_UTILITY, utility, self._labels)
 
     def _count(self, effort: Mapping[str, float | None]) -> Iterator[Signal]:
         """What effort grew by; a measure that shrinks, as the human reads less than was put up,
@@ -197,6 +212,11 @@ class ScoreSignals:
         }
         yield EventEmitted(names.STOP, record.time, attributes, (round_key(number), SESSION))
         yield MetricMeasured(names.STOPS, 1, {**self._labels, names.TAU: tau})
+
+
+def _utility(name: str, utility: float | None) -> Attributes:
+    """The utility as an attribute, where there is one: nobody measured what is missing."""
+    return {} if utility is None else {name: utility}
 
 
 def _effort(effort: Mapping[str, float | None]) -> dict[str, Value]:

@@ -12,19 +12,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...engine.errors import InvalidInput
-from ..trajectory.points import Trajectory
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory
 from ..trajectory.tolerance import check_taus
 from .bootstrap import LEVEL
 from .buckets import make_buckets
 from .curves import carried, round_curve
 from .effort import effort_columns, effort_of
-from .formal import formal_values
+from .formal import formal_values, is_rated
 from .numbers import quotient
 from .paper import TOO_FEW, cut_length, paper_values
 from .process import PROCESS_MEASURES, process_columns, process_of
 from .results import Buckets, Convention, Counts, Drop, Estimate, Group, Report, SessionScore
 from .sample import Column, Sample
-from .values import SessionValues, performance
+from .values import (
+    BROKEN_OFF,
+    NO_ROUND,
+    SessionValues,
+    counted,
+    missing_utility,
+    performance,
+)
 
 __all__ = ("LABELS", "aggregate")
 
@@ -34,7 +41,10 @@ LABELS = ("agent", "model", "user", "task")
 _BESIDE = frozenset({"agent", "user"})
 """Labels in which an automated run may differ from the row that it stands beside."""
 
-_NO_VALUE = "no session has a round or a final performance"
+_FORGOTTEN = "forgotten"
+_NO_FIRST = "the first update of every session has no score"
+_UNRATED = "no round of these sessions was rated"
+_EARLY = "every session is unrated, or its human left before τ could be reached"
 
 
 class _Settings(NamedTuple):
@@ -71,7 +81,8 @@ def aggregate(
     Raises:
         InvalidInput: an argument is not valid, or no session has a label to group by.
     """
-    sessions = list(trajectories)
+    found = list(trajectories)
+    sessions = [item for item in found if item.state != _FORGOTTEN]
     if convention not in ("formal", "paper"):
         raise InvalidInput(f"unknown convention {convention!r}: choose 'formal' or 'paper'")
     if bootstrap < 0:
@@ -92,9 +103,9 @@ def aggregate(
             references[beside] = _reference(baselines, dict(beside), settings)
         make = _baseline if baseline else _collaboration
         reference = Estimate(reason="an automated run itself") if baseline else references[beside]
-        group, found = make(dict(labels), cells[key], reference, settings)
+        group, values = make(dict(labels), cells[key], reference, settings)
         groups.append(group)
-        scores += _scores(group, cells[key], found)
+        scores += _scores(group, cells[key], values)
     return Report(
         convention=convention,
         taus=settings.taus,
@@ -105,6 +116,7 @@ def aggregate(
         groups=tuple(groups),
         buckets=_all_buckets(sessions, settings),
         scores=tuple(scores),
+        forgotten=len(found) - len(sessions),
     )
 
 
@@ -149,7 +161,7 @@ def _baseline(
         sessions=len(members),
         baseline=True,
         first=none,
-        final=sample.estimate("performance", absent=_NO_VALUE),
+        final=sample.estimate("performance", absent=_absent(members)),
         overall=none,
         gain_abs=none,
         gain_rel=none,
@@ -175,7 +187,7 @@ def _collaboration(
     taus = settings.taus
     max_step = cut_length(members) if settings.convention == "paper" else None
     found: list[SessionValues | None]
-    absent = _NO_VALUE
+    absent = _absent(members)
     if settings.convention == "formal":
         found = [formal_values(item, taus) for item in members]
         length = max((len(values.utilities) for values in found if values), default=0)
@@ -189,43 +201,33 @@ def _collaboration(
         "first": _column(found, lambda values: values.first),
         "final": _column(found, lambda values: values.final),
         "overall": _column(found, lambda values: values.overall),
-        "gain": _column(found, lambda values: values.overall - values.first),
-        "reference": _column(found, lambda values: values.reference),
+        "gain": _column(found, lambda values: values.gain),
     }
+    formal = settings.convention == "formal"
     for index, tau in enumerate(taus):
-        columns[f"stop {tau}"] = [values.stops[index] if values else None for values in found]
+        columns |= _drop_columns(found, index, tau, paired=formal)
     columns |= carried(walks, length) | effort_columns(members, settings.convention)
     columns |= process_columns(members)
     sample = Sample(columns, settings.resamples, _seed(settings, "group", labels))
 
-    drops = []
-    for index, tau in enumerate(taus):
-        names = (f"stop {tau}", "reference")
-        why = f"no session has a round left at τ = {tau}" if any(found) else absent
-        zero = "the final utility to which it relates is 0"
-        stopped = sum(1 for values in found if values and values.stopped[index])
-        drops.append(
-            Drop(
-                tau=tau,
-                abs=sample.estimate(*names, formula=_difference, absent=why),
-                rel=sample.estimate(*names, formula=_change, absent=why, undefined=zero),
-                sessions=sample.count(names[0]),
-                stopped=stopped,
-            )
-        )
+    drops = [
+        _drop(sample, members, found, index, tau, absent, formal=formal)
+        for index, tau in enumerate(taus)
+    ]
+    unscored = _NO_FIRST if any(found) else absent
     group = Group(
         group=labels,
         sessions=len(members),
         baseline=False,
-        first=sample.estimate("first", absent=absent),
+        first=sample.estimate("first", absent=unscored),
         final=sample.estimate("final", absent=absent),
         overall=sample.estimate("overall", absent=absent),
-        gain_abs=sample.estimate("gain", absent=absent),
+        gain_abs=sample.estimate("gain", absent=unscored),
         gain_rel=sample.estimate(
             "gain",
             "first",
             formula=quotient,
-            absent=absent,
+            absent=unscored,
             undefined="the utility at the first update, to which it relates, is 0",
         ),
         drops=tuple(drops),
@@ -239,6 +241,68 @@ def _collaboration(
     return group, found
 
 
+def _absent(members: Sequence[Trajectory]) -> str:
+    """Why no session of a group has a utility."""
+    reasons = Counter(missing_utility(item) or NO_ROUND for item in members)
+    if len(reasons) == 1:
+        return next(iter(reasons))
+    return "; ".join(f"{count} sessions: {why}" for why, count in sorted(reasons.items()))
+
+
+def _drop_columns(
+    found: Sequence[SessionValues | None], index: int, tau: int, *, paired: bool
+) -> dict[str, Column]:
+    """Where the human stops, and what it is compared with.
+
+    ``paired``: only sessions that have the first are in the mean of the second. The published
+    analysis compares with the mean of all.
+    """
+    stops = [values.stops[index] if values else None for values in found]
+    return {
+        f"stop {tau}": stops,
+        f"reference {tau}": [
+            None if values is None or (paired and stop is None) else values.reference
+            for values, stop in zip(found, stops, strict=True)
+        ],
+    }
+
+
+def _drop(
+    sample: Sample,
+    members: Sequence[Trajectory],
+    found: Sequence[SessionValues | None],
+    index: int,
+    tau: int,
+    absent: str,
+    *,
+    formal: bool,
+) -> Drop:
+    """D@τ of a group: missing where no round of it was rated."""
+    names = (f"stop {tau}", f"reference {tau}")
+    valued = [
+        (item, values) for item, values in zip(members, found, strict=True) if values is not None
+    ]
+    without = [values.stops[index] is None for _, values in valued]
+    unrated = [not is_rated(item) for item, _ in valued]
+    if not valued:
+        why = absent
+    elif all(unrated):
+        none = Estimate(reason=_UNRATED)
+        return Drop(tau=tau, abs=none, rel=none, sessions=0, stopped=0, unrated=len(valued))
+    else:
+        why = _EARLY if formal else f"no session has a round left at τ = {tau}"
+    zero = "the final utility to which it relates is 0"
+    return Drop(
+        tau=tau,
+        abs=sample.estimate(*names, formula=_difference, absent=why),
+        rel=sample.estimate(*names, formula=_change, absent=why, undefined=zero),
+        sessions=sample.count(names[0]),
+        stopped=sum(values.stopped[index] for _, values in valued),
+        unrated=sum(a and b for a, b in zip(without, unrated, strict=True)) if formal else 0,
+        cut_short=sum(a and not b for a, b in zip(without, unrated, strict=True)) if formal else 0,
+    )
+
+
 def _difference(at: float, final: float) -> float:
     return at - final
 
@@ -248,9 +312,9 @@ def _change(at: float, final: float) -> float | None:
 
 
 def _column(
-    found: Iterable[SessionValues | None], pick: Callable[[SessionValues], float]
+    found: Iterable[SessionValues | None], pick: Callable[[SessionValues], float | None]
 ) -> Column:
-    return [pick(values) if values else None for values in found]
+    return [None if values is None else pick(values) for values in found]
 
 
 def _reference(
@@ -270,18 +334,33 @@ def _reference(
 
 def _counts(members: Sequence[Trajectory]) -> Counts:
     points = [point for item in members for point in item.points]
+    reasons = Counter(missing_utility(item) for item in members)
+    whole = [item for item in members if not item.baseline]
     return Counts(
         rounds=len(points),
         stale_points=sum(point.stale for point in points),
         missing_ratings=sum(point.rating is None and not point.pending for point in points),
         pending_ratings=sum(point.pending for point in points),
         estimated_tokens=sum(item.estimated for item in members),
-        unvalued_sessions=sum(performance(item) is None for item in members),
+        unvalued_sessions=len(members) - reasons[None],
+        unevaluated_sessions=reasons[NOT_EVALUATED],
+        failed_sessions=reasons[NO_SCORE],
+        unscored_first=sum(_unscored_first(item) for item in whole),
+        unrated_sessions=sum(not is_rated(item) for item in whole),
+        broken_baselines=sum(item.baseline and item.state in BROKEN_OFF for item in members),
+        closing_rounds=sum(point.closing for point in points),
+        closing_only=sum(bool(item.points) and not counted(item) for item in members),
         silent_sessions=sum(not item.points for item in members),
         open_sessions=sum(item.state == "open" for item in members),
         faulty_sessions=sum(any(item.faults.values()) for item in members),
         faults=_faults(members),
     )
+
+
+def _unscored_first(item: Trajectory) -> bool:
+    """Whether the first update has no score, though others of the session may."""
+    first = next((point for point in counted(item) if point.updated), None)
+    return missing_utility(item) is None and first is not None and first.stale
 
 
 def _faults(members: Sequence[Trajectory]) -> Mapping[str, int]:

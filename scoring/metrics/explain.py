@@ -12,7 +12,7 @@ from ..trajectory.tolerance import check_taus, is_unsatisfactory, stop_rounds
 from .formal import formal_ratings, formal_values
 from .paper import NEVER, TOO_FEW, paper_values
 from .results import Convention
-from .values import SessionValues
+from .values import NO_ROUND, SessionValues, counted, missing_utility
 
 __all__ = ("Explanation", "RoundNote", "StopNote", "explain")
 
@@ -23,7 +23,7 @@ class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         round: k.
         value: the utility newly evaluated in it; None where nothing was.
-        utility: U_k.
+        utility: U_k; None where the session has none.
         rating: its rating; None where there is none.
         updated: the agent updated the output.
         stale: the output changed and its score is missing.
@@ -36,7 +36,7 @@ class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
 
     round: int
     value: float | None
-    utility: float
+    utility: float | None
     rating: int | None
     updated: bool
     stale: bool
@@ -80,7 +80,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         final: U_K.
         best_round: the first round with the greatest utility.
         overall: max U_k.
-        gain: ``overall`` less ``first``.
+        gain: ``overall`` less ``first``; None where that is missing.
         reference_round: the last round of a human who never stops: K, or the cut.
         reference: the utility there.
         stops: one per τ.
@@ -132,7 +132,7 @@ def explain(
     length = None if formal else max_step
     rounds = _rounds(trajectory, length, waits=formal)
     found: SessionValues | None = None
-    reason = "it has no round and no final performance"
+    reason = missing_utility(trajectory) or NO_ROUND
     if formal:
         found = formal_values(trajectory, asked)
     elif max_step is None:
@@ -148,11 +148,11 @@ def explain(
             silent=silent,
             reason=reason,
         )
-    marks = [note.updated if formal else note.value is not None for note in rounds]
     last = len(found.utilities)
+    marks = [note.updated if formal else note.value is not None for note in rounds[:last]]
     first_round = marks.index(True) + 1 if True in marks else last if formal else 1
     ratings = (
-        formal_ratings(trajectory.points)
+        formal_ratings(counted(trajectory))
         if formal
         else [note.rating for note in rounds if not note.cut]
     )
@@ -173,7 +173,7 @@ def explain(
         final=found.final,
         best_round=found.utilities.index(found.overall) + 1,
         overall=found.overall,
-        gain=found.overall - found.first,
+        gain=found.gain,
         reference_round=kept,
         reference=found.reference,
         stops=tuple(
@@ -220,7 +220,7 @@ def _stop(
     *,
     formal: bool,
 ) -> StopNote:
-    used: int | None = kept
+    used: int | None = None if value is None else kept
     if reached is not None:
         used = reached if formal else reached - 1 or None
     return StopNote(

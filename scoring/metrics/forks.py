@@ -13,6 +13,7 @@ import msgspec
 from ..trajectory.points import Trajectory
 from . import Estimate
 from .sample import Sample
+from .values import NO_ROUND, missing_utility, performance
 
 __all__ = ("Fork", "ForkGroup", "ForkReport", "compare_forks", "without_forks")
 
@@ -27,9 +28,9 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
         origin: the origin's id.
         version: the last trace version that they share.
         round: the first round with anything of the fork's own; None where it has not gone on.
-        before: utility that stood before that round, in either.
+        before: utility that stood before that round, in either; None where it is missing.
         then: final utility of the origin; None where it is not among the sessions.
-        now: final utility of the fork.
+        now: final utility of the fork; None where it is missing.
         difference: ``now`` less ``then``.
         rounds_then: rounds of the origin.
         rounds_now: rounds of the fork.
@@ -43,9 +44,9 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     version: int
     round: int | None
-    before: float
+    before: float | None
     then: float | None
-    now: float
+    now: float | None
     difference: float | None
     rounds_then: int | None
     rounds_now: int
@@ -124,22 +125,25 @@ def without_forks(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
 
 def _fork(fork: Trajectory, origin: Trajectory | None, version: int) -> Fork:
     before = [point.utility for point in fork.points if point.round < (fork.forked_at or 0)]
-    now = fork.points[-1].utility if fork.points else 0.0
-    then = origin.points[-1].utility if origin is not None and origin.points else None
+    now = performance(fork)
+    then = None if origin is None else performance(origin)
     reason = None
     if origin is None:
         reason = "its origin is not among the sessions"
     elif fork.forked_at is None:
         reason = "it has not gone on"
+    elif then is None or now is None:
+        missing = origin if then is None else fork
+        reason = f"utility of {missing.session}: {missing_utility(missing) or NO_ROUND}"
     return Fork(
         session=fork.session,
         origin=fork.forked_from.session if fork.forked_from else "",
         version=version,
         round=fork.forked_at,
-        before=before[-1] if before else 0.0,
+        before=before[-1] if before else 0.0 if fork.evaluated else None,
         then=then,
         now=now,
-        difference=None if reason is not None or then is None else now - then,
+        difference=None if then is None or now is None or reason is not None else now - then,
         rounds_then=None if origin is None else len(origin.points),
         rounds_now=len(fork.points),
         played_then={} if origin is None else _players(origin),

@@ -9,6 +9,12 @@ there is none), and U_k^(i) the utility that stands after round k (U_0 = 0, carr
     gain      G    = 1/N Σ_i (max_k U_k^(i) - U_k'_i^(i))            relative: G / first
     drop      D@τ  = 1/N Σ_i (U_k_i,τ^(i) - U_K_i^(i))               relative: D@τ / final
 
+Missing is missing: a session that was not evaluated, or whose every score failed, is in none of
+these means. Where the score of the first update is missing, so are its first and its gain. A session
+without any rating has no D@τ, unless it has no more than τ rounds: then nothing is lost, whatever the
+ratings; nor has one that its human left, or that was stopped, before τ could be reached. D@τ of a group
+without any rating is missing. Whatever is left out of a mean is counted.
+
 Choices that the formulas leave open:
 
 - A round with an update is one in which the agent submitted an output that is not blank and
@@ -21,6 +27,7 @@ Choices that the formulas leave open:
   contributes 0. Stopping in round 1 counts as stopping in any other.
 - A rating still pending holds the tolerance up: later rounds do not count until it is there.
 - A session in which the user never spoke has one round, worth its final performance.
+- A closing round, the last one without any act of an agent, counts for none of these numbers.
 """
 
 from __future__ import annotations
@@ -29,9 +36,10 @@ from collections.abc import Sequence
 
 from ..trajectory.points import Point, Trajectory
 from ..trajectory.tolerance import PENDING, Rating, stop_rounds
-from .values import SessionValues, utilities
+from .survival import LEFT
+from .values import SessionValues, counted, missing_utility, utilities
 
-__all__ = ("formal_ratings", "formal_values")
+__all__ = ("formal_ratings", "formal_values", "is_rated")
 
 
 def formal_ratings(points: Sequence[Point]) -> list[Rating]:
@@ -40,25 +48,41 @@ def formal_ratings(points: Sequence[Point]) -> list[Rating]:
 
 
 def formal_values(trajectory: Trajectory, taus: Sequence[int]) -> SessionValues | None:
-    """One session's numbers under ``formal``; None for one without any round or performance.
+    """One session's numbers under ``formal``; None where its utility is missing.
 
     Args:
         trajectory: the session.
         taus: the tolerances, ascending.
     """
-    values = utilities(trajectory)
-    if not values:
+    if missing_utility(trajectory) is not None:
         return None
-    points = trajectory.points
+    values = utilities(trajectory)
+    points = counted(trajectory)
     last = len(values)
     update = next((k for k, point in enumerate(points, start=1) if point.updated), last)
     stops = list(stop_rounds(formal_ratings(points), taus).values())
+    rated = is_rated(trajectory)
+    left = trajectory.state in LEFT  # who left might have reached τ later: nobody knows
     return SessionValues(
         utilities=values,
-        first=values[update - 1],
+        first=None if points and points[update - 1].stale else values[update - 1],
         final=values[-1],
         overall=max(values),
         reference=values[-1],
-        stops=tuple([values[(stop or last) - 1] for stop in stops]),
+        stops=tuple(
+            [
+                values[stop - 1]
+                if stop is not None
+                else values[-1]
+                if not left and (rated or last <= tau)
+                else None
+                for tau, stop in zip(taus, stops, strict=True)
+            ]
+        ),
         stopped=tuple([stop is not None for stop in stops]),
     )
+
+
+def is_rated(trajectory: Trajectory) -> bool:
+    """Whether any round of a session has a rating, so that a tolerance can say something of it."""
+    return any(point.rating is not None for point in counted(trajectory))

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 __all__ = (
+    "DEFINITIONS",
     "Bucket",
     "Buckets",
     "Convention",
@@ -23,6 +24,9 @@ __all__ = (
 
 Convention = Literal["formal", "paper"]
 """How sessions are aggregated: by the definitions, or as the published numbers were computed."""
+
+DEFINITIONS = 2
+"""Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +56,9 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
         rel: the same, relative to the final utility.
         sessions: sessions that enter the mean at this τ.
         stopped: sessions in which τ was reached.
+        unrated: sessions left out since none of their rounds is rated.
+        cut_short: sessions left out since their human left, or was stopped, before τ could be
+            reached.
     """
 
     tau: int
@@ -59,6 +66,8 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     rel: Estimate
     sessions: int
     stopped: int
+    unrated: int = 0
+    cut_short: int = 0
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +118,15 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         missing_ratings: rounds without a progress rating.
         pending_ratings: rounds whose rating is still to come.
         estimated_tokens: sessions whose tokens are estimated from texts.
-        unvalued_sessions: sessions without any round or final performance: in no mean.
+        unvalued_sessions: sessions without any utility, for one of the next two reasons, or for
+            want of any round and final performance: in no mean.
+        unevaluated_sessions: those of them that were not evaluated at all.
+        failed_sessions: those of them whose every score failed.
+        unscored_first: sessions whose first update has no score: no ``first``, no gain.
+        unrated_sessions: sessions without any progress rating: no D@τ.
+        broken_baselines: automated runs that broke off: no final performance.
+        closing_rounds: last rounds without any act of an agent.
+        closing_only: sessions whose only round is such a one.
         silent_sessions: sessions in which the user never spoke: one pseudo-round each.
         open_sessions: sessions that were not closed yet.
         faulty_sessions: sessions whose simulated user was found at fault, which distorts results.
@@ -122,6 +139,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     pending_ratings: int = 0
     estimated_tokens: int = 0
     unvalued_sessions: int = 0
+    unevaluated_sessions: int = 0
+    failed_sessions: int = 0
+    unscored_first: int = 0
+    unrated_sessions: int = 0
+    broken_baselines: int = 0
+    closing_rounds: int = 0
+    closing_only: int = 0
     silent_sessions: int = 0
     open_sessions: int = 0
     faulty_sessions: int = 0
@@ -242,6 +266,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         groups: the groups, collaborating ones first, each kind in the order of their labels.
         buckets: performance by token ratio.
         scores: each session's own numbers, in the order of group and session.
+        forgotten: sessions whose contents were erased: in no group.
+        definitions: version of the definitions by which the numbers were computed; it changes with
+            any of them (see CHANGELOG).
     """
 
     convention: Convention
@@ -253,3 +280,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     buckets: tuple[Buckets, ...]
     scores: tuple[SessionScore, ...]
+    forgotten: int = 0
+    definitions: int = DEFINITIONS

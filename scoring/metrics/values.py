@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..trajectory.points import Trajectory
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Point, Trajectory
 
-__all__ = ("SessionValues", "performance", "utilities")
+__all__ = (
+    "BROKEN_OFF",
+    "NO_ROUND",
+    "SessionValues",
+    "counted",
+    "missing_utility",
+    "performance",
+    "utilities",
+)
+
+NO_ROUND = "no round and no final performance"
+
+BROKEN_OFF = frozenset({"failed", "cancelled", "open"})
+"""States of a session that did not come to its end."""
 
 
 class SessionValues(NamedTuple):
@@ -14,37 +28,69 @@ class SessionValues(NamedTuple):
 
     Attributes:
         utilities: U_1..U_K, the whole trajectory.
-        first: U_k', the utility at the first update.
+        first: U_k', the utility at the first update; None where its score is missing.
         final: U_K.
         overall: the greatest U_k.
         reference: the utility with which those at a stop are compared.
         stops: per τ, the utility that stands where the human stops; None where the convention
-            leaves nothing of the session.
+            leaves nothing of the session, or nobody can know where that is.
         stopped: per τ, whether the tolerance was reached.
     """
 
     utilities: tuple[float, ...]
-    first: float
+    first: float | None
     final: float
     overall: float
     reference: float
     stops: tuple[float | None, ...]
     stopped: tuple[bool, ...]
 
+    @property
+    def gain(self) -> float | None:
+        """The greatest utility less the first; None where the first is missing."""
+        return None if self.first is None else self.overall - self.first
+
+
+def counted(trajectory: Trajectory) -> Sequence[Point]:
+    """The rounds that count for K, utility and tolerance: all but a closing one."""
+    points = trajectory.points
+    return points[:-1] if points and points[-1].closing else points
+
 
 def utilities(trajectory: Trajectory) -> tuple[float, ...]:
     """U_1..U_K, carried forward, with U_0 = 0 (paper, section 4.1, second footnote).
 
     A session in which the user never spoke has one pseudo-round, worth its final performance;
-    without even that it has no utility at all.
+    without even that, and where it was not evaluated, it has no utility at all.
     """
+    if not trajectory.evaluated:
+        return ()
     if trajectory.points:
-        return tuple([point.utility for point in trajectory.points])
+        return tuple([point.utility or 0.0 for point in counted(trajectory)])
     return () if trajectory.final is None else (trajectory.final,)
 
 
+def missing_utility(trajectory: Trajectory) -> str | None:
+    """Why a session has no utility; None where it has one."""
+    if not trajectory.evaluated:
+        return NOT_EVALUATED
+    if not trajectory.points:
+        return NO_ROUND if trajectory.final is None else None
+    if not counted(trajectory):
+        return NO_ROUND
+    return NO_SCORE if trajectory.points[0].utility is None else None
+
+
 def performance(trajectory: Trajectory) -> float | None:
-    """The final performance: as stated, else the utility of the last round."""
+    """The final performance: as stated, else the utility of the last round that counts.
+
+    None where the session was not evaluated, or the source says that it is missing; and for an
+    automated run that broke off, since what stood there was not its result.
+    """
     if trajectory.final is not None:
         return trajectory.final
-    return trajectory.points[-1].utility if trajectory.points else None
+    broken = trajectory.baseline and trajectory.state in BROKEN_OFF
+    if trajectory.final_missing or broken or not trajectory.evaluated:
+        return None
+    points = counted(trajectory)
+    return points[-1].utility if points else None

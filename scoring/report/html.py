@@ -157,7 +157,7 @@ def _table(report: Report, panels: Panels) -> list[str]:
             f"Below each number its {100 * report.level:g} % bootstrap interval over sessions "
             f"({report.resamples:,} resamples, seed {report.seed}).",
         )
-    missing = completeness([group.counts for group in report.groups if not group.baseline])
+    missing = completeness(report.groups)
     notes += [f"{phrase[0].upper()}{phrase[1:]}." for phrase in missing]
     return [*lines, *[f'<p class="note">{escape(note)}</p>' for note in notes]]
 

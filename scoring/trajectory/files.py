@@ -10,20 +10,22 @@ A line looks like this, spread out here to be read::
 ``session`` and ``rounds`` are required. In a round, ``utility`` is the utility newly evaluated
 there, null where nothing new was; null with ``"updated": true`` says that the output changed and
 its score is missing: a stale point. Without ``updated``, a round counts as updated where it has a
-utility. ``"rounds": []`` says that the user never spoke: one pseudo-round, worth ``final``.
+utility. ``"final": null`` says that the final performance is missing; without ``final`` it is the utility
+of the last round. ``"rounds": []`` says that the user never spoke: one pseudo-round, worth ``final``.
 ``"baseline": true`` marks an automated run.
 
 So that a trajectory out of a log survives the way through a file unchanged, these may stand there
-as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``; in ``tokens``
-``estimated``; ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind);
-``process`` (see ``Process``). Other fields are ignored.
+as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
+``tokens`` ``estimated``; ``instance``; ``"evaluated": false`` where nobody measured utility;
+``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
+(see ``Process``). Other fields are ignored.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -51,6 +53,7 @@ class _Round(msgspec.Struct):
     rating: float | None = None
     stale: bool | msgspec.UnsetType = msgspec.UNSET
     pending: bool | msgspec.UnsetType = msgspec.UNSET
+    closing: bool | msgspec.UnsetType = msgspec.UNSET
     effort: dict[str, float | None] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -63,9 +66,11 @@ class _Tokens(msgspec.Struct):
 class _Line(msgspec.Struct, kw_only=True):
     session: str
     group: dict[str, str] = {}
+    instance: str | msgspec.UnsetType = msgspec.UNSET
     rounds: list[_Round]
     tokens: _Tokens = msgspec.field(default_factory=_Tokens)
-    final: float | None = None
+    evaluated: bool | msgspec.UnsetType = msgspec.UNSET
+    final: float | msgspec.UnsetType | None = msgspec.UNSET
     baseline: bool = False
     state: str | msgspec.UnsetType = msgspec.UNSET
     forked_from: Origin | msgspec.UnsetType = msgspec.UNSET
@@ -168,7 +173,8 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"no valid trajectory: {error}") from error
     points: list[Point] = []
-    standing = 0.0
+    evaluated = raw.evaluated is not False
+    standing = 0.0 if evaluated and not _unscored(raw.rounds) else None
     stage: Stage = "initial"
     for number, item in enumerate(raw.rounds, start=1):
         point = _point(item, number, standing, stage)
@@ -179,11 +185,14 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
     return Trajectory(
         session=raw.session,
         group=raw.group,
+        instance="" if raw.instance is msgspec.UNSET else raw.instance,
         points=tuple(points),
         agent_tokens=_whole(raw.tokens.agent, 0, None, "tokens.agent"),
         human_tokens=_whole(raw.tokens.human, 0, None, "tokens.human"),
         estimated=raw.tokens.estimated is True,
-        final=_within(raw.final, 0, 1, "final"),
+        evaluated=evaluated,
+        final=None if raw.final is msgspec.UNSET else _within(raw.final, 0, 1, "final"),
+        final_missing=raw.final is None,
         baseline=raw.baseline,
         state="finished" if raw.state is msgspec.UNSET else raw.state,
         forked_from=None if raw.forked_from is msgspec.UNSET else raw.forked_from,
@@ -199,13 +208,15 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
         _Line(
             session=trajectory.session,
             group=dict(trajectory.group),
+            instance=trajectory.instance or msgspec.UNSET,
             rounds=[_round(point) for point in trajectory.points],
             tokens=_Tokens(
                 agent=trajectory.agent_tokens,
                 human=trajectory.human_tokens,
                 estimated=trajectory.estimated or msgspec.UNSET,
             ),
-            final=trajectory.final,
+            evaluated=msgspec.UNSET if trajectory.evaluated else False,
+            final=_final(trajectory),
             baseline=trajectory.baseline,
             state=msgspec.UNSET if trajectory.state == "finished" else trajectory.state,
             forked_from=trajectory.forked_from or msgspec.UNSET,
@@ -216,7 +227,21 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
     )
 
 
-def _point(item: _Round, number: int, standing: float, stage: Stage) -> Point:
+def _final(trajectory: Trajectory) -> float | msgspec.UnsetType | None:
+    if trajectory.final is not None or trajectory.final_missing:
+        return trajectory.final
+    return msgspec.UNSET
+
+
+def _unscored(rounds: Sequence[_Round]) -> bool:
+    """Whether the output changed, and no score of it has a value."""
+    stale = any(
+        bool(item.updated) if item.stale is msgspec.UNSET else item.stale for item in rounds
+    )
+    return stale and all(item.utility is None for item in rounds)
+
+
+def _point(item: _Round, number: int, standing: float | None, stage: Stage) -> Point:
     where = f"round {number}"
     value = _within(item.utility, 0, 1, f"{where}: utility")
     updated = value is not None if item.updated is msgspec.UNSET else item.updated
@@ -235,6 +260,7 @@ def _point(item: _Round, number: int, standing: float, stage: Stage) -> Point:
         updated=updated,
         stale=stale,
         stage=stage,
+        closing=item.closing is True,
         effort={} if item.effort is msgspec.UNSET else item.effort,
     )
 
@@ -247,6 +273,7 @@ def _round(point: Point) -> _Round:
         rating=point.rating,
         stale=msgspec.UNSET if point.stale == implied else point.stale,
         pending=point.pending or msgspec.UNSET,
+        closing=point.closing or msgspec.UNSET,
         effort=dict(point.effort) or msgspec.UNSET,
     )
 

@@ -14,15 +14,16 @@ from ...engine.events import (
     SessionClosed,
     SessionOpened,
     SimulatorFlagged,
+    SnapshotTaken,
     UtilityScored,
 )
 from ...engine.records import TRACE, Record
-from ...engine.rounds import Round, RoundProjector
+from ...engine.rounds import Round, RoundProjector, is_blank
 from .effort import EffortMeter
 from .followers import RatingFollower, UtilityFollower
 from .labels import is_baseline, labels_of
 from .options import Options
-from .points import Point, Trajectory
+from .points import NOT_EVALUATED, Point, Trajectory
 from .round_index import RowIndex
 from .scorer_choice import preferred, split_stream
 from .tolerance import stop_rounds
@@ -82,6 +83,7 @@ class TrajectoryFold:
         self._refining = False
         self._origin: Origin | None = None
         self._labels: Mapping[str, str] = {}
+        self._instance = ""
         self._baseline = False
         self._faults: dict[str, Counter[str]] = {}
 
@@ -108,7 +110,8 @@ class TrajectoryFold:
     def trajectory(self) -> Trajectory:
         """The trajectory so far; while the session is open, its last point is the open round."""
         points: list[Point] = []
-        utility = 0.0
+        missing = self._utility.book.missing
+        utility = self._utility.book.base
         for over, effort in zip(self._index.rounds, self._index.efforts, strict=True):
             points.append(self._point(over, effort, utility))
             utility = points[-1].utility
@@ -119,10 +122,12 @@ class TrajectoryFold:
         return Trajectory(
             session=self.session,
             group=self._labels,
+            instance=self._instance,
             points=tuple(points),
             agent_tokens=generated.tokens("agent"),
             human_tokens=generated.tokens("human"),
             estimated=generated.estimated,
+            evaluated=missing != NOT_EVALUATED,
             baseline=self._baseline and not self._meter.acts,
             state=self.state,
             forked_from=self._origin,
@@ -153,18 +158,20 @@ class TrajectoryFold:
 
     def _opened(self, record: Record) -> Sequence[Update]:
         event = record.event
+        if isinstance(event, SessionOpened):
+            judge, utility = event.config.get("judge"), event.config.get("utility")
+            if isinstance(judge, str):
+                self._ratings.book.configure(judge)
+            if isinstance(utility, str):
+                self._utility.configure(utility)
         updates = self._begin(record)
         self._projector.feed(record)
         if isinstance(event, SessionOpened):
             self._origin = event.forked_from
             self._labels = labels_of(event)
+            self._instance = event.instance
             self._baseline = is_baseline(event)
             self._meter.opened(event)
-            judge, utility = event.config.get("judge"), event.config.get("utility")
-            if isinstance(judge, str):
-                self._ratings.book.configure(judge)
-            if isinstance(utility, str):
-                self._utility.book.configure(utility)
         return updates
 
     def _took_action(self, record: Record) -> Sequence[Update]:
@@ -175,9 +182,14 @@ class TrajectoryFold:
         return self._acted(record)
 
     def _submitted(self, record: Record) -> Sequence[Update]:
-        if record.role == "human" or record.role == "agent":
-            self._utility.book.submitted(record.version)
-        return self._acted(record)
+        if record.role not in ("human", "agent"):
+            return _NOTHING
+        event = record.event
+        blank = not isinstance(event, SnapshotTaken) or is_blank(event)
+        self._utility.book.submitted(record.version, blank=blank)
+        updates = self._acted(record)
+        turned = self._utility.turn(record, self._version, self._projector.snapshot)
+        return [*updates, *turned] if turned and self._tell else updates
 
     def _acted(self, record: Record) -> Sequence[Update]:
         if record.role == "human":
@@ -326,6 +338,7 @@ class TrajectoryFold:
                 position=record.position,
                 version=self._version,
                 stage=stage,
+                utility=self._utility.before,
             )
         )
         if stage == "refinement" and not self._refining:
@@ -361,7 +374,9 @@ class TrajectoryFold:
         )
         updates += self._ratings.refresh(record, self._version, changed)
 
-    def _point(self, over: Round, effort: Mapping[str, float | None], before: float) -> Point:
+    def _point(
+        self, over: Round, effort: Mapping[str, float | None], before: float | None
+    ) -> Point:
         value, stale = self._utility.book.of(over.number, over.snapshot)
         rating, pending = self._ratings.of(over.number)
         return Point(

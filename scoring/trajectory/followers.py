@@ -148,14 +148,20 @@ class UtilityFollower:
         index: the rounds of the session.
 
     Attributes:
-        before: U_k of the last round that is closed.
+        before: U_k of the last round that is closed; None where utility is missing.
     """
 
     def __init__(self, options: Options, index: RowIndex) -> None:
         self.book = UtilityBook(options.utility, index)
-        self.before = 0.0
+        self.before = self.book.base
         self._index = index
         self._known: dict[int, Scored] = {}
+        self._base = self.before
+
+    def configure(self, wanted: str) -> None:
+        """Takes the scorer that the session's own configuration names."""
+        self.book.configure(wanted)
+        self.before = self._base = self.book.base
 
     def refresh(
         self,
@@ -179,6 +185,7 @@ class UtilityFollower:
         closed = len(self._index.rounds)
         if numbers and numbers[0] <= closed:
             self.before = self._standing(closed, snapshot)
+        updates += self.turn(record, version, snapshot, about=about)
         for number in numbers:
             scored = self._scored(number, snapshot)
             if number == about:
@@ -188,18 +195,39 @@ class UtilityFollower:
             self._known[number] = scored
         return updates
 
+    def turn(
+        self, record: Record, version: int, snapshot: int | None, *, about: int = 0
+    ) -> list[Update]:
+        """Where utility turned out to be missing, or not to be: says so from round 1 on.
+
+        Args:
+            record: what brought this about.
+            version: the last trace version known.
+            snapshot: trace version of the last snapshot of the round that is open.
+            about: a round of which there is an update in any case.
+        """
+        base, self._base = self._base, self.book.base
+        if base == self._base:
+            return []
+        self.before = self._standing(len(self._index.rounds), snapshot)
+        first = self._scored(1, snapshot)
+        if about == 1 or first[0] is not None:
+            return []
+        self._known[1] = first
+        return [self._updated(record, version, 1, first, snapshot)]
+
     def _scored(self, number: int, snapshot: int | None) -> Scored:
         rounds = self._index.rounds
         last = rounds[number - 1].snapshot if number <= len(rounds) else snapshot
         return self.book.of(number, last)
 
-    def _standing(self, number: int, snapshot: int | None) -> float:
+    def _standing(self, number: int, snapshot: int | None) -> float | None:
         """U_k by going back to the last round with a utility of its own."""
         for earlier in range(number, 0, -1):
             value, _ = self._scored(earlier, snapshot)
             if value is not None:
                 return value
-        return 0.0
+        return self.book.base
 
     def _updated(
         self,
@@ -216,6 +244,7 @@ class UtilityFollower:
             if self._scored(through + 1, snapshot)[0] is not None:
                 break
             through += 1
+        utility: float | None
         if value is not None:
             utility = value
         elif number > len(self._index.rounds):
@@ -233,5 +262,5 @@ class UtilityFollower:
             stale=stale,
             parts={} if cause is None else cause.parts,
             missing=None if cause is None else cause.missing,
-            scorer=record.stream,
+            scorer="" if record.stream == TRACE else record.stream,
         )

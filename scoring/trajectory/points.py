@@ -10,7 +10,13 @@ from ...engine.events import Origin
 from ...engine.rounds import Stage
 from ..process import Process
 
-__all__ = ("Point", "Trajectory")
+__all__ = ("NOT_EVALUATED", "NO_SCORE", "Point", "Trajectory")
+
+NOT_EVALUATED = "not evaluated: no utility scorer ran"
+"""Why a session has no utility that nobody measured, and nobody was to measure."""
+
+NO_SCORE = "no score of its output has a value"
+"""Why a session has no utility though a scorer ran, or was to: each score failed, or is to come."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -20,23 +26,27 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         round: k, from 1.
         value: the utility newly evaluated in this round; None where nothing new was, or where the
             score is missing.
-        utility: U_k: the utility that stands after the round, carried forward; U_0 = 0.
+        utility: U_k: the utility that stands after the round, carried forward; U_0 = 0. None where
+            utility is missing for the whole session.
         rating: progress r_k, 1 to 5; None where missing or pending.
         pending: the rating is due or will be, and not recorded yet.
         updated: the agent updated the output in this round.
         stale: the output changed in this round, and its score is missing.
         stage: initial request, or refinement.
+        closing: the last round, and no agent acted in it: thanks, say. It counts as effort; for K,
+            utility, stage and tolerance it does not.
         effort: E_k, cumulative, by measure; None where the measure does not apply.
     """
 
     round: int
     value: float | None = None
-    utility: float = 0.0
+    utility: float | None = 0.0
     rating: int | None = None
     pending: bool = False
     updated: bool = False
     stale: bool = False
     stage: Stage = "initial"
+    closing: bool = False
     effort: Mapping[str, float | None] = {}
 
 
@@ -46,11 +56,15 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         session: session id.
         group: labels to group by: agent, user, model, task, ...
+        instance: the task instance; the same problem in every cell of an experiment.
         points: one per round; empty where the user never spoke (file input only).
         agent_tokens: tokens that the agent generated; None where unknown.
         human_tokens: tokens that the (simulated) human generated; None where unknown.
         estimated: token counts are estimates from texts, not a model's own counts.
+        evaluated: somebody measured utility, or was to: the session's configuration names a utility
+            scorer, one ran on it, or its source states results. Else its utility is missing.
         final: final performance where it is known apart from the points.
+        final_missing: the source says that the final performance is missing.
         baseline: an automated run, without a collaborating human.
         state: ``open`` or the reason why the session was closed.
         forked_from: where the session left another one; None where it began by itself.
@@ -62,11 +76,14 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     group: Mapping[str, str] = {}
+    instance: str = ""
     points: tuple[Point, ...] = ()
     agent_tokens: int | None = None
     human_tokens: int | None = None
     estimated: bool = False
+    evaluated: bool = True
     final: float | None = None
+    final_missing: bool = False
     baseline: bool = False
     state: str = "finished"
     forked_from: Origin | None = None

@@ -46,9 +46,15 @@ class Update(
 
 
 class RoundOpened(Update, frozen=True):
-    """A round began; the first one with the session."""
+    """A round began; the first one with the session.
+
+    Attributes:
+        stage: of the session, as it is now.
+        utility: what stands at its beginning; None where utility is missing.
+    """
 
     stage: Stage = "initial"
+    utility: float | None = 0.0
 
 
 class RoundClosed(Update, frozen=True):
@@ -66,7 +72,8 @@ class UtilityUpdated(Update, frozen=True):
 
     Attributes:
         value: the round's own utility; None where it has none.
-        utility: U_k, what stands after the round: the value, or what was carried forward.
+        utility: U_k, what stands after the round: the value, or what was carried forward; None where
+            utility is missing.
         through: the last round, so far, that this utility is carried forward to.
         stale: the round has something newer, whose score is missing.
         parts: named parts of the score that brought this about.
@@ -75,7 +82,7 @@ class UtilityUpdated(Update, frozen=True):
     """
 
     value: float | None
-    utility: float
+    utility: float | None
     through: int
     stale: bool = False
     parts: Mapping[str, float | None] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias, final
 
 from ...engine.events import UtilityScored
+from .points import NO_SCORE, NOT_EVALUATED
 from .ratings import Changed
 from .round_index import RowIndex
-from .scorer_choice import preferred
+from .scorer_choice import preferred, split_stream
 
 __all__ = ("Scored", "UtilityBook")
 
@@ -28,12 +29,18 @@ class _Stream:
     scorer scores snapshots, so that one without a score makes a round stale.
     """
 
-    __slots__ = ("by_snapshot", "rounds", "snapshots")
+    __slots__ = ("by_snapshot", "failed", "rounds", "snapshots")
 
     def __init__(self) -> None:
         self.snapshots: dict[int, tuple[int, float]] = {}
         self.rounds: dict[int, tuple[int, float | None]] = {}
         self.by_snapshot = False
+        self.failed = False
+
+    @property
+    def scored(self) -> bool:
+        """Whether any score has a value."""
+        return bool(self.snapshots) or any(value is not None for _, value in self.rounds.values())
 
 
 @final
@@ -51,20 +58,44 @@ class UtilityBook:
 
     def __init__(self, wanted: str | None, index: RowIndex) -> None:
         self._wanted = wanted
+        self._configured = False
         self._index = index
         self._streams: dict[str, _Stream] = {}
         self._chosen: _Stream | None = None
         self._snapshots: set[int] = set()
+        self._output = False
 
-    def submitted(self, version: int) -> None:
+    def submitted(self, version: int, *, blank: bool) -> None:
         """There is a snapshot at this trace version."""
         self._snapshots.add(version)
+        self._output = self._output or not blank
 
     def configure(self, wanted: str) -> None:
         """Takes the scorer that the session's own configuration names."""
+        self._configured = self._wanted in (None, wanted, split_stream(wanted)[0])
         if self._wanted is None:
             self._wanted = wanted
             self._choose()
+
+    @property
+    def missing(self) -> str | None:
+        """Why the session has no utility; None where it has one, if only U_0 = 0.
+
+        It is evaluated if its configuration names a utility scorer, or one ran on it.
+        """
+        stream = self._chosen
+        if stream is None:
+            if not self._configured:
+                return NOT_EVALUATED
+            return NO_SCORE if self._output else None
+        if stream.scored:
+            return None
+        return NO_SCORE if stream.failed or (stream.by_snapshot and self._output) else None
+
+    @property
+    def base(self) -> float | None:
+        """U_0: 0, or None where utility is missing."""
+        return 0.0 if self.missing is None else None
 
     def of(self, number: int, snapshot: int | None) -> Scored:
         """What a round came to.
@@ -75,7 +106,7 @@ class UtilityBook:
         """
         stream = self._chosen
         if stream is None:
-            return None, snapshot is not None
+            return None, snapshot is not None and self._configured
         whole = stream.rounds.get(number)
         if whole is not None and whole[1] is not None:
             return whole[1], False
@@ -118,6 +149,7 @@ class UtilityBook:
         return number, (number,) if scores is self._chosen else ()
 
     def _put(self, scores: _Stream, number: int, event: UtilityScored) -> None:
+        scores.failed = scores.failed or event.value is None
         if event.snapshot is None:
             until = event.until or 0
             whole = scores.rounds.get(number)

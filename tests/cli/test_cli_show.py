@@ -145,7 +145,9 @@ def test_a_real_clock_is_shown_as_local_time_and_nothing_reaches_the_terminal(
     assert "2  12:00:01  ann  Hello ␛[31m\ufffdevil" in lines
     assert "3  12:01:00  bot  (to ann) Good day." in lines
     assert lines[-3:] == ["2026-03-02", "4  13:00:00  ann  Still there?", ""]
-    assert not any("utility" in line for line in lines)  # nobody measured any
+    mentions = [line for line in lines if "utility" in line]
+    assert len(mentions) == 1  # nobody measured any, and that is said once
+    assert mentions[0].endswith("utility not evaluated: no utility scorer ran")
 
 
 def test_a_session_that_failed(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:

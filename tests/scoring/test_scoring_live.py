@@ -200,13 +200,13 @@ def test_whoever_follows_the_updates_knows_the_trajectory(
     session: Session, options: Options, seed: random.Random
 ) -> None:
     updates, fold = told(session.merged(seed), options)
-    utility = {0: 0.0}
+    utility: dict[int, float | None] = {}
     rating: dict[int, int | None] = {}
     stops: dict[int, int] = {}
     for update in updates:
         match update:
             case RoundOpened():
-                utility[update.round] = utility[update.round - 1]
+                utility[update.round] = update.utility
                 rating.setdefault(update.round, None)
             case RoundClosed():
                 assert utility[update.round] == update.point.utility

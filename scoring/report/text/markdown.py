@@ -50,7 +50,7 @@ def report_markdown(report: Report) -> str:
     notes += absences(report.groups, rows)
     if has_process(rows.groups):
         notes.append(PROCESS_NOTE)
-    notes += completeness([group.counts for group in report.groups if not group.baseline])
+    notes += completeness(report.groups)
     return "\n".join([*lines, "", "; ".join(notes) + "."]) + "\n"
 
 

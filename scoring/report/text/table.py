@@ -56,7 +56,7 @@ class ReportTable:
         return parts
 
     def _missing(self) -> list[str]:
-        found = completeness([group.counts for group in self._report.groups if not group.baseline])
+        found = completeness(self._report.groups)
         return [phrase[0].upper() + phrase[1:] for phrase in found]
 
     def _title(self) -> Text:

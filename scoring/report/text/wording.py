@@ -126,32 +126,68 @@ def absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
         yield f"{ABSENT} {', '.join(places)}: {reason}"
 
 
-def completeness(counts: Sequence[Counts]) -> Iterator[str]:
-    """Phrases for what is missing from the data of some groups, none where nothing is."""
+def completeness(groups: Sequence[Group]) -> Iterator[str]:
+    """Phrases for what is missing from the data of a report, none where nothing is."""
+    counts = [group.counts for group in groups if not group.baseline]
     rounds = sum(one.rounds for one in counts)
     stale = sum(one.stale_points for one in counts)
     missing = sum(one.missing_ratings for one in counts)
     pending = sum(one.pending_ratings for one in counts)
     estimated = sum(one.estimated_tokens for one in counts)
-    unvalued = sum(one.unvalued_sessions for one in counts)
     running = sum(one.open_sessions for one in counts)
     faulty = sum(one.faulty_sessions for one in counts)
     if stale:
         yield f"{stale:,} of {rounds:,} rounds stale (the output changed, its score is missing)"
     if rounds and missing == rounds:
-        yield "no round has a progress rating, so no tolerance is ever reached"
+        yield "no round has a progress rating, so nobody knows when a human would leave"
     elif missing:
         yield f"{missing:,} of {rounds:,} rounds without a progress rating"
     if pending:
         yield f"{pending:,} ratings pending"
     if estimated:
-        yield f"tokens of {estimated:,} sessions estimated from texts"
-    if unvalued:
-        yield f"{unvalued:,} sessions without any utility, in no mean"
+        yield f"tokens of {_sessions(estimated)} estimated from texts"
+    yield from _without_utility(counts)
+    yield from _without_drop(groups)
+    if broken := sum(group.counts.broken_baselines for group in groups):
+        yield f"{_sessions(broken)} of automated runs broken off, in no mean"
     if running:
-        yield f"{running:,} sessions still open"
+        yield f"{_sessions(running)} still open"
     if faulty:
-        yield f"simulated users at fault in {faulty:,} session{'s' if faulty > 1 else ''} ({_faults(counts)})"
+        yield f"simulated users at fault in {_sessions(faulty)} ({_faults(counts)})"
+
+
+def _without_utility(counts: Sequence[Counts]) -> Iterator[str]:
+    unevaluated = sum(one.unevaluated_sessions for one in counts)
+    unscored = sum(one.failed_sessions for one in counts)
+    others = sum(one.unvalued_sessions for one in counts) - unevaluated - unscored
+    first = sum(one.unscored_first for one in counts)
+    for number, why in (
+        (unevaluated, "not evaluated (no utility scorer ran)"),
+        (unscored, "without any score of their output"),
+        (others, "without a round that counts"),
+    ):
+        if number:
+            yield f"{_sessions(number)} {why}, in no mean of utility"
+    if first:
+        yield f"{_sessions(first)} whose first update has no score, in no mean of first and gain"
+
+
+def _without_drop(groups: Sequence[Group]) -> Iterator[str]:
+    """The sessions that are left out of the drop, by τ, where others are not."""
+    for index, drop in enumerate(groups[0].drops if groups else ()):
+        drops = [group.drops[index] for group in groups if not group.baseline]
+        unrated = sum(one.unrated for one in drops if one.abs.value is not None)
+        early = sum(one.cut_short for one in drops)
+        reasons = [
+            *([f"{_sessions(unrated)} without ratings"] if unrated else []),
+            *([f"{_sessions(early)} left before it could be reached"] if early else []),
+        ]
+        if reasons:
+            yield f"drop at τ = {drop.tau} without {' and '.join(reasons)}"
+
+
+def _sessions(number: int) -> str:
+    return "1 session" if number == 1 else f"{number:,} sessions"
 
 
 def _faults(counts: Sequence[Counts]) -> str:

@@ -206,7 +206,6 @@ async def test_attributes_are_those_of_the_conventions() -> None:
         "duolog.session.instance": "i-1",
         "duolog.session.close_reason": "finished",
         "duolog.session.rounds": 2,
-        "duolog.session.utility": 0.0,
     }
     assert said["duolog.effort.acts"] == 2
     assert said["duolog.effort.seconds"] == 12.0

@@ -124,7 +124,15 @@ def test_paper_curve_ends_at_the_cut() -> None:
 def test_first_update_and_first_evaluation_differ_at_a_stale_point() -> None:
     stale = session("s", (None, True, None), (0.3, True, None), (None, False, None))
     other = session("o", (0.3, True, None))
-    assert only(report(stale)).first.value == 0
+    group = only(report(stale))
+    assert group.first.value is None  # its score is missing: nobody knows what it was worth
+    assert group.gain_abs.value is None
+    assert group.first.reason == "the first update of every session has no score"
+    assert group.overall.value == 0.3
+    assert group.counts.unscored_first == 1
+    both = only(report(stale, other))
+    assert (both.first.value, both.first.sessions) == (0.3, 1)
+    assert (both.overall.sessions, both.gain_abs.value) == (2, 0)
     assert only(report(stale, other, paper=True)).first.value == pytest.approx(0.3)
 
 
@@ -220,7 +228,7 @@ def test_session_without_anything_is_counted_and_in_no_mean() -> None:
     assert group.curve[0].sem is None
     alone = only(report(nothing))
     assert alone.overall.value is None
-    assert alone.overall.reason == "no session has a round or a final performance"
+    assert alone.overall.reason == "no round and no final performance"
 
 
 def test_counts_say_how_complete_the_data_are() -> None:

@@ -121,7 +121,7 @@ def test_process_measures_have_a_table_if_any_are_known() -> None:
 
 
 def test_absent_numbers_say_why() -> None:
-    alone = Trajectory(session="s", points=(Point(round=1, value=0.0, updated=True),))
+    alone = Trajectory(session="s", points=(Point(round=1, value=0.0, updated=True, rating=3),))
     reader = read(report_html(aggregate([alone], bootstrap=0)))
     titles = [attrs["title"] for tag, attrs in reader.tags if tag == "abbr"]
     assert "no automated run to compare with" in titles

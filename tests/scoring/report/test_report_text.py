@@ -97,7 +97,7 @@ def test_notes_say_why_numbers_are_absent_and_what_is_missing() -> None:
     assert "1 of 3 rounds without a progress rating." in text
     unrated = session(8, ONE, "0.5/null 0.6/null")
     text = "\n".join(drawn(aggregate([unrated], bootstrap=0), 200))
-    assert "No round has a progress rating, so no tolerance is ever reached." in text
+    assert "No round has a progress rating, so nobody knows when a human would leave." in text
     stale = decode_trajectory('{"session": "s", "rounds": [{"utility": null, "updated": true}]}')
     text = "\n".join(drawn(aggregate([stale], bootstrap=0), 200))
     assert "1 of 1 rounds stale" in text
@@ -208,9 +208,7 @@ def test_explanation_of_the_papers_way() -> None:
 
 def test_explanation_of_what_has_no_numbers_and_of_silence() -> None:
     nothing = decode_trajectory('{"session": "s", "rounds": []}')
-    assert "No numbers: it has no round and no final performance.\n" in explanation_text(
-        explain(nothing)
-    )
+    assert "No numbers: no round and no final performance.\n" in explanation_text(explain(nothing))
     silent = decode_trajectory('{"session": "s", "rounds": [], "final": 0.25}')
     text = explanation_text(explain(silent))
     assert "one pseudo-round, worth the final performance 0.250." in text

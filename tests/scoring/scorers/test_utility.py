@@ -29,7 +29,7 @@ def found(measurements: list[Measurement]) -> list[tuple[str, float | None, str 
     return listed
 
 
-async def trajectory_of(script: Script, scorer: Scorer) -> list[tuple[float, bool]]:
+async def trajectory_of(script: Script, scorer: Scorer) -> list[tuple[float | None, bool]]:
     """Utility and staleness by round once the scorer's measurements are in the log."""
     for event, _ in await run_scorer(scorer, list(script.records)):
         script.add(event, scorer.ref.name, "scorer", stream=f"{scorer.ref.name}@1")

@@ -44,7 +44,7 @@ def brought_by(script: Script, record: Record, options: Options | None = None) -
     return [u for u in updates_of(script, options) if u.position == record.position]
 
 
-def utilities(script: Script, options: Options | None = None) -> list[float]:
+def utilities(script: Script, options: Options | None = None) -> list[float | None]:
     return [point.utility for point in score_records(script.records, options).points]
 
 
@@ -92,7 +92,7 @@ def test_a_session_in_the_making_has_its_open_round_as_last_point() -> None:
     assert TrajectoryFold("s").trajectory().points == ()
     script.opened(request="plan a trip")
     [point] = score_records(script.records).points
-    assert (point.round, point.utility, point.stage) == (1, 0.0, "initial")
+    assert (point.round, point.utility, point.stage) == (1, None, "initial")
     script.agent("where to?")
     script.human("to Rome")
     assert [point.round for point in score_records(script.records).points] == [1, 2]
@@ -117,7 +117,12 @@ def test_stages_end_with_the_first_round_that_has_an_update() -> None:
     assert closed.round == 2
     assert closed.point == points[1]
     assert opened == RoundOpened(
-        session="s", round=3, position=turn.position, version=turn.version, stage="refinement"
+        session="s",
+        round=3,
+        position=turn.position,
+        version=turn.version,
+        stage="refinement",
+        utility=None,
     )
     assert isinstance(staged, StageChanged)
     assert (staged.round, staged.stage) == (3, "refinement")
@@ -294,7 +299,7 @@ def test_a_round_whose_own_score_is_missing_is_stale() -> None:
     script.agent("100")
     script.scored(None, round=1)
     [point] = score_records(script.records).points
-    assert (point.value, point.utility, point.stale) == (None, 0.0, True)
+    assert (point.value, point.utility, point.stale) == (None, None, True)
 
 
 def test_the_newest_version_of_a_scorer_counts_whenever_it_comes() -> None:
@@ -319,7 +324,7 @@ def test_the_utility_that_is_named_counts() -> None:
     script.scored(0.1, snapshot=draft, scorer="zeta@1")
     assert utilities(script) == [0.1]
     assert utilities(script, Options(utility="alpha")) == [0.9]
-    assert utilities(script, Options(utility="nobody")) == [0.0]
+    assert utilities(script, Options(utility="nobody")) == [None]
 
 
 def test_of_several_scorers_none_of_which_is_named_the_alphabet_decides() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.rounds import Stage
@@ -72,7 +73,7 @@ processes = st.builds(
 @st.composite
 def trajectories(draw: st.DrawFn) -> Trajectory:
     points: list[Point] = []
-    standing = 0.0
+    standing: float | None = 0.0
     stage: Stage = "initial"
     for number in range(draw(st.integers(0, 5))):
         value = draw(st.one_of(st.none(), st.floats(0, 1)))
@@ -95,6 +96,11 @@ def trajectories(draw: st.DrawFn) -> Trajectory:
         )
         stage = "refinement" if updated else stage
     counts = st.one_of(st.none(), st.integers(0, 2**53))
+    evaluated = draw(st.booleans())
+    scored = any(point.value is not None for point in points)
+    if not evaluated or (any(point.stale for point in points) and not scored):
+        points = [msgspec.structs.replace(point, utility=None, value=None) for point in points]
+    final = draw(st.one_of(st.none(), st.floats(0, 1)))
     return Trajectory(
         session=draw(st.text()),
         group=draw(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)),
@@ -102,7 +108,10 @@ def trajectories(draw: st.DrawFn) -> Trajectory:
         agent_tokens=draw(counts),
         human_tokens=draw(counts),
         estimated=draw(st.booleans()),
-        final=draw(st.one_of(st.none(), st.floats(0, 1))),
+        evaluated=evaluated,
+        final=final,
+        final_missing=final is None and draw(st.booleans()),
+        instance=draw(st.text(max_size=3)),
         baseline=draw(st.booleans()),
         state=draw(st.sampled_from(["finished", "open", "stalled"])),
         faults=draw(st.dictionaries(st.text(max_size=5), st.integers(0, 9), max_size=2)),

@@ -1,0 +1,306 @@
+"""Agents compared in pairs: the same instance, played by each of them.
+
+Instance i of a task is the same problem in every cell of an experiment, so the difference of two
+agents on it is free of how hard it is. Per quantity:
+
+    d_i  = x_i(second) - x_i(first)             over the instances i that both played
+    mean = 1/n Σ d_i                            with a seeded percentile bootstrap over instances
+    p    = a paired permutation test of it      (scipy.stats.permutation_test: signs of d_i flipped)
+    d_z  = mean / standard deviation of d_i     (Cohen 1988), the effect size
+    need = instances for 80 % power             (statsmodels TTestPower, two-sided, level 5 %)
+
+The p-values of all that is printed together are adjusted by Holm's method (Holm 1979). A session
+that plays an instance again is averaged with the others of its agent. Differences whose value is
+missing on either side are left out and counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import msgspec
+
+from ...engine.errors import InvalidInput, MissingExtra
+from ..trajectory.points import Trajectory
+from ..trajectory.tolerance import check_taus
+from .formal import formal_values
+from .numbers import mean, sem
+from .results import Estimate
+from .sample import Sample
+from .values import SessionValues
+
+__all__ = ("POWER", "SIGNIFICANCE", "Comparison", "Difference", "compare")
+
+POWER = 0.8
+SIGNIFICANCE = 0.05
+
+_RESAMPLES = 9999  # of the permutation test, where not all permutations can be tried
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """How two agents differ in one quantity.
+
+    Attributes:
+        quantity: its name: ``overall``, ``first``, ``final``, ``gain``, ``drop@τ``, ``rounds``,
+            ``agent_tokens`` or ``seconds``.
+        pairs: instances with a value on both sides.
+        first: mean of the first agent over these.
+        second: mean of the second.
+        difference: mean of second - first, with its interval.
+        p: p-value of the permutation test; None where there are no two pairs.
+        adjusted: the p-value adjusted by Holm's method.
+        effect: d_z; None where the differences do not vary.
+        needed: instances that 80 % power takes if the effect is as large as seen; None where there
+            is no effect to find.
+    """
+
+    quantity: str
+    pairs: int
+    first: float | None
+    second: float | None
+    difference: Estimate
+    p: float | None = None
+    adjusted: float | None = None
+    effect: float | None = None
+    needed: int | None = None
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two agents beside each other, where all else is the same.
+
+    Attributes:
+        first: the label's value of the first agent.
+        second: that of the second.
+        label: the label that tells them apart, ``agent`` by default.
+        group: the other labels, which both share.
+        pairs: instances that both played.
+        unpaired: sessions of either agent on instances that the other did not play, by agent.
+        differences: one per quantity.
+    """
+
+    first: str
+    second: str
+    label: str
+    group: Mapping[str, str]
+    pairs: int
+    unpaired: Mapping[str, int]
+    differences: tuple[Difference, ...]
+
+
+class _Played(NamedTuple):
+    """One session's quantities."""
+
+    trajectory: Trajectory
+    values: SessionValues | None
+
+
+Quantity = Callable[[_Played], float | None]
+
+
+def compare(
+    trajectories: Iterable[Trajectory],
+    names: Sequence[str],
+    *,
+    label: str = "agent",
+    taus: Sequence[int] = (1, 2, 3),
+    bootstrap: int = 1000,
+    seed: int = 0,
+) -> tuple[Comparison, ...]:
+    """Compares the named agents, each with each, in every group of sessions that has them.
+
+    Args:
+        trajectories: the sessions; those without an instance are in no pair.
+        names: values of the label, at least two; each is compared with those after it.
+        label: the label that tells the agents apart.
+        taus: tolerances τ to compare the drop at.
+        bootstrap: resamples for the intervals; 0 for none.
+        seed: seeds bootstrap and permutations.
+
+    Returns:
+        One comparison per pair of names and group, in this order.
+
+    Raises:
+        InvalidInput: fewer than two names, or one that no session has.
+        MissingExtra: scipy or statsmodels is not installed.
+    """
+    ordered = tuple(dict.fromkeys(names))
+    if len(ordered) < 2:
+        raise InvalidInput("a comparison takes at least two different names, separated by commas")
+    sessions = [item for item in trajectories if label in item.group]
+    there = {item.group[label] for item in sessions}
+    for name in ordered:
+        if name not in there:
+            known = ", ".join(sorted(there)) or "none"
+            raise InvalidInput(f"no session has {label} {name!r} to compare; there are: {known}")
+    if find_spec("scipy") is None or find_spec("statsmodels") is None:
+        raise MissingExtra("analytics", "comparing agents")
+    tolerances = check_taus(taus)
+    quantities = _quantities(tolerances)
+    cells: dict[tuple[tuple[str, str], ...], dict[str, dict[str, list[_Played]]]] = {}
+    for item in sessions:
+        others = tuple(sorted((k, v) for k, v in item.group.items() if k != label))
+        played = _Played(item, formal_values(item, tolerances))
+        agents = cells.setdefault(others, {})
+        agents.setdefault(item.group[label], {}).setdefault(item.instance, []).append(played)
+    found = [
+        _compared(first, second, label, dict(group), agents, quantities, bootstrap, seed)
+        for group, agents in sorted(cells.items())
+        for index, first in enumerate(ordered)
+        for second in ordered[index + 1 :]
+        if first in agents and second in agents
+    ]
+    return _adjusted(found)
+
+
+def _quantities(taus: Sequence[int]) -> dict[str, Quantity]:
+    def of(pick: Callable[[SessionValues], float | None]) -> Quantity:
+        return lambda played: None if played.values is None else pick(played.values)
+
+    def drop(index: int) -> Quantity:
+        return of(lambda values: _minus(values.stops[index], values.reference))
+
+    return {
+        "overall": of(lambda values: values.overall),
+        "first": of(lambda values: values.first),
+        "final": of(lambda values: values.final),
+        "gain": of(lambda values: _minus(values.overall, values.first)),
+        **{f"drop@{tau}": drop(index) for index, tau in enumerate(taus)},
+        "rounds": lambda played: float(len(played.trajectory.points)),
+        "agent_tokens": lambda played: played.trajectory.agent_tokens,
+        "seconds": lambda played: _seconds(played.trajectory),
+    }
+
+
+def _minus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _seconds(trajectory: Trajectory) -> float | None:
+    return trajectory.points[-1].effort.get("seconds") if trajectory.points else None
+
+
+def _compared(
+    first: str,
+    second: str,
+    label: str,
+    group: Mapping[str, str],
+    agents: Mapping[str, Mapping[str, Sequence[_Played]]],
+    quantities: Mapping[str, Quantity],
+    bootstrap: int,
+    seed: int,
+) -> Comparison:
+    one, other = agents[first], agents[second]
+    shared = sorted((one.keys() & other.keys()) - {""})
+    return Comparison(
+        first=first,
+        second=second,
+        label=label,
+        group=group,
+        pairs=len(shared),
+        unpaired={
+            name: sum(len(played) for i, played in agents[name].items() if i not in shared)
+            for name in (first, second)
+        },
+        differences=tuple(
+            [
+                _difference(
+                    name,
+                    [_mean(one[i], quantity) for i in shared],
+                    [_mean(other[i], quantity) for i in shared],
+                    bootstrap,
+                    f"{seed}/{name}/{first}/{second}/{sorted(group.items())}",
+                )
+                for name, quantity in quantities.items()
+            ]
+        ),
+    )
+
+
+def _mean(played: Iterable[_Played], quantity: Quantity) -> float | None:
+    """A quantity on one instance: the mean over its sessions that have it."""
+    return mean([value for each in played if (value := quantity(each)) is not None])
+
+
+def _difference(
+    quantity: str,
+    ones: Sequence[float | None],
+    others: Sequence[float | None],
+    bootstrap: int,
+    seed: str,
+) -> Difference:
+    pairs = [(a, b) for a, b in zip(ones, others, strict=True) if a is not None and b is not None]
+    column = [b - a for a, b in pairs]
+    sample = Sample({"difference": column}, bootstrap, seed)
+    centre = mean(column)
+    spread = (sem(column) or 0.0) * math.sqrt(len(column))
+    effect = centre / spread if centre is not None and spread > 1e-12 else None
+    return Difference(
+        quantity=quantity,
+        pairs=len(pairs),
+        first=mean([a for a, _ in pairs]),
+        second=mean([b for _, b in pairs]),
+        difference=sample.estimate(
+            "difference", absent="no instance has a value on both sides of the pair"
+        ),
+        p=_permuted(column, seed),
+        effect=effect,
+        needed=_needed(effect),
+    )
+
+
+def _permuted(column: Sequence[float], seed: str) -> float | None:
+    """P of a paired permutation test, two-sided: exact where all sign flips can be tried."""
+    if len(column) < 2:
+        return None
+    if not any(column):
+        return 1.0
+    stats, numpy, zlib = import_module("scipy.stats"), import_module("numpy"), import_module("zlib")
+    result = stats.permutation_test(
+        (numpy.asarray(column), numpy.zeros(len(column))),
+        lambda a, b, axis: numpy.mean(a - b, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=_RESAMPLES,
+        rng=numpy.random.default_rng(zlib.crc32(seed.encode())),
+    )
+    return min(1.0, float(result.pvalue))
+
+
+def _needed(effect: float | None) -> int | None:
+    """Instances for 80 % power of a paired t-test of this effect size."""
+    if not effect or not math.isfinite(effect):
+        return None
+    power = import_module("statsmodels.stats.power")
+    if abs(effect) > 5:
+        return 3  # the solver leaves its range; three pairs are the fewest with such an effect
+    found = power.TTestPower().solve_power(abs(effect), alpha=SIGNIFICANCE, power=POWER)
+    return math.ceil(float(found if isinstance(found, float) else found.item()))
+
+
+def _adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons with their p-values adjusted by Holm's method, all of them together."""
+    raw = [each.p for found in comparisons for each in found.differences if each.p is not None]
+    if not raw:
+        return tuple(comparisons)
+    multitest = import_module("statsmodels.stats.multitest")
+    values = iter([float(p) for p in multitest.multipletests(raw, method="holm")[1]])
+    return tuple(
+        [
+            msgspec.structs.replace(
+                found,
+                differences=tuple(
+                    [
+                        each
+                        if each.p is None
+                        else msgspec.structs.replace(each, adjusted=next(values))
+                        for each in found.differences
+                    ]
+                ),
+            )
+            for found in comparisons
+        ]
+    )

@@ -1,0 +1,189 @@
+"""Survival of sessions by round (Kaplan and Meier 1958), and the hazard of being abandoned.
+
+The event is that the human leaves: the session was closed as ``abandoned`` or ``tolerance``. Every
+other end, and sessions that are still open, are censored: they say that the human stayed so long,
+and nothing of what would have come. It runs on the standard library; tests hold it to scipy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
+
+import msgspec
+
+from ..trajectory.points import Trajectory
+
+__all__ = (
+    "LEFT",
+    "Hazard",
+    "SurvivalPoint",
+    "hazard_by_stall",
+    "lengths_of",
+    "survival_curve",
+    "wilson",
+)
+
+LEFT = frozenset({"abandoned", "tolerance"})
+"""Close reasons that say that the human left before the end."""
+
+
+class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The survival function after one round.
+
+    Attributes:
+        round: k.
+        survival: S(k), the estimated share of sessions whose human stays beyond round k.
+        low: lower end of the pointwise interval (log-log transform of Greenwood's variance); None
+            where it is undefined: before the first human left, and where S is 0.
+        high: upper end of it.
+        at_risk: sessions that were still going on when round k began.
+        left: sessions whose human left in round k.
+        censored: sessions that ended otherwise in round k, or are open there.
+    """
+
+    round: int
+    survival: float
+    low: float | None = None
+    high: float | None = None
+    at_risk: int
+    left: int
+    censored: int
+
+
+class Hazard(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the human leaves after a number of rounds without progress in a row.
+
+    Attributes:
+        stalled: rounds without progress in a row, up to and including the round at hand; rounds
+            whose rating is missing end a run, as they do for the tolerance.
+        rounds: rounds at whose end the run was that long.
+        left: those of them in which the human left.
+        hazard: ``left / rounds``.
+        low: lower end of the Wilson interval.
+        high: upper end of it.
+    """
+
+    stalled: int
+    rounds: int
+    left: int
+    hazard: float
+    low: float
+    high: float
+
+
+def survival_curve(
+    sessions: Iterable[tuple[int, bool]], *, level: float = 0.95
+) -> tuple[SurvivalPoint, ...]:
+    """The product-limit estimate: S(k) = Π_{j ≤ k} (1 - d_j / n_j).
+
+    Args:
+        sessions: per session its last round K, and whether its human left there (else it is
+            censored at K). Sessions without a round are no one's to leave, and are left out.
+        level: coverage of the pointwise intervals.
+
+    Returns:
+        A point per round, from 1 to the longest session; none where there is no session.
+    """
+    lengths = [(k, left) for k, left in sessions if k > 0]
+    leavers = Counter(k for k, left in lengths if left)
+    others = Counter(k for k, left in lengths if not left)
+    at_risk = len(lengths)
+    survival, greenwood = 1.0, 0.0
+    points: list[SurvivalPoint] = []
+    for k in range(1, max((k for k, _ in lengths), default=0) + 1):
+        left, censored = leavers[k], others[k]
+        if left:
+            survival *= 1 - left / at_risk
+            stayed = at_risk - left
+            greenwood = greenwood + left / (at_risk * stayed) if stayed else math.inf
+        low, high = _log_log(survival, greenwood, level)
+        points.append(
+            SurvivalPoint(
+                round=k,
+                survival=survival,
+                low=low,
+                high=high,
+                at_risk=at_risk,
+                left=left,
+                censored=censored,
+            )
+        )
+        at_risk -= left + censored
+    return tuple(points)
+
+
+def _log_log(
+    survival: float, greenwood: float, level: float
+) -> tuple[float, float] | tuple[None, None]:
+    """The interval exp(-exp(log(-log S) ± z σ)), which stays within 0 and 1."""
+    if not 0 < survival < 1:
+        return None, None
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    log = math.log(survival)
+    width = z * math.sqrt(greenwood) / abs(log)
+    return math.exp(log * math.exp(width)), math.exp(log * math.exp(-width))
+
+
+def hazard_by_stall(
+    trajectories: Iterable[Trajectory], *, least: int, level: float = 0.95
+) -> tuple[Hazard, ...]:
+    """How often the human leaves, by the number of rounds without progress that end there.
+
+    Args:
+        trajectories: the sessions.
+        least: the least rating that counts as progress.
+        level: coverage of the intervals.
+
+    Returns:
+        A row per length of run that occurs, ascending; none where no round was rated at all, since
+        then nobody knows how long a run is.
+    """
+    rounds: Counter[int] = Counter()
+    left: Counter[int] = Counter()
+    rated = False
+    for item in trajectories:
+        run = 0
+        for at, point in enumerate(item.points, start=1):
+            rated = rated or point.rating is not None
+            run = run + 1 if point.rating is not None and point.rating < least else 0
+            rounds[run] += 1
+            left[run] += at == len(item.points) and item.state in LEFT
+    if not rated:
+        return ()
+    return tuple(_hazard(run, rounds, left, level) for run in sorted(rounds))
+
+
+def _hazard(run: int, rounds: Mapping[int, int], left: Mapping[int, int], level: float) -> Hazard:
+    low, high = wilson(left[run], rounds[run], level)
+    return Hazard(
+        stalled=run,
+        rounds=rounds[run],
+        left=left[run],
+        hazard=left[run] / rounds[run],
+        low=low,
+        high=high,
+    )
+
+
+def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a proportion (Wilson 1927).
+
+    Raises:
+        ValueError: ``total`` is 0.
+    """
+    if not total:
+        raise ValueError("no trials, so no proportion")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share = count / total
+    scale = 1 + z * z / total
+    centre = (share + z * z / (2 * total)) / scale
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total)) / scale
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def lengths_of(trajectories: Sequence[Trajectory]) -> list[tuple[int, bool]]:
+    """Per session its last round, and whether its human left there: see ``survival_curve``."""
+    return [(len(item.points), item.state in LEFT) for item in trajectories]

@@ -1,0 +1,122 @@
+"""Survival of sessions by round, held to a worked example and to scipy."""
+
+from __future__ import annotations
+
+import pytest
+from duolog.scoring.metrics.survival import (
+    hazard_by_stall,
+    lengths_of,
+    survival_curve,
+    wilson,
+)
+from duolog.scoring.trajectory.points import Point, Trajectory
+from hypothesis import given
+from hypothesis import strategies as st
+
+stats = pytest.importorskip("scipy.stats")
+
+
+def test_a_worked_example() -> None:
+    # Leukaemia patients on 6-MP (Freireich et al. 1963), the example of most textbooks: weeks of
+    # remission; + is censored. S(6) = 0.857, S(7) = 0.807, S(10) = 0.753, S(13) = 0.690,
+    # S(16) = 0.627, S(22) = 0.538, S(23) = 0.448.
+    relapsed = [6, 6, 6, 7, 10, 13, 16, 22, 23]
+    censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    curve = survival_curve([(k, True) for k in relapsed] + [(k, False) for k in censored])
+    by_round = {point.round: round(point.survival, 3) for point in curve}
+    assert [by_round[k] for k in (5, 6, 7, 10, 13, 16, 22, 23, 35)] == [
+        1.0,
+        0.857,
+        0.807,
+        0.753,
+        0.69,
+        0.627,
+        0.538,
+        0.448,
+        0.448,
+    ]
+    six = curve[5]
+    assert (six.at_risk, six.left, six.censored) == (21, 3, 1)
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.booleans()), min_size=1, max_size=40))
+def test_it_agrees_with_scipy(sessions: list[tuple[int, bool]]) -> None:
+    left = [k for k, gone in sessions if gone]
+    stayed = [k for k, gone in sessions if not gone]
+    if not left:
+        return
+    found = stats.ecdf(stats.CensoredData(uncensored=left, right=stayed)).sf
+    for point in survival_curve(sessions):
+        assert point.survival == pytest.approx(float(found.evaluate(point.round)), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:The confidence interval is undefined:RuntimeWarning")
+def test_intervals_agree_with_scipy() -> None:
+    left, stayed = [2, 3, 3, 5, 8], [1, 4, 5, 9, 9]
+    curve = survival_curve([(k, True) for k in left] + [(k, False) for k in stayed])
+    found = stats.ecdf(stats.CensoredData(uncensored=left, right=stayed)).sf
+    bounds = found.confidence_interval(0.95, method="log-log")
+    for point in curve:
+        if point.low is not None and point.high is not None:
+            assert point.low == pytest.approx(float(bounds.low.evaluate(point.round)), abs=1e-9)
+            assert point.high == pytest.approx(float(bounds.high.evaluate(point.round)), abs=1e-9)
+    assert any(point.low is not None for point in curve)
+
+
+def test_before_anybody_left_there_is_no_interval() -> None:
+    first, second = survival_curve([(2, True), (2, False)])
+    assert (first.survival, first.low, first.high) == (1.0, None, None)
+    assert second.survival == 0.5
+    assert second.low is not None
+
+
+def test_nothing_survives_of_nothing() -> None:
+    assert survival_curve([]) == ()
+    assert survival_curve([(0, False)]) == ()
+
+
+def session(state: str, *ratings: int | None) -> Trajectory:
+    points = tuple([Point(round=k, rating=rating) for k, rating in enumerate(ratings, start=1)])
+    return Trajectory(session=f"{state}-{len(ratings)}", points=points, state=state)
+
+
+def test_only_who_leaves_is_an_event() -> None:
+    states = ("abandoned", "tolerance", "finished", "ended", "open", "limit")
+    found = lengths_of([session(state, 3) for state in states])
+    assert [left for _, left in found] == [True, True, False, False, False, False]
+
+
+def test_the_hazard_grows_with_the_run() -> None:
+    rows = hazard_by_stall(
+        [
+            session("abandoned", 3, 2, 1),
+            session("finished", 2, 2, 5),
+            session("abandoned", 1),
+            session("finished", 2, None, 4),
+        ],
+        least=3,
+    )
+    # Runs of 0: five rounds, nobody leaves; of 1: four, one leaves; of 2: two, one leaves.
+    assert [(row.stalled, row.rounds, row.left) for row in rows] == [
+        (0, 4, 0),
+        (1, 4, 1),
+        (2, 2, 1),
+    ]
+    assert rows[1].hazard == 0.25
+    assert rows[1].low < 0.25 < rows[1].high
+
+
+def test_without_ratings_there_is_no_hazard() -> None:
+    assert hazard_by_stall([session("abandoned", None, None)], least=3) == ()
+
+
+@given(st.integers(0, 50), st.integers(1, 50))
+def test_wilson_agrees_with_scipy(count: int, total: int) -> None:
+    count = min(count, total)
+    found = stats.binomtest(count, total).proportion_ci(0.95, method="wilson")
+    assert wilson(count, total) == pytest.approx((found.low, found.high), abs=1e-9)
+
+
+def test_a_proportion_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="no trials"):
+        wilson(0, 0)

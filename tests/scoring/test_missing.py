@@ -1,0 +1,170 @@
+"""Missing is missing: no report holds a number that nobody measured."""
+
+from __future__ import annotations
+
+from duolog.scoring.metrics import Group, aggregate
+from duolog.scoring.metrics.results import Convention
+from duolog.scoring.metrics.survival import LEFT
+from duolog.scoring.trajectory.files import decode_trajectory
+from duolog.scoring.trajectory.points import Point, Trajectory
+
+
+def only(*trajectories: Trajectory, paper: bool = False) -> Group:
+    convention: Convention = "paper" if paper else "formal"
+    [group] = aggregate(trajectories, convention=convention, bootstrap=50).groups
+    return group
+
+
+def scored(*values: float | None, **rest: object) -> Trajectory:
+    ratings = rest.pop("ratings", [3] * len(values))
+    assert isinstance(ratings, list)
+    points, standing = [], 0.0
+    for k, (value, rating) in enumerate(zip(values, ratings, strict=True), start=1):
+        standing = standing if value is None else value
+        points.append(
+            Point(round=k, value=value, utility=standing, updated=value is not None, rating=rating)
+        )
+    made = {"session": f"s{len(points)}", "points": tuple(points)} | rest
+    return Trajectory(**made)  # type: ignore[arg-type]
+
+
+UNEVALUATED = Trajectory(
+    session="chat",
+    points=(Point(round=1, utility=None, rating=2), Point(round=2, utility=None)),
+    evaluated=False,
+)
+
+
+def test_what_nobody_evaluated_has_no_utility() -> None:
+    for paper in (False, True):
+        group = only(UNEVALUATED, UNEVALUATED, paper=paper)
+        for estimate in (group.first, group.final, group.overall, group.gain_abs, group.gain_rel):
+            assert (estimate.value, estimate.low, estimate.sessions) == (None, None, 0)
+            assert estimate.reason == "not evaluated: no utility scorer ran"
+        assert [drop.abs.value for drop in group.drops] == [None] * 3
+        assert group.curve == ()
+        assert (group.counts.unevaluated_sessions, group.counts.unvalued_sessions) == (2, 2)
+
+
+def test_sessions_that_were_evaluated_are_not_drawn_down_by_others() -> None:
+    group = only(scored(0.5, 0.8), UNEVALUATED)
+    assert (group.overall.value, group.overall.sessions) == (0.8, 1)
+    assert [(p.mean, p.sessions) for p in group.curve] == [(0.5, 1), (0.8, 1)]
+
+
+def test_a_first_update_without_score_has_no_gain() -> None:
+    # Read as 0, the first would be 0.25 and the gain 0.65; of the one that is known it is 0.3.
+    unscored = Trajectory(
+        session="s",
+        points=(
+            Point(round=1, updated=True, stale=True, rating=3),
+            Point(round=2, value=1.0, utility=1.0, updated=True, rating=4),
+        ),
+    )
+    group = only(unscored, scored(0.5, 0.8))
+    assert (group.first.value, group.first.sessions) == (0.5, 1)
+    assert group.gain_abs.value is not None
+    assert abs(group.gain_abs.value - 0.3) < 1e-12
+    assert group.overall.sessions == 2
+    assert group.counts.unscored_first == 1
+
+
+def test_every_score_failed_is_not_zero() -> None:
+    line = '{"session": "s", "rounds": [{"utility": null, "updated": true, "rating": 4}]}'
+    failed = decode_trajectory(line)
+    group = only(failed)
+    assert group.overall.value is None
+    assert group.counts.failed_sessions == 1
+
+
+def test_an_output_that_never_came_is_worth_nothing() -> None:
+    group = only(scored(None, None, ratings=[2, 3]))
+    assert (group.overall.value, group.final.value, group.first.value) == (0, 0, 0)
+
+
+def test_without_any_rating_there_is_no_drop() -> None:
+    unrated = scored(0.2, 0.9, ratings=[None, None])
+    for paper in (False, True):
+        for drop in only(unrated, unrated, paper=paper).drops:
+            assert (drop.abs.value, drop.abs.low, drop.abs.high) == (None, None, None)
+            assert drop.abs.reason == "no round of these sessions was rated"
+            assert drop.unrated == 2
+
+
+def test_unrated_sessions_are_left_out_of_the_drop_and_counted() -> None:
+    long = scored(0.2, 0.5, 0.9, ratings=[None, None, None])
+    bad = scored(0.2, 0.8, 0.9, ratings=[1, 1, 4])
+    one, two, three = only(bad, long).drops
+    assert one.abs.value is not None
+    assert abs(one.abs.value - (0.2 - 0.9)) < 1e-12
+    assert (one.sessions, one.unrated) == (1, 1)
+    assert (two.sessions, two.unrated) == (1, 1)
+    # Of three rounds, a tolerance of three can take nothing, whatever the ratings.
+    assert (three.abs.value, three.sessions, three.unrated) == (0, 2, 0)
+
+
+def test_who_left_before_the_tolerance_could_be_reached_is_counted_and_not_zero() -> None:
+    for state in sorted(LEFT):
+        gone = scored(0.2, 0.3, ratings=[1, 1], state=state)
+        one, two, three = only(gone, scored(0.5, 0.5, 0.5, 0.5)).drops
+        assert (one.sessions, two.sessions) == (2, 2)  # these were reached
+        assert (three.sessions, three.cut_short) == (1, 1)
+
+
+def test_baselines_that_broke_off_or_were_never_scored_are_left_out() -> None:
+    group = {"agent": "auto"}
+    runs = [
+        scored(0.7, group=group, baseline=True),
+        scored(0.8, group=group, baseline=True),
+        scored(None, group=group, baseline=True, state="failed"),
+        Trajectory(
+            session="never",
+            group=group,
+            baseline=True,
+            evaluated=False,
+            points=(Point(round=1, utility=None),),
+        ),
+    ]
+    alone = only(*runs)
+    assert alone.final.value == 0.75
+    assert (alone.final.sessions, alone.sessions) == (2, 4)
+    assert (alone.counts.broken_baselines, alone.counts.unevaluated_sessions) == (1, 1)
+
+
+def test_a_final_that_is_stated_as_missing_fills_no_bucket() -> None:
+    line = (
+        '{"session": "s%d", "rounds": [{"utility": 0.5, "rating": 3}], "final": %s, '
+        '"tokens": {"agent": %d, "human": 10}}'
+    )
+    many = [decode_trajectory(line % (i, "0.9", 10 * (i + 1))) for i in range(10)]
+    missing = [decode_trajectory(line % (i + 10, "null", 10 * (i + 1))) for i in range(10)]
+    stats = aggregate([*many, *missing], convention="paper", bootstrap=0).buckets[0].stats
+    assert stats is not None
+    assert {bucket.mean.value for bucket in stats} == {0.9}
+    assert sum(bucket.mean.sessions for bucket in stats) == 10
+
+
+def test_forgotten_sessions_make_no_row() -> None:
+    forgotten = Trajectory(session="f", state="forgotten", points=(Point(round=1),))
+    report = aggregate([forgotten, scored(0.5)], bootstrap=0)
+    assert [group.sessions for group in report.groups] == [1]
+    assert report.forgotten == 1
+    assert aggregate([forgotten], bootstrap=0).groups == ()
+
+
+def test_a_closing_round_counts_for_nothing_but_effort() -> None:
+    thanks = Trajectory(
+        session="t",
+        points=(
+            Point(round=1, value=0.5, utility=0.5, updated=True, rating=4),
+            Point(round=2, value=0.9, utility=0.9, updated=True, rating=1),
+            Point(round=3, utility=0.9, closing=True, rating=1),
+        ),
+    )
+    group = only(thanks)
+    assert [point.x for point in group.curve] == [1, 2]
+    assert [drop.stopped for drop in group.drops] == [1, 0, 0]
+    assert group.counts.closing_rounds == 1
+    alone = Trajectory(session="a", points=(Point(round=1, closing=True),))
+    assert only(alone).counts.closing_only == 1
+    assert only(alone).overall.value is None
