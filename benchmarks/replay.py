@@ -293,7 +293,7 @@ def fold(records: list[Record]) -> int:
     for record in records:
         one = folds.get(record.session)
         if one is None:
-            one = folds[record.session] = TrajectoryFold(record.session, tell=False)
+            one = folds[record.session] = TrajectoryFold(record.session, emit=False)
         one.feed(record)
     return sum(len(one.trajectory().points) for one in folds.values())
 

@@ -47,7 +47,7 @@ def score_records(records: Iterable[Record], options: Options | None = None) -> 
     fold: TrajectoryFold | None = None
     for record in records:
         if fold is None:
-            fold = TrajectoryFold(record.session, options, tell=False)
+            fold = TrajectoryFold(record.session, options, emit=False)
         fold.feed(record)
     if fold is None:
         raise InvalidInput("there are no records to score")
@@ -76,7 +76,7 @@ async def score_log(log: EventLog, session: str, options: Options | None = None)
         CodecError: a body that is needed is damaged.
         LogClosed: the log is closed.
     """
-    fold = TrajectoryFold(session, options, tell=False)
+    fold = TrajectoryFold(session, options, emit=False)
     empty = True
     async for record in log.read_all(session=session):
         empty = False
@@ -110,7 +110,7 @@ async def score_sessions(
             session = record.session
             fold = folds.get(session)
             if fold is None:
-                fold = folds[session] = TrajectoryFold(session, options, tell=False)
+                fold = folds[session] = TrajectoryFold(session, options, emit=False)
                 if process:
                     processes[session] = ProcessFold()
             fold.feed(record)

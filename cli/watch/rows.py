@@ -59,7 +59,7 @@ class RowFold:
     """
 
     def __init__(self, session: str, options: Options, measure: str) -> None:
-        self._fold = TrajectoryFold(session, options, tell=False)
+        self._fold = TrajectoryFold(session, options, emit=False)
         self._measure = measure
         self._position = 0
         self._problem = ""

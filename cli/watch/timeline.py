@@ -89,7 +89,7 @@ class Timeline:
         self._formatter = RecordFormatter(full=full)
         self._projector = RoundProjector(options.rounds)
         self._now = TrajectoryFold(session, options)
-        self._then = TrajectoryFold(session, options, tell=False)
+        self._then = TrajectoryFold(session, options, emit=False)
         self._fed = 0  # records that the fold of an earlier moment has taken
         self._positions: list[int] = []
         self._shown: list[int] = []  # by record, how many entries there are with it
@@ -160,7 +160,7 @@ class Timeline:
         fold = self._now
         if count < len(self.records):
             if count < self._fed:
-                self._then = TrajectoryFold(self.session, self._options, tell=False)
+                self._then = TrajectoryFold(self.session, self._options, emit=False)
                 self._fed = 0
             fold = self._then
             for record in self.records[self._fed : count]:

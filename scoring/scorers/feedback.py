@@ -9,7 +9,7 @@ from ...engine.events import FeedbackGiven, ScorerRef, UtilityScored
 from ...engine.records import TRACE, Record
 from ...engine.rounds import RoundProjector
 from ...engine.scorers.protocol import Measurement, SessionScorer
-from ..trajectory.round_index import RowIndex
+from ..trajectory.round_index import RoundIndex
 from .utility import Missing, Score, reference
 
 __all__ = ("FeedbackUtility", "value_of")
@@ -52,7 +52,7 @@ class _Feedback:
     def __init__(self, ref: ScorerRef) -> None:
         self._ref = ref
         self._projector = RoundProjector()
-        self._index = RowIndex("handoff")
+        self._index = RoundIndex("handoff")
         self._snapshots: set[int] = set()
         self._last_snapshot: int | None = None
         self._version = 0

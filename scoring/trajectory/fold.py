@@ -20,13 +20,13 @@ from ...engine.events import (
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_blank
 from .effort import EffortMeter
-from .followers import RatingFollower, UtilityFollower
 from .labels import is_baseline, labels_of
 from .options import Options
 from .points import NOT_EVALUATED, Point, Trajectory
-from .round_index import RowIndex
+from .round_index import RoundIndex
 from .scorer_choice import preferred, split_stream
 from .tolerance import stop_rounds
+from .trackers import RatingTracker, UtilityTracker
 from .updates import (
     EffortUpdated,
     RoundClosed,
@@ -34,6 +34,7 @@ from .updates import (
     ScorerDown,
     SessionEnded,
     StageChanged,
+    Trigger,
     Update,
 )
 
@@ -53,7 +54,7 @@ class TrajectoryFold:
     Args:
         session: session id.
         options: how to score.
-        tell: give updates. Without, ``feed`` gives none, which is quicker; the trajectory is the
+        emit: give updates. Without, ``feed`` gives none, which is quicker; the trajectory is the
             same.
 
     Attributes:
@@ -68,17 +69,17 @@ class TrajectoryFold:
         InvalidInput: a tolerance is below 1.
     """
 
-    def __init__(self, session: str, options: Options | None = None, *, tell: bool = True) -> None:
+    def __init__(self, session: str, options: Options | None = None, *, emit: bool = True) -> None:
         self.session = session
-        self._tell = tell
+        self._emit = emit
         self.options = options = options or Options()
         self.state = "open"
         self.unplaced = 0
         self._projector = RoundProjector(options.rounds)
         self._meter = EffortMeter(options)
-        self._index = RowIndex(options.rounds)
-        self._ratings = RatingFollower(options, self._index)
-        self._utility = UtilityFollower(options, self._index)
+        self._index = RoundIndex(options.rounds)
+        self._ratings = RatingTracker(options, self._index)
+        self._utility = UtilityTracker(options, self._index)
         self._version = 0
         self._refining = False
         self._origin: Origin | None = None
@@ -188,8 +189,8 @@ class TrajectoryFold:
         blank = not isinstance(event, SnapshotTaken) or is_blank(event)
         self._utility.book.submitted(record.version, blank=blank)
         updates = self._acted(record)
-        turned = self._utility.turn(record, self._version, self._projector.snapshot)
-        return [*updates, *turned] if turned and self._tell else updates
+        turned = self._utility.turn(self._trigger(record), self._projector.snapshot)
+        return [*updates, *turned] if turned and self._emit else updates
 
     def _acted(self, record: Record) -> Sequence[Update]:
         if record.role == "human":
@@ -210,18 +211,14 @@ class TrajectoryFold:
             self._open(record, record.version, updates)
         elif message:
             due = self._ratings.book.fall_due(self._index.number - 1)
-            if self._tell:
-                updates += self._ratings.refresh(record, self._version, due)
+            if self._emit:
+                updates += self._ratings.refresh(self._trigger(record), due)
         self._meter.human(record)
-        if not self._tell:
+        if not self._emit:
             return _NOTHING
         updates.append(
-            EffortUpdated(
-                session=self.session,
-                round=self._index.number,
-                position=record.position,
-                version=self._version,
-                effort=self._meter.measures(),
+            self._trigger(record).update(
+                EffortUpdated, self._index.number, effort=self._meter.measures()
             )
         )
         return updates
@@ -238,10 +235,10 @@ class TrajectoryFold:
         if changed is None:
             self.unplaced += 1
             return _NOTHING
-        if not self._tell:
+        if not self._emit:
             return _NOTHING
         about, numbers = changed
-        return self._ratings.refresh(record, self._version, numbers, about=about, event=event)
+        return self._ratings.refresh(self._trigger(record), numbers, about=about, event=event)
 
     def _closed(self, record: Record) -> Sequence[Update]:
         event = record.event
@@ -252,15 +249,10 @@ class TrajectoryFold:
         self._meter.closed()
         if isinstance(event, SessionClosed):
             self.state = event.reason
-        if isinstance(event, SessionClosed) and self._tell:
+        if isinstance(event, SessionClosed) and self._emit:
             updates.append(
-                SessionEnded(
-                    session=self.session,
-                    round=self._index.number,
-                    position=record.position,
-                    version=self._version,
-                    state=event.reason,
-                    by=event.by,
+                self._trigger(record).update(
+                    SessionEnded, self._index.number, state=event.reason, by=event.by
                 )
             )
         return updates
@@ -275,10 +267,10 @@ class TrajectoryFold:
         if changed is None:
             self.unplaced += 1
             return _NOTHING
-        if not self._tell:
+        if not self._emit:
             return _NOTHING
         snapshot = self._projector.snapshot
-        return self._utility.refresh(record, self._version, changed, event, snapshot)
+        return self._utility.refresh(self._trigger(record), changed, event, snapshot)
 
     def _rated(self, record: Record) -> Sequence[Update]:
         event = record.event
@@ -288,26 +280,21 @@ class TrajectoryFold:
         if changed is None:
             self.unplaced += 1
             return _NOTHING
-        if not self._tell:
+        if not self._emit:
             return _NOTHING
         about, numbers = changed
-        return self._ratings.refresh(record, self._version, numbers, about=about, event=event)
+        return self._ratings.refresh(self._trigger(record), numbers, about=about, event=event)
 
     def _failed(self, record: Record) -> Sequence[Update]:
         changed = self._ratings.book.fail(record.stream)
-        if not self._tell:
+        if not self._emit:
             return _NOTHING
         event = record.event
         error = f"{event.type}: {event.error}" if isinstance(event, ScorerFailed) else "forgotten"
-        down = ScorerDown(
-            session=self.session,
-            round=self._index.number,
-            position=record.position,
-            version=self._version,
-            scorer=record.stream,
-            error=error,
+        down = self._trigger(record).update(
+            ScorerDown, self._index.number, scorer=record.stream, error=error
         )
-        return [down, *self._ratings.refresh(record, self._version, changed)]
+        return [down, *self._ratings.refresh(self._trigger(record), changed)]
 
     def _flagged(self, record: Record) -> Sequence[Update]:
         event = record.event
@@ -316,6 +303,9 @@ class TrajectoryFold:
         return _NOTHING
 
     # --- rounds ----------------------------------------------------------------------------------
+
+    def _trigger(self, record: Record) -> Trigger:
+        return Trigger(record, self._version)
 
     def _begin(self, record: Record) -> list[Update]:
         """Begins the first round, if there is none yet."""
@@ -328,29 +318,17 @@ class TrajectoryFold:
         """Begins a round."""
         self._index.begin(first)
         self._meter.next_round()
-        if not self._tell:
+        if not self._emit:
             return
         stage = self._projector.stage
-        updates.append(
-            RoundOpened(
-                session=self.session,
-                round=self._index.number,
-                position=record.position,
-                version=self._version,
-                stage=stage,
-                utility=self._utility.before,
-            )
+        opened = self._trigger(record).update(
+            RoundOpened, self._index.number, stage=stage, utility=self._utility.before
         )
+        updates.append(opened)
         if stage == "refinement" and not self._refining:
             self._refining = True
             updates.append(
-                StageChanged(
-                    session=self.session,
-                    round=self._index.number,
-                    position=record.position,
-                    version=self._version,
-                    stage=stage,
-                )
+                self._trigger(record).update(StageChanged, self._index.number, stage=stage)
             )
 
     def _close(self, record: Record, over: Round, due: bool, updates: list[Update]) -> None:
@@ -359,20 +337,12 @@ class TrajectoryFold:
         self._index.close(over, effort)
         number = over.number
         changed = self._ratings.book.fall_due(number) if due else (number,)
-        if not self._tell:
+        if not self._emit:
             return
         point = self._point(over, effort, self._utility.before)
         self._utility.before = point.utility
-        updates.append(
-            RoundClosed(
-                session=self.session,
-                round=number,
-                position=record.position,
-                version=self._version,
-                point=point,
-            )
-        )
-        updates += self._ratings.refresh(record, self._version, changed)
+        updates.append(self._trigger(record).update(RoundClosed, number, point=point))
+        updates += self._ratings.refresh(self._trigger(record), changed)
 
     def _point(
         self, over: Round, effort: Mapping[str, float | None], before: float | None

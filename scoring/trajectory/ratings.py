@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias, final
 
 from ...engine.events import ProgressRated
-from .round_index import RowIndex
+from .round_index import RoundIndex
 from .scorer_choice import preferred
 from .tolerance import PENDING, Rating
 
@@ -67,7 +67,7 @@ class RatingBook:
         index: the rounds of the session.
     """
 
-    def __init__(self, judge: str, index: RowIndex) -> None:
+    def __init__(self, judge: str, index: RoundIndex) -> None:
         self._judge = judge
         self._index = index
         self._trace = _Given()

@@ -8,11 +8,11 @@ from typing import final
 
 from ...engine.rounds import Round, Rounds
 
-__all__ = ("RowIndex",)
+__all__ = ("RoundIndex",)
 
 
 @final
-class RowIndex:
+class RoundIndex:
     """Finds a round by its number or by a trace version that lies in it.
 
     Args:

@@ -1,13 +1,14 @@
-"""What scoring tells while a session goes on: typed updates, the same live and in a replay."""
+"""Updates that scoring emits while a session goes on: typed, the same live and in a replay."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
 from ...engine.events import CloseReason
+from ...engine.records import Record
 from ...engine.rounds import Stage
 from .points import Point
 
@@ -22,14 +23,16 @@ __all__ = (
     "StageChanged",
     "StopAdvice",
     "StopWithdrawn",
+    "Trigger",
     "Update",
     "UtilityUpdated",
 )
 
+Fields = ParamSpec("Fields")
+Made = TypeVar("Made")
 
-class Update(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="update", tag=True
-):
+
+class Update(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="update", tag=True):
     """What all updates share.
 
     Attributes:
@@ -45,7 +48,37 @@ class Update(
     version: int
 
 
-class RoundOpened(Update, frozen=True):
+class Trigger(NamedTuple):
+    """What brings updates about.
+
+    Attributes:
+        record: the record, of any stream.
+        version: the trace version that had been reached with it.
+    """
+
+    record: Record
+    version: int
+
+    def update(
+        self,
+        kind: Callable[Concatenate[str, int, int, int, Fields], Made],
+        number: int,
+        *args: Fields.args,
+        **fields: Fields.kwargs,
+    ) -> Made:
+        """Makes an update.
+
+        Args:
+            kind: what kind of update.
+            number: of the round that it is about.
+            args: none, since an update's own fields have names.
+            fields: the update's own fields.
+        """
+        record = self.record
+        return kind(record.session, number, record.position, self.version, *args, **fields)
+
+
+class RoundOpened(Update, frozen=True, kw_only=True):
     """A round began; the first one with the session.
 
     Attributes:
@@ -57,7 +90,7 @@ class RoundOpened(Update, frozen=True):
     utility: float | None = 0.0
 
 
-class RoundClosed(Update, frozen=True):
+class RoundClosed(Update, frozen=True, kw_only=True):
     """A round is over.
 
     Attributes:
@@ -67,7 +100,7 @@ class RoundClosed(Update, frozen=True):
     point: Point
 
 
-class UtilityUpdated(Update, frozen=True):
+class UtilityUpdated(Update, frozen=True, kw_only=True):
     """The utility of a round changed, be it the round that is open or an earlier one.
 
     Attributes:
@@ -90,7 +123,7 @@ class UtilityUpdated(Update, frozen=True):
     scorer: str = ""
 
 
-class EffortUpdated(Update, frozen=True):
+class EffortUpdated(Update, frozen=True, kw_only=True):
     """The human acted: the effort so far. A round's effort at its end is in ``RoundClosed``.
 
     Attributes:
@@ -100,7 +133,7 @@ class EffortUpdated(Update, frozen=True):
     effort: Mapping[str, float | None]
 
 
-class RatingUpdated(Update, frozen=True):
+class RatingUpdated(Update, frozen=True, kw_only=True):
     """A round's rating is known: a value, or that it is missing.
 
     Attributes:
@@ -118,13 +151,13 @@ class RatingUpdated(Update, frozen=True):
     by: str = ""
 
 
-class StageChanged(Update, frozen=True):
+class StageChanged(Update, frozen=True, kw_only=True):
     """The session went on to another stage with this round."""
 
     stage: Stage
 
 
-class StopAdvice(Update, frozen=True):
+class StopAdvice(Update, frozen=True, kw_only=True):
     """The human would stop after this round: k_τ is reached.
 
     Attributes:
@@ -138,7 +171,7 @@ class StopAdvice(Update, frozen=True):
     ratings: tuple[int, ...]
 
 
-class StopWithdrawn(Update, frozen=True):
+class StopWithdrawn(Update, frozen=True, kw_only=True):
     """An advice no longer holds: a rating that it rests on was corrected, or another judge counts.
 
     Attributes:
@@ -148,7 +181,7 @@ class StopWithdrawn(Update, frozen=True):
     tau: int
 
 
-class ScorerDown(Update, frozen=True):
+class ScorerDown(Update, frozen=True, kw_only=True):
     """A scorer raised, and measures this session no more.
 
     Attributes:
@@ -160,7 +193,7 @@ class ScorerDown(Update, frozen=True):
     error: str
 
 
-class SessionEnded(Update, frozen=True):
+class SessionEnded(Update, frozen=True, kw_only=True):
     """The session is closed. Measurements may still follow.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import TypeAlias, final
 from ...engine.events import UtilityScored
 from .points import NO_SCORE, NOT_EVALUATED
 from .ratings import Changed
-from .round_index import RowIndex
+from .round_index import RoundIndex
 from .scorer_choice import preferred, split_stream
 
 __all__ = ("Scored", "UtilityBook")
@@ -56,7 +56,7 @@ class UtilityBook:
         index: the rounds of the session.
     """
 
-    def __init__(self, wanted: str | None, index: RowIndex) -> None:
+    def __init__(self, wanted: str | None, index: RoundIndex) -> None:
         self._wanted = wanted
         self._configured = False
         self._index = index

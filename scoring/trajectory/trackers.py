@@ -1,4 +1,4 @@
-"""Follows the ratings and the utility of a session's rounds, and tells what changes."""
+"""Keeps the ratings and the utility of a session's rounds, and gives updates where they change."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from typing import final
 
 from ...engine.events import ProgressRated, UtilityScored
-from ...engine.records import TRACE, Record
+from ...engine.records import TRACE
 from .options import Options
 from .ratings import Changed, RatingBook
-from .round_index import RowIndex
+from .round_index import RoundIndex
 from .tolerance import PENDING, Rating, Stop, Tolerance
-from .updates import RatingUpdated, StopAdvice, StopWithdrawn, Update, UtilityUpdated
+from .updates import RatingUpdated, StopAdvice, StopWithdrawn, Trigger, Update, UtilityUpdated
 from .utilities import Scored, UtilityBook
 
-__all__ = ("RatingFollower", "UtilityFollower")
+__all__ = ("RatingTracker", "UtilityTracker")
 
 _UNSCORED: Scored = (None, False)
 
 
 @final
-class RatingFollower:
+class RatingTracker:
     """Keeps the rating of each round and the tolerance up to date.
 
     Args:
@@ -28,7 +28,7 @@ class RatingFollower:
         index: the rounds of the session.
     """
 
-    def __init__(self, options: Options, index: RowIndex) -> None:
+    def __init__(self, options: Options, index: RoundIndex) -> None:
         self.book = RatingBook(options.judge, index)
         self.tolerance = Tolerance(options.taus)
         self._known: dict[int, Rating] = {}
@@ -42,18 +42,16 @@ class RatingFollower:
 
     def refresh(
         self,
-        record: Record,
-        version: int,
+        trigger: Trigger,
         numbers: Iterable[int],
         *,
         about: int = 0,
         event: ProgressRated | None = None,
     ) -> list[Update]:
-        """Looks at the ratings of some rounds again, and tells what is new.
+        """Looks at the ratings of some rounds again, and gives what is new.
 
         Args:
-            record: what brought this about.
-            version: the last trace version known.
+            trigger: what brought this about.
             numbers: the rounds, in order.
             about: the round that ``event`` is about.
             event: the rating in the record, if it holds one.
@@ -72,26 +70,25 @@ class RatingFollower:
             if absent and not self.book.configured:
                 continue  # nobody was to rate, so that this is no news
             cause = event if number == about else None
-            updates.append(self._updated(record, version, number, rating, cause))
+            updates.append(self._updated(trigger, number, rating, cause))
         if again:
-            updates += self._recount(record, version)
+            updates += self._recount(trigger)
         elif changed:
             for stop in self.tolerance.advance(self._rating):
-                updates.append(self._advice(record, version, stop))
+                updates.append(self._advice(trigger, stop))
         return updates
 
     def _updated(
-        self, record: Record, version: int, number: int, rating: Rating, cause: ProgressRated | None
+        self, trigger: Trigger, number: int, rating: Rating, cause: ProgressRated | None
     ) -> RatingUpdated:
         missing = None
         if rating is None:
             missing = self.book.why_missing(number) if cause is None else cause.missing or ""
+        record = trigger.record
         by = record.actor if record.stream == TRACE else record.stream
-        return RatingUpdated(
-            session=record.session,
-            round=number,
-            position=record.position,
-            version=version,
+        return trigger.update(
+            RatingUpdated,
+            number,
             rating=None if rating is PENDING else rating,
             pending=rating is PENDING,
             missing=missing,
@@ -102,37 +99,31 @@ class RatingFollower:
     def _rating(self, number: int) -> Rating:
         return self._known.get(number, PENDING)
 
-    def _recount(self, record: Record, version: int) -> list[Update]:
+    def _recount(self, trigger: Trigger) -> list[Update]:
         """Counts all over, since a rating changed that had been counted."""
         before = self.tolerance.stops
         self.tolerance = Tolerance(self.tolerance.taus)
         reached = self.tolerance.advance(self._rating)
         now = self.tolerance.stops
         updates: list[Update] = [
-            StopWithdrawn(
-                session=record.session,
-                round=number,
-                position=record.position,
-                version=version,
+            trigger.update(
+                StopWithdrawn,
+                number,
                 tau=tau,
             )
             for tau, number in before.items()
             if now.get(tau) != number
         ]
         updates += [
-            self._advice(record, version, stop)
-            for stop in reached
-            if before.get(stop.tau) != stop.round
+            self._advice(trigger, stop) for stop in reached if before.get(stop.tau) != stop.round
         ]
         return updates
 
-    def _advice(self, record: Record, version: int, stop: Stop) -> StopAdvice:
+    def _advice(self, trigger: Trigger, stop: Stop) -> StopAdvice:
         ratings = [rating for n in stop.rounds if isinstance(rating := self._rating(n), int)]
-        return StopAdvice(
-            session=record.session,
-            round=stop.round,
-            position=record.position,
-            version=version,
+        return trigger.update(
+            StopAdvice,
+            stop.round,
             tau=stop.tau,
             rounds=stop.rounds,
             ratings=tuple(ratings),
@@ -140,7 +131,7 @@ class RatingFollower:
 
 
 @final
-class UtilityFollower:
+class UtilityTracker:
     """Keeps the utility of each round up to date, carried forward from U_0 = 0.
 
     Args:
@@ -151,7 +142,7 @@ class UtilityFollower:
         before: U_k of the last round that is closed; None where utility is missing.
     """
 
-    def __init__(self, options: Options, index: RowIndex) -> None:
+    def __init__(self, options: Options, index: RoundIndex) -> None:
         self.book = UtilityBook(options.utility, index)
         self.before = self.book.base
         self._index = index
@@ -165,17 +156,15 @@ class UtilityFollower:
 
     def refresh(
         self,
-        record: Record,
-        version: int,
+        trigger: Trigger,
         changed: Changed,
         event: UtilityScored,
         snapshot: int | None,
     ) -> list[Update]:
-        """Takes in a score, and tells what is new.
+        """Takes in a score, and gives what is new.
 
         Args:
-            record: what holds the score.
-            version: the last trace version known.
+            trigger: the record that holds the score.
             changed: the rounds that may have changed.
             event: the score.
             snapshot: trace version of the last snapshot of the round that is open.
@@ -185,24 +174,21 @@ class UtilityFollower:
         closed = len(self._index.rounds)
         if numbers and numbers[0] <= closed:
             self.before = self._standing(closed, snapshot)
-        updates += self.turn(record, version, snapshot, about=about)
+        updates += self.turn(trigger, snapshot, about=about)
         for number in numbers:
             scored = self._scored(number, snapshot)
             if number == about:
-                updates.append(self._updated(record, version, number, scored, snapshot, event))
+                updates.append(self._updated(trigger, number, scored, snapshot, event))
             elif scored != self._known.get(number, _UNSCORED):
-                updates.append(self._updated(record, version, number, scored, snapshot))
+                updates.append(self._updated(trigger, number, scored, snapshot))
             self._known[number] = scored
         return updates
 
-    def turn(
-        self, record: Record, version: int, snapshot: int | None, *, about: int = 0
-    ) -> list[Update]:
+    def turn(self, trigger: Trigger, snapshot: int | None, *, about: int = 0) -> list[Update]:
         """Where utility turned out to be missing, or not to be: says so from round 1 on.
 
         Args:
-            record: what brought this about.
-            version: the last trace version known.
+            trigger: what brought this about.
             snapshot: trace version of the last snapshot of the round that is open.
             about: a round of which there is an update in any case.
         """
@@ -214,7 +200,7 @@ class UtilityFollower:
         if about == 1 or first[0] is not None:
             return []
         self._known[1] = first
-        return [self._updated(record, version, 1, first, snapshot)]
+        return [self._updated(trigger, 1, first, snapshot)]
 
     def _scored(self, number: int, snapshot: int | None) -> Scored:
         rounds = self._index.rounds
@@ -231,8 +217,7 @@ class UtilityFollower:
 
     def _updated(
         self,
-        record: Record,
-        version: int,
+        trigger: Trigger,
         number: int,
         scored: Scored,
         snapshot: int | None,
@@ -251,16 +236,14 @@ class UtilityFollower:
             utility = self.before
         else:
             utility = self._standing(number - 1, snapshot)
-        return UtilityUpdated(
-            session=record.session,
-            round=number,
-            position=record.position,
-            version=version,
+        return trigger.update(
+            UtilityUpdated,
+            number,
             value=value,
             utility=utility,
             through=through,
             stale=stale,
             parts={} if cause is None else cause.parts,
             missing=None if cause is None else cause.missing,
-            scorer="" if record.stream == TRACE else record.stream,
+            scorer="" if trigger.record.stream == TRACE else trigger.record.stream,
         )
