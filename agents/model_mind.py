@@ -14,19 +14,24 @@ from typing import final
 from ..engine import codec
 from ..engine.errors import InvalidInput
 from ..engine.events import NoteTaken
-from ..engine.models.actions import (
+from ..engine.models.prompting.actions import (
     ActionSpace,
-    Deed,
-    finishing,
-    messaging,
-    noting,
-    submitting,
-    task_deeds,
-    waiting,
+    OfferedAction,
+    finish_action,
+    message_action,
+    note_action,
+    submit_action,
+    task_actions,
+    wait_action,
 )
-from ..engine.models.ask import Interview, Unread, read_choice, said
-from ..engine.models.prompt_context import CHARACTERS_PER_TOKEN, Situation, situation
-from ..engine.models.prompts import load_prompts
+from ..engine.models.prompting.conversation import (
+    Conversation,
+    UnreadableReply,
+    read_choice,
+    reply_text,
+)
+from ..engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, Situation, situation
+from ..engine.models.prompting.prompts import load_prompts
 from ..engine.models.protocol import Message, ModelReply
 from ..engine.rounds import is_act
 from ..engine.session.decisions import NOTHING, Decision, Say, Verb
@@ -57,29 +62,29 @@ class ModelMind:
     """Decides for one agent in one session by asking a model.
 
     Args:
-        interview: what the model is asked through.
+        conversation: what the model is asked through.
         brief: what the task is about.
     """
 
-    def __init__(self, interview: Interview, brief: Brief) -> None:
-        self._interview = interview
+    def __init__(self, conversation: Conversation, brief: Brief) -> None:
+        self._conversation = conversation
         self._brief = brief
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         """The next action; with teammates, that may be a message or waiting."""
-        deeds = self._work(view)
+        actions = self._work(view)
         if not alone:
-            deeds = (messaging(_others(view)), waiting(), *deeds)
-        return await self._act(view, deeds, alone=alone)
+            actions = (message_action(_others(view)), wait_action(), *actions)
+        return await self._act(view, actions, alone=alone)
 
     async def plan(self, view: View) -> Intent:
         """Whether to message, act or wait; waits if the model's replies cannot be read."""
-        found = await self._interview.ask(
+        found = await self._conversation.ask(
             "plan",
             partial(self._messages, view, _PROMPTS.fill("plan"), alone=False),
-            lambda reply: read_choice(said(reply), _PLANS, label="Plan"),
+            lambda reply: read_choice(reply_text(reply), _PLANS, label="Plan"),
         )
-        return "wait" if isinstance(found, Unread) else found
+        return "wait" if isinstance(found, UnreadableReply) else found
 
     async def message(self, view: View) -> Decision:
         """Composes a message; sends none if the model's replies cannot be read."""
@@ -91,41 +96,41 @@ class ModelMind:
         return await self._compose(view, prompt)
 
     async def _compose(self, view: View, prompt: str) -> Decision:
-        found = await self._interview.ask(
+        found = await self._conversation.ask(
             "message", partial(self._messages, view, prompt, alone=False), _read_message
         )
-        return NOTHING if isinstance(found, Unread) else Decision((Say(found),))
+        return NOTHING if isinstance(found, UnreadableReply) else Decision((Say(found),))
 
     async def act(self, view: View) -> Decision:
         """The next task action, or a note, or the end."""
         return await self._act(view, self._work(view), alone=False)
 
-    async def _act(self, view: View, deeds: Iterable[Deed], *, alone: bool) -> Decision:
+    async def _act(self, view: View, actions: Iterable[OfferedAction], *, alone: bool) -> Decision:
         """What the model chooses to do, of all that it may."""
-        space = ActionSpace(deeds)
-        if self._interview.use.text_actions:
+        space = ActionSpace(actions)
+        if self._conversation.use.text_actions:
             prompt = _PROMPTS.fill("act_text", actions_available=space.description)
         else:
             prompt = _PROMPTS.fill("act_tools")
 
         def read(reply: ModelReply) -> tuple[Verb, ...]:
-            if self._interview.use.text_actions:
-                return space.read_text(said(reply))
+            if self._conversation.use.text_actions:
+                return space.read_text(reply_text(reply))
             return space.read_calls(reply.tool_calls)
 
-        found = await self._interview.ask(
+        found = await self._conversation.ask(
             "act",
             partial(self._messages, view, prompt, alone=alone),
             read,
-            tools=() if self._interview.use.text_actions else space.tools,
+            tools=() if self._conversation.use.text_actions else space.tools,
         )
-        return NOTHING if isinstance(found, Unread) else Decision(found)
+        return NOTHING if isinstance(found, UnreadableReply) else Decision(found)
 
-    def _work(self, view: View) -> tuple[Deed, ...]:
+    def _work(self, view: View) -> tuple[OfferedAction, ...]:
         """What every agent may do."""
-        notes = () if _only_notes(view) else (noting(),)
-        output = submitting(self._brief.schema, self._brief.media_type)
-        return (*task_deeds(view.actions_available), output, *notes, finishing())
+        notes = () if _only_notes(view) else (note_action(),)
+        output = submit_action(self._brief.schema, self._brief.media_type)
+        return (*task_actions(view.actions_available), output, *notes, finish_action())
 
     def _messages(
         self, view: View, prompt: str, tokens: int, *, alone: bool
@@ -179,7 +184,7 @@ def _read_message(reply: ModelReply) -> str:
     Raises:
         InvalidInput: there is no such line, or nothing behind it.
     """
-    text = said(reply)
+    text = reply_text(reply)
     found = _MESSAGE.search(text)
     if found is None:
         raise InvalidInput('there is no line that begins with "Message:"')

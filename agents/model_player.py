@@ -1,17 +1,17 @@
-"""Makes an agent on a model, or one on a model whose part the task's rules play."""
+"""Makes an agent on a model; in a rehearsal, the task's rules give the model's replies."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import final
 
-from ..engine.errors import InvalidInput
 from ..engine.events import Participant
-from ..engine.models.actor_caller import calling
-from ..engine.models.ask import Considered, Interview, ModelUse
-from ..engine.models.protocol import Caller, ModelReply, ModelRequest
-from ..engine.models.rehearsal import Rehearsal, put
-from ..engine.session.actors import Player, Policy
+from ..engine.models.clients.rehearsal import RuleReplies
+from ..engine.models.model_player import model_player
+from ..engine.models.prompting.conversation import Conversation
+from ..engine.models.protocol import ModelReply
+from ..engine.session.actors import Player
 from ..engine.session.decisions import Decision, Say
 from ..engine.session.view import View
 from ..engine.task import Brief, Setting
@@ -37,47 +37,34 @@ def model_agent(
     Raises:
         InvalidInput: nothing reaches the model; or it is to be rehearsed, and there are no rules.
     """
-    use, rehearsal = setting.use(model), setting.rehearsal
-    if rehearsal is not None and rules is None:
-        raise InvalidInput(
-            f"this task ships no rules for agents that could play the part of model {model!r}, so that "
-            "nothing can be estimated"
-        )
 
-    def make(caller: Caller) -> Policy:
-        interview = Interview(caller, use)
-        mind: AgentMind = ModelMind(interview, brief)
-        if rehearsal is not None and rules is not None:
-            mind = _Rehearsed(mind, rules(), use, rehearsal, session, name)
-        return Considered(make_agent(kind, mind), interview)
+    def mind(conversation: Conversation) -> AgentMind:
+        return ModelMind(conversation, brief)
 
-    participant = Participant(
-        name=name, role="agent", policy=kind, model=model, prompt=prompt_digest(brief)
+    return model_player(
+        Participant(name=name, role="agent", policy=kind, model=model, prompt=prompt_digest(brief)),
+        session,
+        setting.reach(model),
+        setting.use(model),
+        mind=mind,
+        policy=partial(make_agent, kind),
+        rehearsal=setting.rehearsal,
+        rules=rules,
+        rehearsed=_RehearsedAgent,
     )
-    return Player(participant, calling(setting.reach(model), make))
 
 
 @final
-class _Rehearsed:
-    """A mind on a model that is answered by rules, see ``Rehearsal``."""
+class _RehearsedAgent:
+    """An agent's mind on a model whose replies are what rules decide."""
 
-    def __init__(
-        self,
-        mind: AgentMind,
-        rules: AgentMind,
-        use: ModelUse,
-        rehearsal: Rehearsal,
-        session: str,
-        name: str,
-    ) -> None:
+    def __init__(self, mind: AgentMind, rules: AgentMind, replies: RuleReplies) -> None:
         self._mind = mind
         self._rules = rules
-        self._use = use
-        self._next: Callable[[], Awaitable[ModelReply]] | None = None
-        rehearsal.expect(session, name, self._answer)
+        self._replies = replies
 
     async def step(self, view: View, *, alone: bool) -> Decision:
-        self._next = lambda: self._put(self._rules.step(view, alone=alone))
+        self._replies.decide(lambda: self._rules.step(view, alone=alone))
         return await self._mind.step(view, alone=alone)
 
     async def plan(self, view: View) -> Intent:
@@ -85,30 +72,22 @@ class _Rehearsed:
             plans = {"message": 1, "act": 2, "wait": 3}
             return ModelReply(text=f"Plan: {plans[await self._rules.plan(view)]}")
 
-        self._next = planned
+        self._replies.reply(planned)
         return await self._mind.plan(view)
 
     async def message(self, view: View) -> Decision:
-        self._next = lambda: _said(self._rules.message(view))
+        self._replies.reply(lambda: _message(self._rules.message(view)))
         return await self._mind.message(view)
 
     async def report(self, view: View, *, final: bool) -> Decision:
-        self._next = lambda: _said(self._rules.report(view, final=final))
+        self._replies.reply(lambda: _message(self._rules.report(view, final=final)))
         return await self._mind.report(view, final=final)
 
     async def act(self, view: View) -> Decision:
-        self._next = lambda: self._put(self._rules.act(view))
+        self._replies.decide(lambda: self._rules.act(view))
         return await self._mind.act(view)
 
-    async def _put(self, deciding: Awaitable[Decision]) -> ModelReply:
-        return put((await deciding).verbs, as_text=self._use.text_actions)
 
-    async def _answer(self, request: ModelRequest) -> ModelReply:
-        if self._next is None:
-            raise InvalidInput(f"{request.model!r} is asked before its mind was")
-        return await self._next()
-
-
-async def _said(deciding: Awaitable[Decision]) -> ModelReply:
-    said = [verb.text for verb in (await deciding).verbs if isinstance(verb, Say)]
-    return ModelReply(text=f"Message: {' '.join(said)}")
+async def _message(deciding: Awaitable[Decision]) -> ModelReply:
+    texts = [verb.text for verb in (await deciding).verbs if isinstance(verb, Say)]
+    return ModelReply(text=f"Message: {' '.join(texts)}")

@@ -34,7 +34,7 @@ from duolog.engine.models import (
     Models,
     Rates,
     Terms,
-    calling,
+    model_actor,
 )
 from duolog.engine.session.actors import Player
 from duolog.engine.session.decisions import Decision, Finish, Say
@@ -106,7 +106,7 @@ async def sessions(url: str, count: int, calls: int, where: str) -> None:
     def make(number: int) -> Session:
         player = Player(
             Participant(name="agent", role="agent", model=MODEL),
-            calling(models, lambda caller: Asking(caller, calls)),
+            model_actor(models, lambda caller: Asking(caller, calls)),
         )
         waiting = human(Script().hear())
         limits = Limits(actions=None, rounds=None)

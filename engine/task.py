@@ -17,9 +17,9 @@ from .._version import __version__
 from . import codec
 from .errors import InvalidInput
 from .events import JSON, Participant, SessionOpened
-from .models.ask import ModelUse
+from .models.clients.rehearsal import Rehearsal
 from .models.gateway import Models
-from .models.rehearsal import Rehearsal
+from .models.prompting.conversation import ModelUse
 from .scorers.runner import StopRule
 from .session.actors import Actor
 from .session.clock import Clock, RealClock, VirtualClock

@@ -14,11 +14,21 @@ from typing import final
 from ..engine import codec
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
-from ..engine.models.actions import ActionSpace, approving, submitting, task_deeds
-from ..engine.models.ask import Interview, Unread, read_choice, said
-from ..engine.models.parse_rating import explanation_of, read_rating
-from ..engine.models.prompt_context import CHARACTERS_PER_TOKEN, situation
-from ..engine.models.prompts import load_prompts
+from ..engine.models.prompting.actions import (
+    ActionSpace,
+    approve_action,
+    submit_action,
+    task_actions,
+)
+from ..engine.models.prompting.conversation import (
+    Conversation,
+    UnreadableReply,
+    read_choice,
+    reply_text,
+)
+from ..engine.models.prompting.parse_rating import explanation_of, read_rating
+from ..engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, situation
+from ..engine.models.prompting.prompts import load_prompts
 from ..engine.models.protocol import Message, ModelReply
 from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Verb
 from ..engine.session.view import View
@@ -54,12 +64,12 @@ class ModelUserMind:
     """Decides for one simulated user in one session by asking a model.
 
     Args:
-        interview: what the model is asked through.
+        conversation: what the model is asked through.
         brief: what the task is about.
     """
 
-    def __init__(self, interview: Interview, brief: Brief) -> None:
-        self._interview = interview
+    def __init__(self, conversation: Conversation, brief: Brief) -> None:
+        self._conversation = conversation
         self._brief = brief
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
@@ -69,12 +79,12 @@ class ModelUserMind:
             f"{number}. {title}: {_CHOICES[intent][1]}."
             for number, (intent, title) in enumerate(words.items(), start=1)
         )
-        found = await self._interview.ask(
+        found = await self._conversation.ask(
             "choose",
             partial(self._messages, view, persona, _PROMPTS.fill("choose", options=listed)),
-            lambda reply: read_choice(said(reply), words, label="Choice"),
+            lambda reply: read_choice(reply_text(reply), words, label="Choice"),
         )
-        return "nothing" if isinstance(found, Unread) else found
+        return "nothing" if isinstance(found, UnreadableReply) else found
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
         """Puts it into words, or into an action; nothing if the model's replies cannot be read."""
@@ -97,26 +107,26 @@ class ModelUserMind:
         """How far the others brought the user; None if the model's replies cannot be read."""
         own = [m.text for m in view.messages if m.actor == view.me]
         prompt = _PROMPTS.fill("rate", before=own[-1] if own else view.request)
-        found = await self._interview.ask(
+        found = await self._conversation.ask(
             "rate", partial(self._messages, view, persona, prompt), _read_rating
         )
-        return None if isinstance(found, Unread) else found
+        return None if isinstance(found, UnreadableReply) else found
 
     async def _say(self, view: View, persona: Persona, what: str, *, vague: bool) -> Decision:
         prompt = _PROMPTS.fill(f"{what}_vaguely" if vague else what)
-        found = await self._interview.ask(
+        found = await self._conversation.ask(
             what, partial(self._messages, view, persona, prompt), _read_line
         )
-        return NOTHING if isinstance(found, Unread) else Decision((Say(found),))
+        return NOTHING if isinstance(found, UnreadableReply) else Decision((Say(found),))
 
     async def _act(self, view: View, persona: Persona, *, approval: int | None = None) -> Decision:
         """A task action or an edit; or, where one is asked for, an approval."""
         if approval is not None:
-            space = ActionSpace([approving(approval)])
+            space = ActionSpace([approve_action(approval)])
         else:
-            output = submitting(self._brief.schema, self._brief.media_type)
-            space = ActionSpace([*task_deeds(view.actions_available), output])
-        as_text = self._interview.use.text_actions
+            output = submit_action(self._brief.schema, self._brief.media_type)
+            space = ActionSpace([*task_actions(view.actions_available), output])
+        as_text = self._conversation.use.text_actions
         prompt = (
             _PROMPTS.fill("act_text", actions_available=space.description)
             if as_text
@@ -125,16 +135,16 @@ class ModelUserMind:
 
         def read(reply: ModelReply) -> tuple[Verb, ...]:
             if as_text:
-                return space.read_text(said(reply))
+                return space.read_text(reply_text(reply))
             return space.read_calls(reply.tool_calls)
 
-        found = await self._interview.ask(
+        found = await self._conversation.ask(
             "act",
             partial(self._messages, view, persona, prompt),
             read,
             tools=() if as_text else space.tools,
         )
-        return NOTHING if isinstance(found, Unread) else Decision(found)
+        return NOTHING if isinstance(found, UnreadableReply) else Decision(found)
 
     def _messages(
         self, view: View, persona: Persona, prompt: str, tokens: int
@@ -214,7 +224,7 @@ def _manner(persona: Persona) -> str:
 
 def _read_line(reply: ModelReply) -> str:
     """A message of one line, without what models put around it."""
-    text = " ".join(said(reply).split())
+    text = " ".join(reply_text(reply).split())
     label = _LABEL.match(text)
     text = text[label.end() :] if label else text
     for opening, closing in _QUOTES:
@@ -227,7 +237,7 @@ def _read_line(reply: ModelReply) -> str:
 
 
 def _read_rating(reply: ModelReply) -> Rate:
-    text = said(reply)
+    text = reply_text(reply)
     rating = read_rating(text)
     if rating is None:
         raise InvalidInput("there is no single rating from 1 to 5 on its first line")

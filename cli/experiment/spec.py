@@ -14,8 +14,8 @@ from ...engine.events import JSON
 from ..arguments import one_of
 
 if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs sessions
-    from ...engine.models.ask import ModelUse
     from ...engine.models.gateway import Models, Terms
+    from ...engine.models.prompting.conversation import ModelUse
     from ...engine.models.protocol import ModelClient
     from ...engine.models.traffic.budget import Spending
     from ...engine.task import Cell, Setting, Task
@@ -255,8 +255,8 @@ class Experiment(
         """
         if not self.named_models:
             return None
+        from ...engine.models.clients.per_model import ClientPerModel
         from ...engine.models.gateway import Models
-        from ...engine.models.routing import ClientPerModel
         from ...engine.models.traffic.budget import Budget
         from ...engine.models.traffic.cache import ResponseCache
 
@@ -280,7 +280,7 @@ class Experiment(
         return msgspec.structs.replace(common, **given)
 
     def _use(self, model: str) -> ModelUse:
-        from ...engine.models.ask import ModelUse
+        from ...engine.models.prompting.conversation import ModelUse
 
         return msgspec.convert({"model": model, **_given(self._table(model), _USES)}, ModelUse)
 

@@ -1,13 +1,16 @@
 """The door to models: requests and replies, clients that answer, and the layer that calls them.
 
 A *client* makes one attempt: ``LiteLLMModel``, ``ScriptedModel``, ``RecordedModel``. ``Models`` is
-what the sessions of an experiment share: limits, budget, cache. ``calling`` connects an actor's
+what the sessions of an experiment share: limits, budget, cache. ``model_actor`` connects an actor's
 policy with it, ``ScorerCaller`` a scorer; what they give is a ``Caller``.
 """
 
 from __future__ import annotations
 
-from .actor_caller import DeskCaller, calling
+from .calls.actor_caller import DeskCaller, model_actor
+from .calls.scorer_caller import ScorerCaller
+from .clients.recorded import RecordedModel
+from .clients.scripted import ScriptedModel
 from .gateway import Models, ModelStatistics, Terms
 from .litellm.client import LiteLLMModel
 from .protocol import (
@@ -21,9 +24,6 @@ from .protocol import (
     ToolCall,
     request_digest,
 )
-from .recorded import RecordedModel
-from .scorer_caller import ScorerCaller
-from .scripted import ScriptedModel
 from .traffic.budget import Budget, Spending, spending
 from .traffic.cache import ResponseCache
 from .traffic.circuit_breaker import Breaker
@@ -53,7 +53,7 @@ __all__ = (
     "Terms",
     "Tool",
     "ToolCall",
-    "calling",
+    "model_actor",
     "request_digest",
     "spending",
 )

@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import InvalidInput, ModelError, ModelRateLimited, ModelTimeout
 from ..logger import journal
-from .json_schema import load_library
+from .prompting.json_schema import load_library
 from .protocol import ModelClient, ModelReply, ModelRequest, Preparing
 from .traffic.budget import Budget, Spending
 from .traffic.cache import ResponseCache
@@ -70,7 +70,7 @@ class ModelStatistics(msgspec.Struct, frozen=True, kw_only=True):
 class Models:
     """All models of an experiment, shared by its sessions.
 
-    Actors ask through a caller of their own (see ``calling``); this is what they share.
+    Actors ask through a caller of their own (see ``model_actor``); this is what they share.
 
     Args:
         client: reaches the models.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.models.prompts import load_prompts
+from ...engine.models.prompting.prompts import load_prompts
 from ...engine.task import Brief
 
 __all__ = ("PROMPTS", "TRAVEL_BRIEF")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from ...engine.errors import InvalidInput, ModelRefused
-from ...engine.models.ask import Interview, Unread, said
+from ...engine.models.prompting.conversation import Conversation, UnreadableReply, reply_text
 from ...engine.models.protocol import Message, ModelReply
 from .briefing import PROMPTS, TRAVEL_BRIEF
 from .plan.plan import Plan
@@ -19,11 +19,11 @@ class ModelConverter:
     """Converts plans by asking a model; a ``PlanConverter``.
 
     Args:
-        interview: what the model is asked through.
+        conversation: what the model is asked through.
     """
 
-    def __init__(self, interview: Interview) -> None:
-        self._interview = interview
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     async def __call__(self, text: str) -> Plan:
         """Convert.
@@ -33,19 +33,19 @@ class ModelConverter:
         """
         prompt = PROMPTS.fill("convert", form=TRAVEL_BRIEF.output, text=text)
         try:
-            found = await self._interview.ask(
+            found = await self._conversation.ask(
                 "convert the plan", lambda tokens: (Message(role="user", content=prompt),), _read
             )
         except ModelRefused as error:
             raise InvalidInput(f"the plan could not be converted: {error}") from error
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadableReply):
             raise InvalidInput(f"the plan could not be converted: {found.why}")
         if not found:
-            raise InvalidInput(f"{self._interview.use.model} finds no plan in this text")
+            raise InvalidInput(f"{self._conversation.use.model} finds no plan in this text")
         return found
 
 
 def _read(reply: ModelReply) -> Plan:
     """The plan in a reply; an empty one where the model says that there is none."""
-    text = said(reply)
+    text = reply_text(reply)
     return () if text.strip(" .`*\"'").lower() == "no plan" else parse_plan(text)

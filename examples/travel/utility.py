@@ -16,8 +16,8 @@ from .evaluation import Variant, evaluate
 from .plan.text import PlanConverter, read_plan
 
 if TYPE_CHECKING:  # only where a model is named
-    from ...engine.models.ask import ModelUse
     from ...engine.models.gateway import Models
+    from ...engine.models.prompting.conversation import ModelUse
     from ...engine.models.protocol import Caller
 
 __all__ = ("TRAVEL", "asking_travel_utility", "travel_utility")
@@ -87,7 +87,7 @@ def asking_travel_utility(
         use: which one, and how it is asked.
         variant: whose verdicts, see ``evaluation.Variant``.
     """
-    from ...engine.models.ask import Interview
+    from ...engine.models.prompting.conversation import Conversation
     from ...scoring.scorers.model_scorer import AskingScorer, version_of
     from .briefing import PROMPTS
     from .model_converter import ModelConverter
@@ -96,7 +96,7 @@ def asking_travel_utility(
     version = version_of(_VERSION, use, PROMPTS.digest)
 
     def make(caller: Caller) -> Scorer:
-        convert = ModelConverter(Interview(caller, use))
+        convert = ModelConverter(Conversation(caller, use))
         return travel_utility(sandbox, variant, convert=convert, version=version, config=config)
 
     return AskingScorer(models, make)

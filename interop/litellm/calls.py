@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 from ...engine.codec import digest
 from ...engine.errors import ModelBadReply, ModelError
 from ...engine.events import JSON, ModelCalled, Role, Tokens
-from ...engine.models.call_records import failure_text, reply_json
+from ...engine.models.calls.call_records import failure_text, reply_json
 from ...engine.models.litellm.errors import model_error
 from ...engine.models.litellm.replies import reply_of, tokens_of
 from ...telemetry.jsonable import plain

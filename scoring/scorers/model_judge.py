@@ -14,11 +14,16 @@ import msgspec
 
 from ...engine.errors import InvalidInput, ModelRefused
 from ...engine.events import ScorerRef, SessionOpened, SnapshotTaken, UtilityScored
-from ...engine.models.ask import Interview, ModelUse, Unread, said
 from ...engine.models.gateway import Models
-from ...engine.models.parse_rating import explanation_of, read_rating, read_ratings
-from ...engine.models.prompt_context import CHARACTERS_PER_TOKEN
-from ...engine.models.prompts import load_prompts
+from ...engine.models.prompting.conversation import (
+    Conversation,
+    ModelUse,
+    UnreadableReply,
+    reply_text,
+)
+from ...engine.models.prompting.parse_rating import explanation_of, read_rating, read_ratings
+from ...engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN
+from ...engine.models.prompting.prompts import load_prompts
 from ...engine.models.protocol import Caller, Message, ModelReply
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Rounds
@@ -57,19 +62,21 @@ def model_judge(models: Models, use: ModelUse, *, rounds: Rounds = "handoff") ->
     config = {"use": msgspec.to_builtins(use), "prompts": _PROMPTS.digest}
 
     def make(caller: Caller) -> Scorer:
-        rate = partial(_verdict, Interview(caller, use))
+        rate = partial(_verdict, Conversation(caller, use))
         return ProgressJudge(JUDGE, version, rate, config=config, rounds=rounds)
 
     return AskingScorer(models, make)
 
 
-async def _verdict(interview: Interview, evidence: Evidence) -> Verdict:
+async def _verdict(conversation: Conversation, evidence: Evidence) -> Verdict:
     """Asks about one round."""
     try:
-        found = await interview.ask("judge", partial(_progress_messages, evidence), _read_progress)
+        found = await conversation.ask(
+            "judge", partial(_progress_messages, evidence), _read_progress
+        )
     except ModelRefused as error:
         return Verdict(missing=str(error))
-    return Verdict(missing=found.why) if isinstance(found, Unread) else found
+    return Verdict(missing=found.why) if isinstance(found, UnreadableReply) else found
 
 
 def _progress_messages(evidence: Evidence, tokens: int) -> tuple[Message, ...]:
@@ -89,7 +96,7 @@ def _progress_messages(evidence: Evidence, tokens: int) -> tuple[Message, ...]:
 
 
 def _read_progress(reply: ModelReply) -> Verdict:
-    text = said(reply)
+    text = reply_text(reply)
     rating = read_rating(text)
     if rating is None:
         raise InvalidInput("there is no single rating from 1 to 5 on its first line")
@@ -146,15 +153,17 @@ def rubric_utility(
     version = version_of(_VERSION, use, _PROMPTS.digest, list(criteria))
     config = {"use": msgspec.to_builtins(use), "criteria": msgspec.to_builtins(list(criteria))}
     ref = reference(name, version, config)
-    return AskingScorer(models, lambda caller: _Rubric(ref, criteria, Interview(caller, use)))
+    return AskingScorer(models, lambda caller: _Rubric(ref, criteria, Conversation(caller, use)))
 
 
 @final
 class _Rubric:
-    def __init__(self, ref: ScorerRef, criteria: Sequence[Criterion], interview: Interview) -> None:
+    def __init__(
+        self, ref: ScorerRef, criteria: Sequence[Criterion], conversation: Conversation
+    ) -> None:
         self.ref = ref
         self._criteria = criteria
-        self._interview = interview
+        self._conversation = conversation
         self._opened: SessionOpened | None = None
         self._request = ""
 
@@ -199,7 +208,7 @@ class _Rubric:
 
         def read(reply: ModelReply) -> Mapping[str, int | None]:
             nonlocal ratings
-            ratings = read_ratings(said(reply), names)
+            ratings = read_ratings(reply_text(reply), names)
             missing = [name for name in names if ratings[name] is None]
             if missing:
                 raise InvalidInput(
@@ -219,10 +228,10 @@ class _Rubric:
             return (Message(role="user", content=prompt),)
 
         try:
-            found = await self._interview.ask("judge", compose, read)
+            found = await self._conversation.ask("judge", compose, read)
         except ModelRefused as error:
             return {}, str(error)
-        return ratings, found.why if isinstance(found, Unread) else ""
+        return ratings, found.why if isinstance(found, UnreadableReply) else ""
 
 
 def _share(rating: int | None) -> float | None:

@@ -8,10 +8,10 @@ from typing import NoReturn, final
 
 from ...engine.codec import digest
 from ...engine.errors import DuologError
-from ...engine.models.ask import ModelUse
+from ...engine.models.calls.scorer_caller import ScorerCaller
 from ...engine.models.gateway import Models
+from ...engine.models.prompting.conversation import ModelUse
 from ...engine.models.protocol import Caller, ModelRequest
-from ...engine.models.scorer_caller import ScorerCaller
 from ...engine.records import Record
 from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
 

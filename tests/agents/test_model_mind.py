@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from asked import Answers, calls, interview
+from asked import Answers, calls, conversation
 from duolog.agents.model_mind import ModelMind, prompt_digest
 from duolog.engine.events import (
     Event,
@@ -16,7 +16,7 @@ from duolog.engine.events import (
     TurnYielded,
 )
 from duolog.engine.models import ModelReply
-from duolog.engine.models.ask import ModelUse
+from duolog.engine.models.prompting.conversation import ModelUse
 from duolog.engine.records import Draft
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Finish, Note, Say, Submit, Wait
 from duolog.engine.session.environment import ActionSpec
@@ -63,7 +63,7 @@ def view(*facts: Event | Draft) -> View:
 
 
 def mind(answers: Answers, use: ModelUse | None = None) -> ModelMind:
-    return ModelMind(interview(answers, use), BRIEF)
+    return ModelMind(conversation(answers, use), BRIEF)
 
 
 def offered(answers: Answers) -> list[str]:
@@ -127,7 +127,7 @@ async def test_the_planning_stage(reply: str, intent: str) -> None:
 
 async def test_a_plan_that_cannot_be_read_waits_after_three_tries() -> None:
     answers = Answers("I could send a message, or do nothing.", "1 or 3", "hm")
-    asked = interview(answers)
+    asked = conversation(answers)
     assert await ModelMind(asked, BRIEF).plan(view()) == "wait"
     assert answers.purposes == ["plan", "plan again", "plan again"]
     assert asked.gave_up is not None

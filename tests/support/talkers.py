@@ -10,7 +10,15 @@ import re
 
 from duolog.engine.errors import ModelRefused
 from duolog.engine.events import Participant, Tokens
-from duolog.engine.models import Caller, Message, ModelReply, ModelRequest, Models, Tool, calling
+from duolog.engine.models import (
+    Caller,
+    Message,
+    ModelReply,
+    ModelRequest,
+    Models,
+    Tool,
+    model_actor,
+)
 from duolog.engine.scorers.protocol import Scorer
 from duolog.engine.session.actors import Player
 from duolog.engine.session.decisions import Act, Decision, Finish, Say, Submit, Verb, Wait
@@ -115,11 +123,11 @@ def a_conversation(
     return a_session(
         Player(
             Participant(name="user", role="human", model=MODEL),
-            calling(models, Talker),
+            model_actor(models, Talker),
         ),
         Player(
             Participant(name="agent", role="agent", model=MODEL),
-            calling(models, Talker),
+            model_actor(models, Talker),
         ),
         id=id,
         seed=seed,

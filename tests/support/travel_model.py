@@ -25,7 +25,7 @@ from duolog.engine.events import (
     SnapshotTaken,
     TurnYielded,
 )
-from duolog.engine.models.rehearsal import put
+from duolog.engine.models.clients.rehearsal import encode_verbs
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.decisions import Decision, Say
 from duolog.engine.session.environment import ActionSpec
@@ -259,7 +259,7 @@ def _text(decision: Decision) -> str:
 
 
 def _put(decision: Decision, *, as_text: bool) -> Answer:
-    reply = put(decision.verbs, as_text=as_text)
+    reply = encode_verbs(decision.verbs, as_text=as_text)
     calls = [(call.name, call.arguments) for call in reply.tool_calls]
     return Answer(text=reply.text, tool_calls=calls)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from asked import Answers, calls, interview
+from asked import Answers, calls, conversation
 from duolog.engine.codec import digest
 from duolog.engine.events import (
     ApprovalAsked,
@@ -13,7 +13,7 @@ from duolog.engine.events import (
     SessionOpened,
     SnapshotTaken,
 )
-from duolog.engine.models.ask import ModelUse
+from duolog.engine.models.prompting.conversation import ModelUse
 from duolog.engine.records import Draft
 from duolog.engine.session.decisions import (
     NOTHING,
@@ -61,7 +61,7 @@ def view(*facts: Event | Draft) -> View:
 
 
 def mind(answers: Answers, use: ModelUse | None = None) -> ModelUserMind:
-    return ModelUserMind(interview(answers, use), BRIEF)
+    return ModelUserMind(conversation(answers, use), BRIEF)
 
 
 async def test_its_part_is_told_with_the_profile() -> None:
@@ -116,7 +116,7 @@ async def test_its_choice_is_read(reply: str, intent: UserIntent) -> None:
 
 async def test_a_choice_that_cannot_be_read_is_to_do_nothing() -> None:
     answers = Answers("Either 1 or 2", "I would finish: 4?", "three")
-    asked = interview(answers)
+    asked = conversation(answers)
     assert await ModelUserMind(asked, BRIEF).choose(view(MENU), PROACTIVE) == "nothing"
     assert asked.gave_up is not None
 

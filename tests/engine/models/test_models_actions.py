@@ -8,17 +8,17 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON
 from duolog.engine.models import ToolCall
-from duolog.engine.models.actions import (
+from duolog.engine.models.clients.rehearsal import encode_verbs
+from duolog.engine.models.prompting.actions import (
     ActionSpace,
-    approving,
-    finishing,
-    messaging,
-    noting,
-    submitting,
-    task_deeds,
-    waiting,
+    approve_action,
+    finish_action,
+    message_action,
+    note_action,
+    submit_action,
+    task_actions,
+    wait_action,
 )
-from duolog.engine.models.rehearsal import put
 from duolog.engine.session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
 from duolog.engine.session.environment import ActionSpec
 from hypothesis import given
@@ -39,13 +39,13 @@ SEARCH = ActionSpec(
 )
 SPACE = ActionSpace(
     [
-        *task_deeds({"search": SEARCH}),
-        submitting({"type": "string"}, "text/markdown"),
-        messaging("user (human)"),
-        noting(),
-        waiting(),
-        finishing(),
-        approving(7),
+        *task_actions({"search": SEARCH}),
+        submit_action({"type": "string"}, "text/markdown"),
+        message_action("user (human)"),
+        note_action(),
+        wait_action(),
+        finish_action(),
+        approve_action(7),
     ]
 )
 
@@ -168,14 +168,16 @@ def test_nothing_follows_waiting_or_finishing() -> None:
 def test_what_a_log_cannot_hold_is_spelled_out_or_refused() -> None:
     [verb] = SPACE.read_calls([call("note", '{"text": "half \\ud83d"}')])
     assert verb == Note("half \\ud83d")
-    space = ActionSpace(task_deeds({"put": ActionSpec(name="put", description="")}))
+    space = ActionSpace(task_actions({"put": ActionSpec(name="put", description="")}))
     with pytest.raises(InvalidInput, match="too large"):
         space.read_calls([call("put", f'{{"number": {2**70}}}')])
 
 
 def test_a_task_cannot_take_the_names_of_what_everybody_may_do() -> None:
     with pytest.raises(InvalidInput, match="two actions named 'wait'"):
-        ActionSpace([waiting(), *task_deeds({"wait": ActionSpec(name="wait", description="")})])
+        ActionSpace(
+            [wait_action(), *task_actions({"wait": ActionSpec(name="wait", description="")})]
+        )
 
 
 def test_an_unknown_argument_is_answered_with_those_that_there_are() -> None:
@@ -190,7 +192,7 @@ def test_an_action_with_an_invalid_schema_is_refused_before_a_model_is_asked() -
     }
     broken = ActionSpec(name="look", description="", parameters=parameters)
     with pytest.raises(InvalidInput, match="parameters of action 'look': not a valid JSON Schema"):
-        ActionSpace(task_deeds({"look": broken}))
+        ActionSpace(task_actions({"look": broken}))
 
 
 @pytest.mark.parametrize("arguments", [f'{{"city": {"1" * 5000}}}', '{"city": ' + "[" * 100_000])
@@ -241,6 +243,6 @@ verbs = st.one_of(
 def test_what_is_put_as_a_model_would_put_it_is_read_again(
     decided: list[Verb], as_text: bool
 ) -> None:
-    reply = put(decided, as_text=as_text)
+    reply = encode_verbs(decided, as_text=as_text)
     read = SPACE.read_text(reply.text) if as_text else SPACE.read_calls(reply.tool_calls)
     assert read == tuple(decided)

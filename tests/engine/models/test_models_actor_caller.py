@@ -24,7 +24,7 @@ from duolog.engine.models import (
     Retry,
     ScriptedModel,
     Terms,
-    calling,
+    model_actor,
 )
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.actors import Player, Policy, playing
@@ -69,7 +69,7 @@ async def run_once(
 ) -> list[Record]:
     """One actor that asks and decides, with somebody else who does nothing."""
     me = Participant(name="me", role=role)
-    player = Player(me, calling(models, lambda caller: Once(caller, decision, times)))
+    player = Player(me, model_actor(models, lambda caller: Once(caller, decision, times)))
     other = Script().hear(within=1000.0)
     players = (player, human(other)) if role == "agent" else (player, agent(other))
     await run_session(log, a_session(*players, timing=TIMING))
@@ -165,7 +165,7 @@ async def test_on_a_real_clock_the_call_is_all_the_time_there_is() -> None:
 
     player = Player(
         Participant(name="me", role="agent"),
-        calling(Models(Slow()), lambda caller: Once(caller, Decision((Say("Hello"),)))),
+        model_actor(Models(Slow()), lambda caller: Once(caller, Decision((Say("Hello"),)))),
     )
     session = a_session(player, human(Script().hear()), clock=RealClock(), timing=TIMING)
     async with open_log("memory://") as log:
@@ -218,8 +218,8 @@ async def test_a_view_leads_to_nobody_who_could_ask() -> None:
 
     models = saying(ModelReply(text="x"))
     players = [
-        Player(Participant(name="user", role="human"), calling(models, Looking)),
-        Player(Participant(name="agent", role="agent"), calling(models, Looking)),
+        Player(Participant(name="user", role="human"), model_actor(models, Looking)),
+        Player(Participant(name="agent", role="agent"), model_actor(models, Looking)),
     ]
     async with open_log("memory://") as log:
         await run_session(log, a_session(*players))
@@ -237,7 +237,7 @@ async def test_model_calls_are_in_nobody_elses_view() -> None:
     models = saying(ModelReply(text="x", tokens=WRITTEN))
     asker = Player(
         Participant(name="me", role="agent"),
-        calling(models, lambda caller: Once(caller, Decision((Say("Hello"), Wait(900.0))))),
+        model_actor(models, lambda caller: Once(caller, Decision((Say("Hello"), Wait(900.0))))),
     )
     async with open_log("memory://") as log:
         watching = Player(Participant(name="user", role="human"), playing(Watching()))
@@ -261,7 +261,7 @@ class Slowly:
 
 
 async def reason_of(make: Callable[[Caller], Policy]) -> tuple[str, str | None]:
-    player = Player(Participant(name="me", role="agent"), calling(Models(Slowly(0.4)), make))
+    player = Player(Participant(name="me", role="agent"), model_actor(Models(Slowly(0.4)), make))
     other = human(Script().hear(within=1000.0))
     async with open_log("memory://") as log:
         result = await run_session(log, a_session(player, other, clock=VirtualClock(hold=0.1)))

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON
-from duolog.engine.models.json_schema import compile_schema, describe_schema
+from duolog.engine.models.prompting.json_schema import compile_schema, describe_schema
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from duolog.engine.models.parse_rating import explanation_of, read_rating, read_ratings
+from duolog.engine.models.prompting.parse_rating import explanation_of, read_rating, read_ratings
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -17,7 +17,7 @@ from duolog.engine.events import (
     SnapshotTaken,
     TurnYielded,
 )
-from duolog.engine.models.prompt_context import CHARACTERS_PER_TOKEN, Situation, situation
+from duolog.engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, Situation, situation
 from duolog.engine.records import Draft
 from duolog.engine.session.view import View, Visibility
 from duolog.testing import by, records_of

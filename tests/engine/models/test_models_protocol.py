@@ -24,7 +24,7 @@ from duolog.engine.models import (
     ToolCall,
     request_digest,
 )
-from duolog.engine.models.call_records import (
+from duolog.engine.models.calls.call_records import (
     failure_text,
     recorded_failure,
     recorded_reply,

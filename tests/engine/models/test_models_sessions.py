@@ -35,11 +35,11 @@ from duolog.engine.models import (
     Retry,
     ScriptedModel,
     Terms,
-    calling,
+    model_actor,
     request_digest,
     spending,
 )
-from duolog.engine.models.call_records import recorded_failure, recorded_reply
+from duolog.engine.models.calls.call_records import recorded_failure, recorded_reply
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.decisions import Decision, Say
 from duolog.engine.session.limits import Limits
@@ -318,7 +318,7 @@ async def test_a_mind_cannot_swallow_an_interruption() -> None:
     models = Models(ScriptedModel(deny))
     session = a_conversation(models)
     [user, agent] = session.players
-    stubborn = msgspec.structs.replace(agent, actor=calling(models, Stubborn))
+    stubborn = msgspec.structs.replace(agent, actor=model_actor(models, Stubborn))
     async with open_log("memory://") as log:
         with pytest.raises(SessionInterrupted):
             await run_session(log, msgspec.structs.replace(session, players=(user, stubborn)))
@@ -351,7 +351,7 @@ async def test_a_refusal_that_nobody_deals_with_fails_the_session() -> None:
     models = Models(ScriptedModel(refuse))
     session = a_conversation(models)
     careless = tuple(
-        msgspec.structs.replace(player, actor=calling(models, Careless))
+        msgspec.structs.replace(player, actor=model_actor(models, Careless))
         for player in session.players
     )
     async with open_log("memory://") as log:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from asked import Answers, interview
+from asked import Answers, conversation
 from duolog.agents.model_mind import prompt_digest as agent_digest
 from duolog.engine.codec import digest
 from duolog.engine.errors import InvalidInput, ModelRefused
@@ -28,8 +28,8 @@ from duolog.engine.models import (
     ScriptedModel,
     Terms,
 )
-from duolog.engine.models.ask import ModelUse
-from duolog.engine.models.rehearsal import Rehearsal
+from duolog.engine.models.clients.rehearsal import Rehearsal
+from duolog.engine.models.prompting.conversation import ModelUse
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting
@@ -234,7 +234,7 @@ ODD = "On our first morning we are in Rome and have breakfast at Bar."
 
 async def test_a_model_puts_an_odd_plan_into_the_form() -> None:
     answers = Answers(PLAN)
-    assert await ModelConverter(interview(answers))(ODD) == parse_plan(PLAN)
+    assert await ModelConverter(conversation(answers))(ODD) == parse_plan(PLAN)
     assert ODD in answers.prompts[0]
     assert TRAVEL_BRIEF.output in answers.prompts[0]
 
@@ -251,7 +251,7 @@ async def test_what_cannot_be_converted_is_said(
     answers: tuple[str | ModelRefused, ...], complaint: str
 ) -> None:
     with pytest.raises(InvalidInput, match=complaint):
-        await ModelConverter(interview(Answers(*answers)))(ODD)
+        await ModelConverter(conversation(Answers(*answers)))(ODD)
 
 
 async def test_only_what_the_parser_cannot_read_is_converted() -> None:

@@ -14,7 +14,7 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.models import ModelReply, ModelRequest, Models, ScriptedModel
-from duolog.engine.models.ask import ModelUse
+from duolog.engine.models.prompting.conversation import ModelUse
 from duolog.engine.records import Record
 from duolog.engine.scorers.protocol import Measurement, Scorer, stream_of
 from duolog.scoring.scorers.model_judge import JUDGE, Criterion, model_judge, rubric_utility

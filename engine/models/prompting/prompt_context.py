@@ -11,11 +11,11 @@ from typing import final
 
 import msgspec
 
-from ..events import JSON, ActionTaken, ApprovalAsked, MessageSent, SnapshotTaken, TurnYielded
-from ..records import Record
-from ..rounds import is_act
-from ..session.view import ActionSeen, View
-from ..text import text_of
+from ...events import JSON, ActionTaken, ApprovalAsked, MessageSent, SnapshotTaken, TurnYielded
+from ...records import Record
+from ...rounds import is_act
+from ...session.view import ActionSeen, View
+from ...text import text_of
 
 __all__ = ("CHARACTERS_PER_TOKEN", "Situation", "situation")
 

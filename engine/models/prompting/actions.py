@@ -11,23 +11,23 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
-from ..errors import InvalidInput
-from ..events import JSON
-from ..session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
-from ..session.environment import ActionSpec
+from ...errors import InvalidInput
+from ...events import JSON
+from ...session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
+from ...session.environment import ActionSpec
+from ..protocol import Tool, ToolCall
 from .json_schema import JsonSchema, compile_schema, describe_schema
-from .protocol import Tool, ToolCall
 
 __all__ = (
     "ActionSpace",
-    "Deed",
-    "approving",
-    "finishing",
-    "messaging",
-    "noting",
-    "submitting",
-    "task_deeds",
-    "waiting",
+    "OfferedAction",
+    "approve_action",
+    "finish_action",
+    "message_action",
+    "note_action",
+    "submit_action",
+    "task_actions",
+    "wait_action",
 )
 
 _LAST = ("wait", "finish")
@@ -35,7 +35,7 @@ _LAST = ("wait", "finish")
 
 
 @final
-class Deed(NamedTuple):
+class OfferedAction(NamedTuple):
     """Something that an actor may do.
 
     Attributes:
@@ -52,43 +52,43 @@ class ActionSpace:
     """All that an actor may do in one step.
 
     Args:
-        deeds: what it may do.
+        actions: what it may do.
 
     Raises:
         InvalidInput: two of one name, or one whose arguments have an invalid JSON Schema.
     """
 
-    def __init__(self, deeds: Iterable[Deed]) -> None:
-        self._deeds: dict[str, Deed] = {}
+    def __init__(self, actions: Iterable[OfferedAction]) -> None:
+        self._actions: dict[str, OfferedAction] = {}
         self._schemas: dict[str, JsonSchema] = {}
-        for deed in deeds:
-            if deed.spec.name in self._deeds:
+        for action in actions:
+            if action.spec.name in self._actions:
                 raise InvalidInput(
-                    f"there are two actions named {deed.spec.name!r}; a task's actions need other "
+                    f"there are two actions named {action.spec.name!r}; a task's actions need other "
                     "names than those that every actor has"
                 )
-            self._deeds[deed.spec.name] = deed
+            self._actions[action.spec.name] = action
             try:
-                self._schemas[deed.spec.name] = compile_schema(deed.spec.parameters)
+                self._schemas[action.spec.name] = compile_schema(action.spec.parameters)
             except InvalidInput as error:
-                raise InvalidInput(f"parameters of action {deed.spec.name!r}: {error}") from error
+                raise InvalidInput(f"parameters of action {action.spec.name!r}: {error}") from error
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The actions as tools to call."""
         return tuple(
             Tool(
-                name=deed.spec.name,
-                description=deed.spec.description,
-                parameters=deed.spec.parameters or {"type": "object", "properties": {}},
+                name=action.spec.name,
+                description=action.spec.description,
+                parameters=action.spec.parameters or {"type": "object", "properties": {}},
             )
-            for deed in self._deeds.values()
+            for action in self._actions.values()
         )
 
     @property
     def description(self) -> str:
         """The actions in words, with their arguments, for models that write them as text."""
-        return "\n".join(_described(deed.spec) for deed in self._deeds.values())
+        return "\n".join(_described(action.spec) for action in self._actions.values())
 
     def read_calls(self, calls: Sequence[ToolCall]) -> tuple[Verb, ...]:
         """The verbs that tool calls come to.
@@ -116,75 +116,77 @@ class ActionSpace:
         return tuple(self._verb(name, arguments) for name, arguments in taken)
 
     def _verb(self, name: str, arguments: Mapping[str, JSON]) -> Verb:
-        deed = self._deeds.get(name)
-        if deed is None:
-            raise InvalidInput(f"there is no action {name!r}; there are: {', '.join(self._deeds)}")
+        action = self._actions.get(name)
+        if action is None:
+            raise InvalidInput(
+                f"there is no action {name!r}; there are: {', '.join(self._actions)}"
+            )
         wrong = self._schemas[name].errors(arguments)
         if wrong:
             raise InvalidInput(f"{name} was called wrongly: {'; '.join(wrong)}")
-        return deed.verb({key: _loggable(value) for key, value in arguments.items()})
+        return action.verb({key: _loggable(value) for key, value in arguments.items()})
 
 
 # --- what every actor may do ---------------------------------------------------------------------
 
 
-def task_deeds(specs: Mapping[str, ActionSpec]) -> tuple[Deed, ...]:
+def task_actions(specs: Mapping[str, ActionSpec]) -> tuple[OfferedAction, ...]:
     """The actions of a task's environment."""
-    return tuple(Deed(spec, _acting(spec.name)) for spec in specs.values())
+    return tuple(OfferedAction(spec, _acting(spec.name)) for spec in specs.values())
 
 
-def submitting(schema: Mapping[str, JSON], media_type: str) -> Deed:
+def submit_action(schema: Mapping[str, JSON], media_type: str) -> OfferedAction:
     """Putting up a new version of the shared output, whose content is as the schema says."""
     parameters = _parameters(content={**schema, "description": "The whole of it, not a part."})
     what = "Put up a new version of the shared output. It takes the place of the one before."
-    return Deed(
+    return OfferedAction(
         ActionSpec(name="submit", description=what, parameters=parameters),
         lambda given: Submit(given["content"], media_type),
     )
 
 
-def messaging(teammates: str) -> Deed:
+def message_action(teammates: str) -> OfferedAction:
     """Sending a message to the others, who are named."""
     what = f"Send a message to {teammates}."
-    return Deed(
+    return OfferedAction(
         ActionSpec(name="message", description=what, parameters=_parameters(text=_TEXT)),
         lambda given: Say(str(given["text"])),
     )
 
 
-def noting() -> Deed:
+def note_action() -> OfferedAction:
     """Writing into one's own memory."""
     what = "Write something into your scratchpad, to remember it. Nobody else sees it."
-    return Deed(
+    return OfferedAction(
         ActionSpec(name="note", description=what, parameters=_parameters(text=_TEXT)),
         lambda given: Note(str(given["text"])),
     )
 
 
-def waiting() -> Deed:
+def wait_action() -> OfferedAction:
     """Leaving the turn to the others."""
     what = "Do nothing until somebody else has done or said something."
-    return Deed(
+    return OfferedAction(
         ActionSpec(name="wait", description=what, parameters=_NOTHING), lambda given: Wait()
     )
 
 
-def finishing() -> Deed:
+def finish_action() -> OfferedAction:
     """Ending the session."""
     what = "End the work: the task is done, and the shared output is final."
-    return Deed(
+    return OfferedAction(
         ActionSpec(name="finish", description=what, parameters=_NOTHING), lambda given: Finish()
     )
 
 
-def approving(asked: int) -> Deed:
+def approve_action(asked: int) -> OfferedAction:
     """Giving or denying the approval that was asked for at a trace version."""
     parameters = _parameters(
         approved={"type": "boolean", "description": "Whether you allow it."},
         comment={"type": "string", "description": "What you say to it; may be empty."},
     )
     what = f"Allow or forbid what you were asked for in [{asked}]."
-    return Deed(
+    return OfferedAction(
         ActionSpec(name="approve", description=what, parameters=parameters),
         lambda given: Approve(asked, given["approved"] is True, str(given["comment"])),
     )

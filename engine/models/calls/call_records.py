@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from .. import errors
-from ..errors import CodecError, ModelError
-from ..events import JSON, Tokens
-from .protocol import ModelReply, ToolCall
+from ... import errors
+from ...errors import CodecError, ModelError
+from ...events import JSON, Tokens
+from ..protocol import ModelReply, ToolCall
 
 __all__ = ("failure_text", "recorded_failure", "recorded_reply", "reply_json")
 

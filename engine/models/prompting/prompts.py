@@ -7,8 +7,8 @@ from importlib.resources import files
 from string import Template
 from typing import final
 
-from .. import codec
-from ..errors import InvalidInput
+from ... import codec
+from ...errors import InvalidInput
 
 __all__ = ("Prompts", "load_prompts")
 

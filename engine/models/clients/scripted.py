@@ -7,7 +7,7 @@ from typing import final
 
 import anyio.lowlevel
 
-from .protocol import ModelReply, ModelRequest
+from ..protocol import ModelReply, ModelRequest
 
 __all__ = ("ScriptedModel",)
 

@@ -7,12 +7,12 @@ from typing import final
 
 import anyio
 
-from ..errors import Divergence, InvalidInput
-from ..events import ModelCalled
-from ..log.contract import EventLog
-from ..records import TRACE, Record
-from .call_records import recorded_failure, recorded_reply
-from .protocol import ModelReply, ModelRequest, request_digest
+from ...errors import Divergence, InvalidInput
+from ...events import ModelCalled
+from ...log.contract import EventLog
+from ...records import TRACE, Record
+from ..calls.call_records import recorded_failure, recorded_reply
+from ..protocol import ModelReply, ModelRequest, request_digest
 
 __all__ = ("RecordedModel",)
 

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn, final
 
-from .. import codec
-from ..errors import Divergence, SessionInterrupted
-from ..events import ModelCalled, ScorerRef
-from ..records import Record
-from ..scorers.protocol import Measurement, stream_of
-from ..session.desk import Reply
-from .gateway import Models
-from .protocol import Asker, ModelReply, ModelRequest
-from .recorded_call import Asking
+from ... import codec
+from ...errors import Divergence, SessionInterrupted
+from ...events import ModelCalled, ScorerRef
+from ...records import Record
+from ...scorers.protocol import Measurement, stream_of
+from ...session.desk import Reply
+from ..gateway import Models
+from ..protocol import Asker, ModelReply, ModelRequest
+from .attempts import Asking
 
 __all__ = ("ScorerCaller",)
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from asked import Answers, calls, interview
+from asked import Answers, calls, conversation
 from duolog.engine.errors import InvalidInput, ModelRefused
 from duolog.engine.events import ActionTaken, MessageSent, ModelCalled, SessionOpened, TurnYielded
 from duolog.engine.models import Message, ModelReply, Tool
-from duolog.engine.models.ask import Considered, Interview, ModelUse, Unread, read_choice, said
+from duolog.engine.models.prompting.conversation import (
+    Conversation,
+    ModelPolicy,
+    ModelUse,
+    UnreadableReply,
+    read_choice,
+    reply_text,
+)
 from duolog.engine.session.decisions import NOTHING, Decision, Say, Wait
 from duolog.engine.session.view import View
 from duolog.testing import by, records_of
@@ -28,7 +35,7 @@ def compose(tokens: int) -> tuple[Message, ...]:
 async def test_a_reply_that_can_be_read_is_all_that_is_asked_for() -> None:
     answers = Answers("7")
     use = ModelUse(model="m", temperature=0.5, max_tokens=9, options={"top_p": 1})
-    assert await interview(answers, use).ask("count", compose, number) == 7
+    assert await conversation(answers, use).ask("count", compose, number) == 7
     [request] = answers.requests
     assert (request.model, request.temperature, request.max_tokens) == ("m", 0.5, 9)
     assert request.options == {"top_p": 1}
@@ -38,7 +45,7 @@ async def test_a_reply_that_can_be_read_is_all_that_is_asked_for() -> None:
 
 async def test_a_reply_that_cannot_be_read_is_answered_with_the_error() -> None:
     answers = Answers("seven", "7")
-    asking = interview(answers)
+    asking = conversation(answers)
     assert await asking.ask("count", compose, number) == 7
     assert answers.purposes == ["count", "count again"]
     first, reply, correction = answers.requests[1].messages
@@ -51,9 +58,9 @@ async def test_a_reply_that_cannot_be_read_is_answered_with_the_error() -> None:
 
 async def test_after_so_many_tries_it_gives_up_and_says_why() -> None:
     answers = Answers("one", "two")
-    asking = interview(answers, ModelUse(model="m", tries=2))
+    asking = conversation(answers, ModelUse(model="m", tries=2))
     found = await asking.ask("count", compose, number)
-    assert found == Unread("no reply of m could be used in 2 tries: that is no number")
+    assert found == UnreadableReply("no reply of m could be used in 2 tries: that is no number")
     assert asking.gave_up == found.why
     asking.begin()
     assert asking.gave_up is None
@@ -61,14 +68,14 @@ async def test_after_so_many_tries_it_gives_up_and_says_why() -> None:
 
 async def test_a_reply_that_was_cut_off_is_not_read() -> None:
     answers = Answers(ModelReply(text="7", finish="length"), "70")
-    assert await interview(answers).ask("count", compose, number) == 70
+    assert await conversation(answers).ask("count", compose, number) == 70
     assert "cut off" in answers.prompts[1]
 
 
 async def test_calls_that_cannot_be_read_are_repeated_in_words() -> None:
     """Malformed arguments cannot be sent to every provider as calls."""
     answers = Answers(calls(("search", "{")), "7")
-    assert await interview(answers).ask("count", compose, number) == 7
+    assert await conversation(answers).ask("count", compose, number) == 7
     assert answers.requests[1].messages[1].tool_calls == ()
     assert "(called search with {)" in answers.prompts[1]
 
@@ -76,7 +83,7 @@ async def test_calls_that_cannot_be_read_are_repeated_in_words() -> None:
 async def test_a_refused_request_is_made_shorter_twice() -> None:
     answers = Answers(ModelRefused("too long"), ModelRefused("too long"), "7")
     tools = (Tool(name="search", description="d" * 4000),)
-    assert await interview(answers).ask("count", compose, number, tools=tools) == 7
+    assert await conversation(answers).ask("count", compose, number, tools=tools) == 7
     sizes = [int(prompt.split()[3]) for prompt in answers.prompts]
     assert sizes[0] < 32000 - 1000  # tools take room too
     assert sizes[1:] == [sizes[0] // 2, sizes[0] // 4]
@@ -85,13 +92,13 @@ async def test_a_refused_request_is_made_shorter_twice() -> None:
 async def test_a_request_that_is_refused_however_short_is_an_error() -> None:
     answers = Answers(*[ModelRefused("never")] * 3)
     with pytest.raises(ModelRefused, match="never"):
-        await interview(answers).ask("count", compose, number)
+        await conversation(answers).ask("count", compose, number)
 
 
 def test_thinking_is_not_said() -> None:
-    assert said(ModelReply(text="<think>4?\nno, 5</think>\n 5 ")) == "5"
+    assert reply_text(ModelReply(text="<think>4?\nno, 5</think>\n 5 ")) == "5"
     with pytest.raises(InvalidInput, match="says nothing"):
-        said(ModelReply(text="<think>hm</think>"))
+        reply_text(ModelReply(text="<think>hm</think>"))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +172,7 @@ def test_no_text_breaks_reading_a_choice(text: str) -> None:
 class Policy:
     """Says a word, and counts how often it was asked."""
 
-    def __init__(self, asking: Interview, *, readable: bool = True) -> None:
+    def __init__(self, asking: Conversation, *, readable: bool = True) -> None:
         self._asking = asking
         self._readable = readable
         self.asked = 0
@@ -201,24 +208,24 @@ OWN = by("agent", MessageSent(text="Hm"), actor="agent")
 async def test_a_pending_decision_stands_unless_something_concerns_it(
     news: tuple[object, ...], asked: int
 ) -> None:
-    asking = interview(Answers())
+    asking = conversation(Answers())
     policy = Policy(asking)
-    decision = await Considered(policy, asking).decide(a_view(*news, pending=PENDING))
+    decision = await ModelPolicy(policy, asking).decide(a_view(*news, pending=PENDING))
     assert policy.asked == asked
     assert decision == (Decision((Say("Hello"),)) if asked else PENDING)
 
 
 async def test_nobody_is_asked_while_an_own_action_is_under_way() -> None:
-    asking = interview(Answers())
+    asking = conversation(Answers())
     policy = Policy(asking)
     view = a_view(by("agent", ActionTaken(name="search"), actor="agent"), SPEAKS)
-    assert await Considered(policy, asking).decide(view) == NOTHING
+    assert await ModelPolicy(policy, asking).decide(view) == NOTHING
     assert policy.asked == 0
 
 
 async def test_giving_up_is_a_wait_that_says_why() -> None:
-    asking = interview(Answers("one", "two", "three", "four", "five", "six"))
-    policy = Considered(Policy(asking, readable=False), asking)
+    asking = conversation(Answers("one", "two", "three", "four", "five", "six"))
+    policy = ModelPolicy(Policy(asking, readable=False), asking)
     [wait] = (await policy.decide(a_view(SPEAKS))).verbs
     assert isinstance(wait, Wait)
     assert wait.reason == "no reply of m could be used in 3 tries: that is no number"

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from ..session.actors import Actor, Policy, play
-from ..session.decisions import Decision, Wait
-from ..session.desk import Desk
-from ..session.view import View
-from .gateway import Models
-from .protocol import Asker, Caller, ModelReply, ModelRequest
-from .recorded_call import Asking
+from ...session.actors import Actor, Policy, play
+from ...session.decisions import Decision, Wait
+from ...session.desk import Desk
+from ...session.view import View
+from ..gateway import Models
+from ..protocol import Asker, Caller, ModelReply, ModelRequest
+from .attempts import Asking
 
-__all__ = ("DeskCaller", "calling")
+__all__ = ("DeskCaller", "model_actor")
 
 
-def calling(models: Models, make: Callable[[Caller], Policy]) -> Actor:
+def model_actor(models: Models, make: Callable[[Caller], Policy]) -> Actor:
     """The actor that plays a policy whose mind asks models.
 
     The policy sees the view as any other does; what it asks models through is given to it once, and
     belongs to this actor in this session::
 
-        Player(participant, calling(models, lambda caller: make_agent("auto", Mind(caller))))
+        Player(participant, model_actor(models, lambda caller: make_agent("auto", Mind(caller))))
 
     An agent's decision takes as long as the calls that led to it, unless it says otherwise. A
     simulated person's takes what reading and typing take a person: asking a model is no part of

@@ -15,7 +15,7 @@ from typing import NoReturn, Protocol, final
 import anyio
 import msgspec
 
-from ..errors import (
+from ...errors import (
     BudgetExhausted,
     Divergence,
     InvalidInput,
@@ -24,11 +24,11 @@ from ..errors import (
     ModelError,
     ModelRefused,
 )
-from ..logger import journal
-from ..session.desk import Reply
+from ...logger import journal
+from ...session.desk import Reply
+from ..gateway import Models
+from ..protocol import Asker, ModelReply, ModelRequest
 from .call_records import failure_text, recorded_failure, recorded_reply, reply_json
-from .gateway import Models
-from .protocol import Asker, ModelReply, ModelRequest
 
 __all__ = ("Asking", "Line")
 

@@ -12,15 +12,22 @@ from typing import TypeVar, final
 
 import msgspec
 
-from ..errors import InvalidInput, ModelRefused
-from ..events import JSON
-from ..session.actors import Policy
-from ..session.decisions import NOTHING, Decision, Wait
-from ..session.view import View
+from ...errors import InvalidInput, ModelRefused
+from ...events import JSON
+from ...session.actors import Policy
+from ...session.decisions import NOTHING, Decision, Wait
+from ...session.view import View
+from ..protocol import Caller, Message, ModelReply, ModelRequest, Tool
 from .prompt_context import CHARACTERS_PER_TOKEN
-from .protocol import Caller, Message, ModelReply, ModelRequest, Tool
 
-__all__ = ("Considered", "Interview", "ModelUse", "Unread", "read_choice", "said")
+__all__ = (
+    "Conversation",
+    "ModelPolicy",
+    "ModelUse",
+    "UnreadableReply",
+    "read_choice",
+    "reply_text",
+)
 
 T = TypeVar("T")
 Key = TypeVar("Key", bound=str)
@@ -73,14 +80,14 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @final
-class Unread(msgspec.Struct, frozen=True):
+class UnreadableReply(msgspec.Struct, frozen=True):
     """No reply could be read, and why not the last one."""
 
     why: str
 
 
 @final
-class Interview:
+class Conversation:
     """Asks one model for one actor or scorer.
 
     Args:
@@ -107,7 +114,7 @@ class Interview:
         read: Callable[[ModelReply], T],
         *,
         tools: tuple[Tool, ...] = (),
-    ) -> T | Unread:
+    ) -> T | UnreadableReply:
         """What the model's reply is read as.
 
         Args:
@@ -133,7 +140,7 @@ class Interview:
         messages: tuple[Message, ...],
         read: Callable[[ModelReply], T],
         tools: tuple[Tool, ...],
-    ) -> T | Unread:
+    ) -> T | UnreadableReply:
         use = self.use
         why = ""
         for number in range(use.tries):
@@ -161,11 +168,11 @@ class Interview:
                 Message(role="user", content=correction),
             )
         self.gave_up = f"no reply of {use.model} could be used in {use.tries} tries: {why}"
-        return Unread(self.gave_up)
+        return UnreadableReply(self.gave_up)
 
 
 @final
-class Considered:
+class ModelPolicy:
     """A policy on a model, asked only when there is something to consider.
 
     A decision whose working time is passing stands, unless something concerns it: waiting of the
@@ -173,12 +180,12 @@ class Considered:
 
     Args:
         policy: what decides.
-        interview: what its mind asks the model through.
+        conversation: what its mind asks the model through.
     """
 
-    def __init__(self, policy: Policy, interview: Interview) -> None:
+    def __init__(self, policy: Policy, conversation: Conversation) -> None:
         self._policy = policy
-        self._interview = interview
+        self._conversation = conversation
 
     async def decide(self, view: View) -> Decision:
         """The next decision; a wait that says why, where the model's replies could not be read."""
@@ -186,14 +193,14 @@ class Considered:
             return view.pending
         if view.in_flight:
             return NOTHING
-        self._interview.begin()
+        self._conversation.begin()
         decision = await self._policy.decide(view)
-        if decision == NOTHING and self._interview.gave_up is not None:
-            return Decision((Wait(reason=self._interview.gave_up),))
+        if decision == NOTHING and self._conversation.gave_up is not None:
+            return Decision((Wait(reason=self._conversation.gave_up),))
         return decision
 
 
-def said(reply: ModelReply) -> str:
+def reply_text(reply: ModelReply) -> str:
     """What a reply says, without the thinking that some models put before it.
 
     Raises:

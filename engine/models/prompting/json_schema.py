@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
-from ..errors import InvalidInput
-from ..events import JSON
+from ...errors import InvalidInput
+from ...events import JSON
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import SchemaError, ValidationError

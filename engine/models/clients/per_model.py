@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from .protocol import ModelClient, ModelReply, ModelRequest
+from ..protocol import ModelClient, ModelReply, ModelRequest
 
 __all__ = ("ClientPerModel",)
 

@@ -12,13 +12,13 @@ from typing import TypeAlias, final
 
 import msgspec
 
-from ..errors import InvalidInput
-from ..events import JSON, Tokens
-from ..session.decisions import Act, Approve, Finish, Note, Say, Submit, Verb, Wait
-from .prompt_context import CHARACTERS_PER_TOKEN
-from .protocol import Asker, ModelReply, ModelRequest, ToolCall
+from ...errors import InvalidInput
+from ...events import JSON, Tokens
+from ...session.decisions import Act, Approve, Decision, Finish, Note, Say, Submit, Verb, Wait
+from ..prompting.prompt_context import CHARACTERS_PER_TOKEN
+from ..protocol import Asker, ModelReply, ModelRequest, ToolCall
 
-__all__ = ("Answer", "Price", "Rehearsal", "put")
+__all__ = ("Answer", "Price", "Rehearsal", "RuleReplies", "encode_verbs")
 
 Answer: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
 """What somebody's rules reply to a request."""
@@ -72,12 +72,46 @@ class Rehearsal:
         )
 
 
+@final
+class RuleReplies:
+    """The replies to one actor's requests in a rehearsal: what its rules decide, set call by call.
+
+    Args:
+        rehearsal: what answers the actor's requests from now on.
+        session: session id.
+        actor: who asks.
+        as_text: whether actions are written as ReAct text, instead of tool calls.
+    """
+
+    def __init__(self, rehearsal: Rehearsal, session: str, actor: str, *, as_text: bool) -> None:
+        self._as_text = as_text
+        self._next: Callable[[], Awaitable[ModelReply]] | None = None
+        rehearsal.expect(session, actor, self._answer)
+
+    def reply(self, reply: Callable[[], Awaitable[ModelReply]]) -> None:
+        """Sets how the requests from now on are answered."""
+        self._next = reply
+
+    def decide(self, decide: Callable[[], Awaitable[Decision]]) -> None:
+        """Sets that the requests from now on are answered with the verbs of a decision."""
+
+        async def decided() -> ModelReply:
+            return encode_verbs((await decide()).verbs, as_text=self._as_text)
+
+        self._next = decided
+
+    async def _answer(self, request: ModelRequest) -> ModelReply:
+        if self._next is None:
+            raise InvalidInput(f"{request.model!r} is asked before its mind was")
+        return await self._next()
+
+
 def _tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
-def put(verbs: Sequence[Verb], *, as_text: bool) -> ModelReply:
-    """Verbs as a model would put them: the inverse of reading them from an ``ActionSpace``.
+def encode_verbs(verbs: Sequence[Verb], *, as_text: bool) -> ModelReply:
+    """Verbs as a model would write them: the inverse of reading them from an ``ActionSpace``.
 
     Args:
         verbs: what is to be done; none of them: wait.

@@ -1,0 +1,1 @@
+"""Clients that answer without a provider, and one that chooses a client by model."""

@@ -1,0 +1,1 @@
+"""Prompts, the actions that a model is offered, and how its replies are read."""
