@@ -1,0 +1,73 @@
+"""D@τ under other readings of the ratings."""
+
+from __future__ import annotations
+
+from duolog.scoring.metrics.sensitivity import Sensitivity, SensitivityRow, sensitivity
+from duolog.scoring.trajectory.points import Point, Trajectory
+
+
+def rated(agent: str, *rounds: tuple[float, int | None]) -> Trajectory:
+    points = tuple(
+        [
+            Point(round=k, value=value, utility=value, updated=True, rating=rating)
+            for k, (value, rating) in enumerate(rounds, start=1)
+        ]
+    )
+    return Trajectory(session=f"{agent}-1", group={"agent": agent}, points=points)
+
+
+def row(
+    found: Sensitivity, agent: str, least: int, missing: str, judge: str = "rules"
+) -> SensitivityRow:
+    [one] = [
+        each
+        for each in found.rows
+        if (each.group["agent"], each.least, each.missing, each.judge)
+        == (agent, least, missing, judge)
+    ]
+    return one
+
+
+ASKS = rated("asks", (0.1, 2), (0.4, None), (0.9, 4))
+DRAFTS = rated("drafts", (0.5, 3), (0.6, 3), (0.8, 3))
+
+
+def test_each_choice_moves_the_stop() -> None:
+    found = sensitivity({"rules": [ASKS, DRAFTS]}, taus=(1,))
+    assert len(found.rows) == 2 * 3 * 2
+    usual = row(found, "asks", 3, "satisfactory")
+    assert usual.usual
+    assert usual.drop.value is not None
+    assert abs(usual.drop.value - (0.1 - 0.9)) < 1e-12
+    assert row(found, "asks", 2, "satisfactory").drop.value == 0  # 2 is not below 2: nobody stops
+    late = row(found, "asks", 2, "unsatisfactory")  # the missing rating of round 2 stops it
+    assert late.drop.value == 0.4 - 0.9
+    assert row(found, "drafts", 3, "satisfactory").stopped == 0
+    assert row(found, "drafts", 4, "satisfactory").drop.value == 0.5 - 0.8
+
+
+def test_an_order_that_depends_on_the_choice_is_said() -> None:
+    worse = rated("worse", (0.5, 2), (0.6, 3), (0.7, 3))
+    found = sensitivity({"rules": [worse, DRAFTS]}, taus=(1,))
+    # Below 3 stops only `worse`, at .5 of .7; below 4 stops both in round 1, and drafts loses more.
+    [change] = found.changes
+    assert (change.first, change.second, change.tau) == ("drafts", "worse", 1)
+    assert (change.above, change.below) == (2, 2)
+
+
+def test_judges_stand_beside_each_other() -> None:
+    kind = rated("asks", (0.1, 4), (0.4, 4), (0.9, 4))
+    found = sensitivity({"rules": [ASKS], "model": [kind]}, taus=(1,), least=(3,))
+    assert row(found, "asks", 3, "satisfactory", "model").drop.value == 0
+    assert row(found, "asks", 3, "satisfactory", "rules").stopped == 1
+    assert found.changes == ()
+
+
+def test_what_nobody_rated_stays_missing() -> None:
+    found = sensitivity({"none": [rated("asks", (0.1, None), (0.9, None))]}, taus=(1,))
+    assert {each.drop.value for each in found.rows} == {None}
+
+
+def test_automated_runs_are_in_no_row() -> None:
+    alone = Trajectory(session="x", group={"agent": "auto"}, baseline=True, final=0.5)
+    assert {r.group["agent"] for r in sensitivity({"rules": [ASKS, alone]}).rows} == {"asks"}
