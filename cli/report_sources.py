@@ -28,18 +28,29 @@ _SQLITE = b"SQLite format 3\0"
 def load(sources: Sequence[str], options: Options) -> list[Trajectory]:
     """The trajectories of all sessions of all sources, in order.
 
+    A session that several sources hold alike, since a log was named twice, say, counts once.
+
     Raises:
         InvalidInput: a source is neither a log nor a file of trajectories, or the log has no
-            measurements of a scorer that the options name.
+            measurements of a scorer that the options name; or two sources hold different sessions
+            of one id.
         LogError: a log cannot be read.
     """
     collect_rarely()
     found: list[Trajectory] = []
+    known: dict[str, tuple[str, Trajectory]] = {}
     for source in sources:
         here = list(read_trajectories(source)) if _is_file(source) else _from_log(source, options)
-        if len(sources) > 1:
-            here = [_labelled(item, Path(source).stem) for item in here]
-        found += here
+        for item in here:
+            first, before = known.get(item.session, (source, None))
+            if before is None:
+                found.append(_labelled(item, source) if len(sources) > 1 else item)
+            elif before != item:
+                raise InvalidInput(
+                    f"{first} and {source} hold different sessions {item.session!r}: "
+                    "report on each by itself"
+                )
+        known |= {item.session: (source, item) for item in here}
     return found
 
 
@@ -99,4 +110,4 @@ async def _check_scorers(log: EventLog, options: Options) -> None:
 
 
 def _labelled(item: Trajectory, source: str) -> Trajectory:
-    return msgspec.structs.replace(item, group={**item.group, SOURCE: source})
+    return msgspec.structs.replace(item, group={**item.group, SOURCE: Path(source).stem})

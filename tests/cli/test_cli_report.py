@@ -117,6 +117,23 @@ def test_several_sources_can_be_told_apart(
     ]
 
 
+def test_a_log_named_twice_counts_once(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    once, twice = as_json(capsys, str(dinner)), as_json(capsys, str(dinner), str(dinner))
+    assert [group["sessions"] for group in once["groups"]] == [
+        group["sessions"] for group in twice["groups"]
+    ]
+
+
+def test_different_sessions_of_one_id_are_refused(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text(LINES.replace("0.75", "0.8"), encoding="utf-8")
+    assert main(["report", file, str(other)]) == 2
+    error = capsys.readouterr().err
+    assert f"{file} and {other} hold different sessions 's1'" in error
+
+
 @pytest.mark.parametrize(
     ("options", "rounds"),
     [([], 4), (["--rounds", "human-turn"], 3), (["--convention", "paper"], 3)],
