@@ -20,11 +20,20 @@ class ChangedLine(NamedTuple):
     text: str
 
 
-def changes(before: Sequence[str], after: Sequence[str]) -> list[ChangedLine]:
-    """The lines that differ, with a line of context before and after each stretch of them."""
+def changes(
+    before: Sequence[str], after: Sequence[str], *, context: int | None = _CONTEXT
+) -> list[ChangedLine]:
+    """The lines that differ, with lines of context before and after each stretch of them.
+
+    Args:
+        before: the lines of the earlier version.
+        after: the lines of the later one.
+        context: lines of context; None for all lines that there are.
+    """
     found: list[ChangedLine] = []
     matcher = SequenceMatcher(None, before, after)
-    for group in matcher.get_grouped_opcodes(_CONTEXT):
+    around = len(before) + len(after) if context is None else context
+    for group in matcher.get_grouped_opcodes(around):
         if found or group[0][1] > 0:
             found.append(ChangedLine("…", ""))
         for tag, low, high, new_low, new_high in group:

@@ -27,7 +27,8 @@ from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.timing import Timing
 from duolog.engine.session.view import View
 from duolog.testing import Workshop, a_session, agent, human, streams
-from duolog.users.terminal import HELP, Person
+from duolog.users.person import Person
+from duolog.users.person_commands import HELP
 
 AT_ONCE = Timing(
     read_wpm=1e9, type_wpm=1e9, human_step=0.0, agent_step=0.0, agent_tps=1e9, action=0.0
@@ -42,10 +43,10 @@ class TestSeat:
     def __init__(self, *lines: str | None, editor: Callable[[str], str] | None = None) -> None:
         self._lines = list(lines)
         self._editor = editor
-        self.told: list[str] = []
+        self.notified: list[str] = []
         self.shown: list[Record] = []
 
-    async def line(self) -> str | None:
+    async def read_line(self) -> str | None:
         if not self._lines:
             await anyio.sleep_forever()
         return self._lines.pop(0)
@@ -53,8 +54,8 @@ class TestSeat:
     def show(self, view: View, fresh: Sequence[Record]) -> None:
         self.shown += fresh
 
-    def tell(self, text: str) -> None:
-        self.told.append(text)
+    def notify(self, text: str) -> None:
+        self.notified.append(text)
 
     async def edit(self, text: str) -> str | None:
         await anyio.lowlevel.checkpoint()
@@ -112,7 +113,7 @@ async def test_a_line_is_a_message_and_finish_ends_it() -> None:
         MessageSent(text="Hello"),
         SessionClosed(reason="finished", by="user", detail="well done"),
     ]
-    assert seat.told == []
+    assert seat.notified == []
 
 
 async def test_news_are_shown_while_the_person_types_nothing() -> None:
@@ -120,7 +121,7 @@ async def test_news_are_shown_while_the_person_types_nothing() -> None:
     heard = anyio.Event()
 
     class Listening:
-        line, tell, edit = seat.line, seat.tell, seat.edit
+        read_line, notify, edit = seat.read_line, seat.notify, seat.edit
 
         def show(self, view: View, fresh: Sequence[Record]) -> None:
             if any(m.text == "You said Hello." for m in view.messages):
@@ -133,12 +134,12 @@ async def test_news_are_shown_while_the_person_types_nothing() -> None:
         tasks.cancel_scope.cancel()
 
 
-async def test_commands_that_only_tell() -> None:
+async def test_commands_that_only_show_something() -> None:
     seat, trace = await sit("/help", "/actions", "/output", "/wishes", "/what", "/finish")
-    assert seat.told[0] == HELP
-    assert "/do search" in seat.told[1]
-    assert seat.told[2:4] == ["There is no output yet.", "Your part says nothing."]
-    assert seat.told[4] == "there is no command /what; /help lists them"
+    assert seat.notified[0] == HELP
+    assert "/do search" in seat.notified[1]
+    assert seat.notified[2:4] == ["There is no output yet.", "Your part says nothing."]
+    assert seat.notified[4] == "there is no command /what; /help lists them"
     assert len(by_user(trace)) == 1
 
 
@@ -165,9 +166,9 @@ async def test_actions_take_arguments() -> None:
         ("/edit", "there is no editor here"),
     ],
 )
-async def test_a_slip_is_told_and_does_nothing(line: str, complaint: str) -> None:
+async def test_a_slip_is_explained_and_records_nothing(line: str, complaint: str) -> None:
     seat, trace = await sit(line, "/finish")
-    assert complaint in seat.told[0]
+    assert complaint in seat.notified[0]
     assert len(by_user(trace)) == 1
 
 
@@ -190,7 +191,7 @@ async def test_the_output_is_edited_in_an_editor_or_taken_from_a_file(tmp_path: 
     )
     contents = [e.content for e in by_user(trace) if isinstance(e, SnapshotTaken)]
     assert contents == ["Day 1: Rome", "Day 1: Naples"]
-    assert seat.told == ["Nothing is changed.", "Day 1: Naples"]
+    assert seat.notified == ["Nothing is changed.", "Day 1: Naples"]
 
 
 async def test_an_edit_that_the_agent_crossed_is_refused_and_kept() -> None:
@@ -210,7 +211,7 @@ async def test_an_edit_that_the_agent_crossed_is_refused_and_kept() -> None:
             await run_session(log, session(Person(seat)))
         trace = (await streams(log, "chat"))["trace"]
     assert edited == ["", "mine"]
-    assert "the output has changed" in seat.told[0]
+    assert "the output has changed" in seat.notified[0]
     contents = [r.event.content for r in trace if isinstance(r.event, SnapshotTaken)]
     assert contents == ["the agent's", "mine"]
 
@@ -226,8 +227,8 @@ async def test_an_approval_is_given_when_it_was_asked_for() -> None:
     async with open_log("memory://") as log:
 
         class Asked(TestSeat):
-            async def line(self) -> str | None:
-                line = await super().line()
+            async def read_line(self) -> str | None:
+                line = await super().read_line()
                 if line is not None and line.startswith("/no"):
                     await appears(log, "ApprovalAsked")
                 return line
@@ -260,9 +261,9 @@ async def test_a_person_who_thinks_is_not_nudged() -> None:
     thinking = anyio.Event()
 
     class Thinking(TestSeat):
-        async def line(self) -> str | None:
+        async def read_line(self) -> str | None:
             await thinking.wait()
-            return await super().line()
+            return await super().read_line()
 
     async with open_log("memory://") as log, anyio.create_task_group() as tasks:
         tasks.start_soon(run_session, log, session(Person(Thinking("/finish"))))

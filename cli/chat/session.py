@@ -1,0 +1,187 @@
+"""One session of a person with an agent: set up or taken over, played, and scored as it grows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, final
+
+import anyio
+import msgspec
+
+from ...engine.errors import InvalidInput, SessionInterrupted
+from ...engine.events import SessionOpened
+from ...engine.session.limits import Limits
+from ...engine.session.runner import Session, SessionResult, first_error, run_session
+from ...engine.task import Cell, find_task
+from ...scoring.live import watch
+from ...scoring.trajectory.options import Options
+from ...users.person import Person
+from ..experiment.spec import RULES, Experiment, ModelTable
+from ..text.wording import count
+
+if TYPE_CHECKING:
+    from ...engine.log.contract import EventLog
+    from ...engine.session.desk import Desk
+    from .seat import ChatSeat
+
+__all__ = ("ChatSession", "play_followed", "result_text")
+
+
+def result_text(result: SessionResult) -> str:
+    """How a session ended, in a line."""
+    utility = "" if result.utility is None else f", utility {result.utility:.3f}"
+    return f"The session is {result.reason} after {count(result.rounds, 'round')}{utility}."
+
+
+@final
+class ChatSession:
+    """One session of a person with an agent, new or resumed.
+
+    Args:
+        task: its name.
+        cell: who works on what.
+        dataset: data of the task's own kind; None for what it ships.
+        api_base: where the model is reached; None for where it usually is.
+        text_actions: the model cannot call tools.
+        taus: the tolerances τ to advise for.
+
+    Attributes:
+        began: the session is in the log.
+        ended_by: the signal that ended the chat; None for none.
+        interrupted: why the session could not go on; empty where it could, or the person left.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        cell: Cell,
+        dataset: str | None,
+        api_base: str | None,
+        *,
+        text_actions: bool,
+        taus: tuple[int, ...],
+    ) -> None:
+        self._task = task
+        self._cell = cell
+        self._dataset = dataset
+        self._api_base = api_base
+        self._text_actions = text_actions
+        self._taus = taus
+        self._started = int(time.time())
+        self._session: Session | None = None
+        self._person: Person | None = None
+        self._result: SessionResult | None = None
+        self.began = False
+        self.ended_by: int | None = None
+        self.interrupted = ""
+
+    @property
+    def name(self) -> str:
+        """The id of the session, once it is set up."""
+        return "" if self._session is None else self._session.id
+
+    async def take_over(self, log: EventLog, name: str) -> None:
+        """Goes on with a session as it was set up.
+
+        Raises:
+            InvalidInput: it was no chat.
+        """
+        async for record in log.read(name):
+            opened = record.event
+            started = opened.config.get("started") if isinstance(opened, SessionOpened) else None
+            if not isinstance(opened, SessionOpened) or not isinstance(started, int):
+                raise InvalidInput(f"session {name} was no chat: it has no person to go on with it")
+            self._task, self._started = opened.task, started
+            try:
+                self._cell = msgspec.convert(opened.config.get("cell"), Cell)
+            except msgspec.ValidationError as error:
+                raise InvalidInput(
+                    f"session {name} does not say how it was set up: {error}"
+                ) from None
+            models = opened.config.get("models")
+            agent = models.get("agent") if isinstance(models, Mapping) else None
+            if isinstance(agent, Mapping):
+                self._text_actions = bool(agent.get("text_actions"))
+            break
+
+    def set_up(self) -> None:
+        """Makes the session, with the person in it.
+
+        Raises:
+            InvalidInput: an agent that works alone, or anything that the task does not have.
+        """
+        task, cell = find_task(self._task, self._dataset), self._cell
+        if cell.agent in task.agents and task.automated(cell.agent):
+            raise InvalidInput(f"agent {cell.agent!r} works alone: there is nobody to chat with")
+        tables = {cell.model: ModelTable(text_actions=self._text_actions)} if cell.model else {}
+        experiment = Experiment(
+            task=self._task, models=(cell.model or RULES,), api_base=self._api_base, model=tables
+        )
+        setting = msgspec.structs.replace(
+            experiment.setting(experiment.reach(None)),
+            limits=Limits(rounds=None, actions=None),
+            config={"started": self._started},
+            person=self._live,
+        )
+        self._session = task.session(cell, setting)
+
+    async def play(self, log: EventLog, seat: ChatSeat) -> SessionResult | None:
+        """Plays the session that was set up.
+
+        Returns:
+            How it ended; None where it stays open.
+        """
+        session = self._session
+        if session is None:
+            raise RuntimeError("a chat is set up before it is played")
+        person = self._person = Person(seat)
+
+        async def run() -> str | None:
+            return await self._run(log, session, seat, person)
+
+        self.ended_by = await seat.host(run)
+        return self._result
+
+    async def _run(
+        self, log: EventLog, session: Session, seat: ChatSeat, person: Person
+    ) -> str | None:
+        """Runs the session; gives how it ended, where the person did not end it."""
+        self.began = True
+        try:
+            self._result = await play_followed(log, session, seat, self._taus)
+        except SessionInterrupted as error:
+            self.interrupted = "" if person.left else str(error)
+            return None
+        return None if person.finished else result_text(self._result)
+
+    async def _live(self, desk: Desk) -> None:
+        if self._person is None:
+            raise RuntimeError("nobody sits in the human's seat")
+        await self._person.live(desk)
+
+
+async def play_followed(
+    log: EventLog, session: Session, seat: ChatSeat, taus: tuple[int, ...]
+) -> SessionResult:
+    """Runs a session, and hands its records and their scoring to a seat, up to its end.
+
+    Raises:
+        SessionInterrupted: the session stays open.
+    """
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_follow, log, session.id, seat, taus)
+            result = await run_session(log, session)
+    except BaseExceptionGroup as group:
+        raise first_error(group) from group
+    return result
+
+
+async def _follow(log: EventLog, session: str, seat: ChatSeat, taus: tuple[int, ...]) -> None:
+    async with watch(log, session=session, options=Options(taus=taus)) as steps:
+        closed = False
+        while not closed:
+            step = await steps.step()
+            seat.follow(step)
+            closed = step.record.kind == "SessionClosed"

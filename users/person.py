@@ -1,0 +1,197 @@
+"""A real person in the human's seat: what they type becomes what they say and do.
+
+Where the person sits (a terminal, a pipe, a test) is a ``Seat``; ``Person`` is the actor between it
+and the desk. A line is a message; one that begins with a slash is a command.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, final
+
+import anyio
+
+from ..engine.errors import InvalidInput, StaleBase
+from ..engine.records import Record
+from ..engine.session.desk import Desk
+from ..engine.session.view import View
+from .person_commands import HELP, action_help, parse_action, private_text
+
+__all__ = ("Person", "Seat")
+
+_LONG = 3600.0
+"""Seconds of one wait: a person who thinks is never taken for one who waits."""
+
+
+class Seat(Protocol):
+    """Where a person sits: shows what happens, and gives what the person types."""
+
+    async def read_line(self) -> str | None:
+        """The next line or message; None when there will be none."""
+        ...
+
+    def show(self, view: View, fresh: Sequence[Record]) -> None:
+        """Shows the records that came since the last call."""
+        ...
+
+    def notify(self, text: str) -> None:
+        """Shows a text that is for the person alone, and is not recorded."""
+        ...
+
+    async def edit(self, text: str) -> str | None:
+        """Lets the person change a text; None where that cannot be done here."""
+        ...
+
+
+@final
+class Person:
+    """The actor of a person who sits somewhere; its ``live`` is a ``Player``'s actor.
+
+    Args:
+        seat: where the person sits.
+        media_type: of the output.
+
+    Attributes:
+        left: the person has left, and the session is open.
+        finished: the person has ended the session.
+    """
+
+    def __init__(self, seat: Seat, *, media_type: str = "text/plain") -> None:
+        self.left = False
+        self.finished = False
+        self._seat = seat
+        self._media_type = media_type
+        self._typed: deque[str | None] = deque()
+        self._waiting: anyio.CancelScope | None = None
+        self._refused: str | None = None
+        self._commands: Mapping[str, Callable[[Desk, str], Awaitable[None]]] = {
+            "actions": self._list_actions,
+            "do": self._do,
+            "edit": self._edit,
+            "finish": self._finish,
+            "help": self._help,
+            "no": self._deny,
+            "output": self._output,
+            "quit": self._quit,
+            "rate": self._rate,
+            "submit": self._submit,
+            "wishes": self._wishes,
+            "yes": self._approve,
+        }
+
+    async def live(self, desk: Desk) -> None:
+        """Carries out what the person types, until the session ends or the person leaves it."""
+        desk.look()
+        wishes = private_text(desk.view.private)
+        if wishes:
+            self._seat.notify(f"What you want, which only you know:\n{wishes}")
+        self._seat.show(desk.view, desk.view.records)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen)
+            while not self.finished:
+                self._seat.show(desk.view, desk.look())
+                if self._typed:
+                    await self._carry_out(desk, self._typed.popleft())
+                else:
+                    await self._wait(desk)
+            tasks.cancel_scope.cancel()
+
+    async def _listen(self) -> None:
+        """Takes what the person types, whatever the actor does meanwhile."""
+        line: str | None = ""
+        while line is not None:
+            line = await self._seat.read_line()
+            self._typed.append(line)
+            if self._waiting is not None:
+                self._waiting.cancel()
+
+    async def _wait(self, desk: Desk) -> None:
+        """Waits for news, or for a line."""
+        with anyio.CancelScope() as self._waiting:
+            await desk.news(within=_LONG)
+        self._waiting = None
+
+    async def _carry_out(self, desk: Desk, line: str | None) -> None:
+        """Does what a line says."""
+        if line is None:
+            return await self._quit(desk, "")
+        line = line.strip()
+        try:
+            if line.startswith("/"):
+                name, *rest = line[1:].split(maxsplit=1) or [""]
+                command = self._commands.get(name)
+                if command is None:
+                    raise InvalidInput(f"there is no command /{name}; /help lists them")
+                await command(desk, "".join(rest).strip())
+            elif line:
+                await desk.say(line)
+        except (InvalidInput, StaleBase) as error:
+            self._seat.notify(str(error))
+
+    # --- commands --------------------------------------------------------------------------------
+
+    async def _help(self, desk: Desk, rest: str) -> None:
+        self._seat.notify(HELP)
+
+    async def _list_actions(self, desk: Desk, rest: str) -> None:
+        specs = desk.view.actions_available.values()
+        self._seat.notify("\n".join(map(action_help, specs)) or "There are no actions.")
+
+    async def _do(self, desk: Desk, rest: str) -> None:
+        name, arguments = parse_action(rest, desk.view.actions_available)
+        await desk.act(name, arguments)
+
+    async def _edit(self, desk: Desk, rest: str) -> None:
+        before = self._refused or desk.view.snapshot_text
+        after = await self._seat.edit(before)
+        if after is None:
+            raise InvalidInput("there is no editor here; write a file, and /submit it")
+        if after.strip() == desk.view.snapshot_text.strip():
+            self._seat.notify("Nothing is changed.")
+        else:
+            await self._put_up(desk, after.strip())
+
+    async def _submit(self, desk: Desk, rest: str) -> None:
+        try:
+            content = await anyio.Path(rest).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"cannot read {rest!r}: {error}") from None
+        await self._put_up(desk, content.strip())
+
+    async def _put_up(self, desk: Desk, content: str) -> None:
+        self._refused = content  # kept for the next edit, if the agent was faster
+        await desk.submit(content, media_type=self._media_type)
+        self._refused = None
+
+    async def _approve(self, desk: Desk, rest: str) -> None:
+        await self._answer(desk, rest, approved=True)
+
+    async def _deny(self, desk: Desk, rest: str) -> None:
+        await self._answer(desk, rest, approved=False)
+
+    async def _answer(self, desk: Desk, comment: str, *, approved: bool) -> None:
+        asked = desk.view.open_approvals
+        if not asked:
+            raise InvalidInput("nobody has asked for an approval")
+        await desk.approve(asked[0].version, approved=approved, comment=comment)
+
+    async def _rate(self, desk: Desk, rest: str) -> None:
+        number, *why = rest.split(maxsplit=1) or [""]
+        if number not in ("1", "2", "3", "4", "5"):
+            raise InvalidInput(f"a rating is a number from 1 to 5, not {number!r}")
+        await desk.rate(int(number), "".join(why))
+
+    async def _output(self, desk: Desk, rest: str) -> None:
+        self._seat.notify(desk.view.snapshot_text or "There is no output yet.")
+
+    async def _wishes(self, desk: Desk, rest: str) -> None:
+        self._seat.notify(private_text(desk.view.private) or "Your part says nothing.")
+
+    async def _finish(self, desk: Desk, rest: str) -> None:
+        await desk.finish(rest)
+        self.finished = True
+
+    async def _quit(self, desk: Desk, rest: str) -> None:
+        self.left = True
+        desk.interrupt(f"{desk.name} has left it")
