@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self, Unpack, final
@@ -11,25 +11,16 @@ from typing import Self, Unpack, final
 import anyio
 from anyio.abc import TaskGroup
 
-from ..engine.errors import DuologError, LogClosed
+from ..engine.errors import LogClosed
 from ..engine.log.contract import (
-    Advance,
-    Cache,
-    Compaction,
-    Erasure,
-    LogStatistics,
-    SessionSummary,
     Store,
-    Subscription,
-    Tap,
-    Verification,
 )
 from ..engine.log.open import Redact, open_log
-from ..engine.records import TRACE, Draft, Record
 from ..engine.scorers.protocol import Scorer
 from ..engine.scorers.worker import Pace
 from ..scoring.trajectory.options import Options
 from .actor import Awaited
+from .delegation import StoreMethod
 from .live_updates import LiveUpdates, OnStop, OnUpdate
 from .queue import OnFull, Unwritten
 from .recorder import DEADLINE, ROOM, Recorder
@@ -87,7 +78,9 @@ def open(
 class Log:
     """A store of events with a recorder and scorers; itself a ``Store``.
 
-    Enter and leave it in the same task.
+    To append, read, subscribe, forget and verify are the store's own methods. ``statistics`` is about
+    the store; ``recorder.statistics()`` is about what waits to be written to it. Enter and leave a
+    log in the same task.
 
     Args:
         store: where events are kept; opened and closed along with this.
@@ -274,76 +267,17 @@ class Log:
         """Where this log is."""
         return self._store.url
 
-    async def append(
-        self,
-        session: str,
-        drafts: Sequence[Draft],
-        *,
-        stream: str = TRACE,
-        expected_version: int | None = None,
-        checkpoint: Advance | None = None,
-    ) -> list[Record]:
-        """Appends all drafts or none, durably; see ``EventLog.append``."""
-        return await self._store.append(
-            session,
-            drafts,
-            stream=stream,
-            expected_version=expected_version,
-            checkpoint=checkpoint,
-        )
-
-    def read(
-        self, session: str, *, stream: str = TRACE, after_version: int = 0
-    ) -> AsyncIterator[Record]:
-        """The records of one stream, as of now; see ``EventLog.read``."""
-        return self._store.read(session, stream=stream, after_version=after_version)
-
-    def read_all(
-        self, *, session: str | None = None, after_position: int = 0
-    ) -> AsyncIterator[Record]:
-        """The records of all streams, as of now; see ``EventLog.read_all``."""
-        return self._store.read_all(session=session, after_position=after_position)
-
-    async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
-        """Hands all records to a function; see ``EventLog.scan``."""
-        await self._store.scan(consume)
-
-    def subscribe(self, *, session: str | None = None, after_position: int = 0) -> Subscription:
-        """A lossless subscription; see ``EventLog.subscribe``."""
-        return self._store.subscribe(session=session, after_position=after_position)
-
-    def tap(self, *, session: str | None = None, buffer: int = 1024) -> Tap:
-        """A lossy live tap; see ``EventLog.tap``."""
-        return self._store.tap(session=session, buffer=buffer)
-
-    async def checkpoint(self, consumer: str, consumer_version: str) -> int:
-        """Position that a consumer has reached; see ``EventLog.checkpoint``."""
-        return await self._store.checkpoint(consumer, consumer_version)
-
-    def sessions(self) -> AsyncIterator[SessionSummary]:
-        """All sessions in order of their first record; see ``EventLog.sessions``."""
-        return self._store.sessions()
-
-    async def summary(self, session: str) -> SessionSummary:
-        """One session's summary; see ``EventLog.summary``."""
-        return await self._store.summary(session)
-
-    def statistics(self) -> LogStatistics:
-        """How the store stands in this process; ``recorder.statistics()`` has the intake."""
-        return self._store.statistics()
-
-    async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
-        """Takes records as another log held them; see ``Store.restore``."""
-        return await self._store.restore(records)
-
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
-        """Erases what a session was about, for good; see ``Store.forget``."""
-        return await self._store.forget(session, caches=caches)
-
-    async def vacuum(self) -> Compaction:
-        """Gives unused room back; see ``Store.vacuum``."""
-        return await self._store.vacuum()
-
-    async def verify(self) -> Verification:
-        """Looks at every record; see ``Store.verify``."""
-        return await self._store.verify()
+    append = StoreMethod(Store.append)
+    read = StoreMethod(Store.read)
+    read_all = StoreMethod(Store.read_all)
+    scan = StoreMethod(Store.scan)
+    subscribe = StoreMethod(Store.subscribe)
+    tap = StoreMethod(Store.tap)
+    checkpoint = StoreMethod(Store.checkpoint)
+    sessions = StoreMethod(Store.sessions)
+    summary = StoreMethod(Store.summary)
+    statistics = StoreMethod(Store.statistics)
+    restore = StoreMethod(Store.restore)
+    forget = StoreMethod(Store.forget)
+    vacuum = StoreMethod(Store.vacuum)
+    verify = StoreMethod(Store.verify)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import duolog
 import pytest
 from duolog.engine.errors import InvalidInput, LogClosed, LogUnavailable
 from duolog.engine.events import ScorerRef, StopAdvised, UtilityScored
+from duolog.engine.log.contract import Store
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import Draft, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
@@ -31,6 +33,7 @@ from duolog.scoring.trajectory.updates import (
     UtilityUpdated,
 )
 from duolog.telemetry.actor import Awaited
+from duolog.telemetry.delegation import StoreMethod
 from duolog.telemetry.log import Log
 from duolog.telemetry.session import Recording
 from duolog.testing.contracts.log import check_event_log
@@ -74,6 +77,23 @@ async def test_it_takes_the_care_of_its_store(tmp_path: Path) -> None:
         assert (await log.vacuum()).finished
     async with duolog.open("memory://") as copy:
         assert await copy.restore(records) == records
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, member in vars(Log).items() if isinstance(member, StoreMethod)]
+)
+async def test_a_method_of_the_store_is_declared_as_the_store_declares_it(name: str) -> None:
+    declared, found = getattr(Store, name), getattr(Log, name)
+    assert inspect.getdoc(found) == inspect.getdoc(declared)
+    assert inspect.signature(found) == inspect.signature(declared)
+    store = MemoryLog()
+    async with Log(store) as log:
+        assert getattr(log, name) == getattr(store, name)
+
+
+def test_a_log_has_all_that_a_store_has() -> None:
+    public = {name for name in dir(Store) if not name.startswith("_")}
+    assert public <= set(dir(Log))
 
 
 # --- watching ------------------------------------------------------------------------------------
