@@ -4,6 +4,7 @@
 # make test   all tests; make test ARGS="-k rounds" a part of them
 # make soak   the long tests: hundreds of kills, many sessions, fresh seeds; SEED=7 repeats a run
 # make release-check   builds wheel and sdist, checks them, and installs the wheel
+# make docs   builds the documentation into build/site/
 # make setup  only makes .venv and installs Duolog into it, for development
 #
 # All need Python 3.11 or later, with pip and venv; PYTHON=/path/to/python3.12 chooses which.
@@ -26,7 +27,7 @@ WITH_DEV := $(VENV)/.duolog-dev-$(HERE)
 
 PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help demo check format lint types imports fast test soak release-check setup
+.PHONY: help demo check format lint types imports fast test soak release-check docs setup
 .NOTPARALLEL:
 
 help:
@@ -70,6 +71,10 @@ soak: $(WITH_DEV)
 
 release-check: $(WITH_DEV)
 	$(RUN) pytest -m release $(ARGS)
+
+docs: $(WITH_DEV)
+	$(RUN) sphinx --fail-on-warning --keep-going --quiet -b html -d build/doctrees docs build/site
+	@echo "The documentation is in build/site/index.html"
 
 setup: $(WITH_DEV)
 

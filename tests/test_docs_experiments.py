@@ -10,13 +10,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import documents
 import pytest
 import toast_model
 import travel_model
-from documents import Snippet, commands, snippets
+from documents import OFFLINE, Snippet, commands, snippets
 from openai_server import Answer, Body, OpenAIServer
 
-DUOLOG = (sys.executable, "-P", "-m", "duolog")
+PYTHON = (sys.executable, "-P", "-m")
 KEY = "sk-proj-the-key-of-this-page-1234567890"
 
 
@@ -29,12 +30,13 @@ def play(body: Body) -> Answer:
 @pytest.mark.timeout(600)  # each command on models imports LiteLLM, which takes seconds
 def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
     shown: dict[str, str] = {}
+    installed = (str(tmp_path / "installed"), os.environ.get("PYTHONPATH"))
     with OpenAIServer(answer=play).running() as server:
         environment = {
             **os.environ,
             "OPENAI_API_KEY": KEY,
             "OPENAI_BASE_URL": server.url,
-            "PYTHONPATH": str(tmp_path / "installed"),
+            "PYTHONPATH": os.pathsep.join(filter(None, installed)),
             "COLUMNS": "120",
         }
         for snippet in snippets((root / "docs" / "experiments.md").read_text(encoding="utf-8")):
@@ -46,7 +48,7 @@ def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
                 (tmp_path / snippet.file).write_text(snippet.text, encoding="utf-8")
         asked = len(server.requests)
         options = "--models gpt-4o-mini --user-model gpt-4o-mini --sessions 2 --log no.db --dry-run"
-        unruly = [*DUOLOG, "run", "toast", *options.split()]
+        unruly = [*PYTHON, "duolog", "run", "toast", *options.split()]
         refused = subprocess.run(
             unruly, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
@@ -72,25 +74,13 @@ def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
 
 
 def run(command: list[str], where: Path, environment: Mapping[str, str], snippet: Snippet) -> str:
-    """Runs a command of the page; what it shows."""
+    """Runs a command of the page; gives what it shows."""
     name, *arguments = command
+    place = f"experiments.md, line {snippet.line}"
     if name == "export" or arguments[-1:] == [".[llm]"]:
         return ""  # the environment has it
     if name == "pip":
         assert arguments == ["install", "."]
-        offline = ["--no-build-isolation", "--no-deps", "--quiet", "--target", "installed"]
-        command = ["pip", *arguments, *offline]
-    else:
-        assert name == "duolog", f"line {snippet.line}: who runs {name}?"
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", *command],
-        check=False,
-        cwd=where,
-        env=environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, f"line {snippet.line}, {' '.join(command)}: {done.stderr}"
-    assert name == "pip" or done.stdout.strip(), f"line {snippet.line} shows nothing"
-    return done.stdout + done.stderr * (name != "duolog" or "--json" not in arguments)
+        return documents.run([*PYTHON, *command, *OFFLINE], where, place, environment, shows=False)
+    assert name == "duolog", f"{place}: who runs {name}?"
+    return documents.run([*PYTHON, *command], where, place, environment)

@@ -56,9 +56,10 @@ def make_plan(
     )
     with _attributed_to(file if options.get("dataset") is None else None):
         found = find_task(experiment.task, experiment.dataset)
-    with _attributed_to(file):
-        base.check(found)
-        base.setting()
+    if file is not None:  # else all of it is defaults, which need not fit the task
+        with _attributed_to(file):
+            base.check(found)
+            base.setting()
     experiment.check(found)
     with _attributed_to(file if experiment.instances == base.instances else None):
         cells = list(experiment.cells(found))

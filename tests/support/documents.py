@@ -1,36 +1,97 @@
-"""Reads the snippets of a page in Markdown, for tests that run them."""
+"""Reads pages in Markdown, for tests that run what they show and look up what they name.
+
+A block of Python is a program and is run. One whose first line is a comment with a file name is
+written to that file instead, for the blocks after it; one that holds tests is run by pytest. Of a
+console, the lines that begin with a dollar sign are run. A comment before a block says that it is
+not run, and why::
+
+    <!-- not run: run_agent is the reader's own -->
+
+The imports of such a block are tried all the same. All blocks of a page share a directory.
+"""
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import shlex
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ("Snippet", "commands", "snippets")
+__all__ = (
+    "OFFLINE",
+    "Snippet",
+    "check",
+    "code_spans",
+    "commands",
+    "page_files",
+    "prose",
+    "run",
+    "run_page",
+    "snippets",
+)
 
-_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(?:<!-- (?:not run: (?P<why>.*?)|file: (?P<file>\S+)) -->\n+)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_BLOCK = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"# (\S+\.\w+)\n")
+
+_SETS_UP = ("make", "pip", "git", "export", "cd")
+"""Commands that set up the machine: the continuous integration runs them."""
+
+OFFLINE = ("--no-build-isolation", "--no-deps", "--quiet", "--target", "installed")
+"""For an installation of what a page has written, into its own directory."""
+
+_QUIET = ("-q", "-o", "asyncio_default_fixture_loop_scope=function", "-o", "asyncio_mode=auto")
+"""For a run of pytest where there are no settings."""
+
+_SHOWN = ("text", "json", "html", "toml", "ini")
+"""Languages of blocks that show something and are not run."""
 
 
 class Snippet(NamedTuple):
-    """A fenced block, and the line where it begins."""
+    """A fenced block, the line where it begins, and why it is not run, if it is not."""
 
     line: int
     language: str
     text: str
+    not_run: str | None = None
+    named: str | None = None
 
     @property
     def file(self) -> str | None:
-        """The file that it says it is, in a comment on its first line."""
+        """The file that it says it is, before it or in a comment on its first line."""
         found = _NAME.match(self.text)
-        return found[1] if found else None
+        return found[1] if found else self.named
+
+
+def page_files(root: Path) -> list[Path]:
+    """All pages: those at the top of the checkout, but the changelog, and those of the docs."""
+    return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks."""
+    return _BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
+def code_spans(text: str) -> list[str]:
+    """What stands in backticks within lines."""
+    return _CODE.findall(text)
 
 
 def snippets(page: str) -> Iterator[Snippet]:
     """The fenced blocks of a page, in order."""
     for found in _FENCE.finditer(page):
-        yield Snippet(page.count("\n", 0, found.start()) + 1, found[1], found[2])
+        line = page.count("\n", 0, found.start("language")) + 1
+        yield Snippet(line, found["language"], found["text"], found["why"], found["file"])
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -38,3 +99,98 @@ def commands(text: str) -> Iterator[list[str]]:
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("$ "):
             yield shlex.split(line[2:], comments=True)
+
+
+def run_page(page: Path, where: Path) -> list[str]:
+    """Runs the blocks of a page, in order, in one directory; gives what ran each.
+
+    Where a page has written a ``pyproject.toml``, ``pip install .`` installs it for the commands that
+    follow.
+
+    Raises:
+        AssertionError: one fails, shows nothing, or nothing can run it.
+    """
+    ran = []
+    for snippet in snippets(page.read_text(encoding="utf-8")):
+        place = f"{page.name}, line {snippet.line}"
+        if snippet.not_run is not None:
+            check(snippet, place)
+            continue
+        if snippet.file:
+            (where / snippet.file).write_text(snippet.text, encoding="utf-8")
+            if snippet.language == "python" and "def test_" in snippet.text:
+                _pytest(snippet.file, where, place)
+                ran.append("pytest")
+        elif snippet.language == "python" and "def test_" in snippet.text:
+            name = f"test_line_{snippet.line}.py"
+            (where / name).write_text(snippet.text, encoding="utf-8")
+            _pytest(name, where, place)
+            ran.append("pytest")
+        elif snippet.language == "python":
+            run([sys.executable, "-W", "error", "-c", snippet.text], where, place)
+            ran.append("python")
+        elif snippet.language == "console":
+            for command in commands(snippet.text):
+                if command == ["pip", "install", "."] and (where / "pyproject.toml").exists():
+                    pip = [sys.executable, "-P", "-m", *command, *OFFLINE]
+                    run(pip, where, place, shows=False)
+                    ran.append("pip")
+                elif command[0] not in _SETS_UP:
+                    assert command[0] == "duolog", f"{place}: who runs {command[0]}?"
+                    run([sys.executable, "-P", "-m", *command], where, place)
+                    ran.append("duolog")
+        else:
+            assert snippet.language in _SHOWN, f"{place}: who runs {snippet.language}?"
+    return ran
+
+
+def check(snippet: Snippet, place: str) -> None:
+    """Checks a block that is not run: there is a reason, it compiles, and its imports work.
+
+    Raises:
+        AssertionError: it is not so.
+    """
+    assert snippet.not_run, f"{place}: why is it not run?"
+    if snippet.language != "python":
+        return
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree = compile(snippet.text, place, "exec", flags)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in imports:
+        exec(compile(ast.Module([node], []), place, "exec"), {})
+
+
+def run(
+    command: Sequence[str],
+    where: Path,
+    place: str,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    shows: bool = True,
+) -> str:
+    """Runs a command of a page; what it shows.
+
+    Raises:
+        AssertionError: it fails, or shows nothing although it should.
+    """
+    installed = [str(where / "installed"), environment.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd=where,
+        env={
+            **environment,
+            "PYTHONPATH": os.pathsep.join(path for path in installed if path),
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it looks for prices
+        },
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, f"{place}: {done.stdout}{done.stderr}"
+    assert done.stdout.strip() or done.stderr.strip() or not shows, f"{place} shows nothing"
+    return done.stdout
+
+
+def _pytest(file: str, where: Path, place: str) -> None:
+    run([sys.executable, "-m", "pytest", *_QUIET, "-p", "no:cacheprovider", file], where, place)

@@ -1,0 +1,65 @@
+"""Settings of the documentation site: ``make docs`` builds it, from what is installed, offline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duolog
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "Duolog"
+author = "Duolog contributors"
+copyright = author
+version = release = duolog.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+
+# Markdown: links to headings, as GitHub makes them.
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # the changelog begins each section at the third level
+
+# The reference, from docstrings in Google's style; types stand in the signatures.
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"show-inheritance": False}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+python_use_unqualified_type_names = True
+toc_object_entries = False
+
+# Every link is checked, but for types in signatures: those of other libraries, and those of ours that
+# the reference leaves out, are shown without a link.
+nitpicky = True
+nitpick_ignore_regex = [("py:(class|data|exc|obj)", ".*")]
+
+# The site: system fonts, nothing from elsewhere.
+html_theme = "furo"
+html_title = f"Duolog {version}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "sidebar_hide_name": False,
+    "light_css_variables": {"color-brand-primary": "#0b5d75", "color-brand-content": "#0b5d75"},
+    "dark_css_variables": {"color-brand-primary": "#6cc7e0", "color-brand-content": "#6cc7e0"},
+}
+
+
+def setup(app: Sphinx) -> None:
+    """Reads the docstring of an attribute as prose, also where its first line has a colon."""
+    app.connect("autodoc-process-docstring", _is_prose, priority=400)  # napoleon comes at 500
+
+
+def _is_prose(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    if what in ("attribute", "data", "property"):
+        lines.insert(0, "")

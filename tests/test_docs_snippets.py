@@ -1,0 +1,54 @@
+"""What the pages show is what happens: every block of code is run, in order, page by page.
+
+``test_docs_experiments.py`` runs the page on models, which needs a server of models.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from documents import Snippet, check, page_files, run_page, snippets
+
+ROOT = Path(__file__).parents[1]
+PAGES = [page for page in page_files(ROOT) if page.name != "experiments.md"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if next(snippets(page.read_text(encoding="utf-8")), None)],
+    ids=lambda page: page.stem,
+)
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_block_runs(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path)
+
+
+def test_the_readme_shows_each_kind(root: Path) -> None:
+    found = list(snippets((root / "README.md").read_text(encoding="utf-8")))
+    assert [snippet for snippet in found if snippet.not_run is not None] == []
+    programs = [s for s in found if s.language == "python"]
+    assert len([s for s in programs if "def test_" in s.text]) >= 1
+    assert len([s for s in programs if "def test_" not in s.text]) >= 3
+    assert sum(s.text.count("$ duolog") for s in found if s.language == "console") >= 4
+
+
+@pytest.mark.slow
+def test_a_block_that_fails_fails_its_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    for text, wrong in (
+        ("```python\nraise SystemExit(3)\n```\n", "page.md, line 1"),
+        ("```python\npass\n```\n", "shows nothing"),
+        ("```console\n$ rm -r /\n```\n", "who runs rm"),
+        ("```cobol\nDISPLAY 1\n```\n", "who runs cobol"),
+        ("<!-- not run: just so -->\n```python\nfrom duolog import nobody\n```\n", "nobody"),
+    ):
+        page.write_text(text, encoding="utf-8")
+        with pytest.raises((AssertionError, ImportError), match=wrong):
+            run_page(page, tmp_path)
+
+
+def test_what_is_not_run_says_why() -> None:
+    with pytest.raises(AssertionError, match="why"):
+        check(Snippet(1, "python", "pass\n", ""), "here")
