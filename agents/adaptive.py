@@ -53,7 +53,7 @@ class Outlook:
         if self._controller is None:
             return None
         if worked:
-            self._controller.worked()
+            self._controller.work_done()
         return self._controller.advice
 
 

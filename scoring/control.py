@@ -1,27 +1,28 @@
-"""Effort-utility control: turns what scoring tells into advice for an agent on who leads next.
+"""Effort-utility control: turns the updates of scoring into advice for an agent on who leads next.
 
 Who takes the initiative should follow how utility responds to the human's effort (paper, section 3).
-This is a small controller by rules on three quantities, which go with each advice:
+This controller applies rules to three quantities, which are part of each advice:
 
-- *slope*: how much utility rose per unit of the human's effort, over the last few rounds. Where
-  nobody measures utility, each round in which the output was updated counts as a rise by 1.
-- *effort since the last gain*: what the human has put in since utility last rose.
-- *tolerance left*: how many more rounds without progress the human may be expected to put up with.
-  A round is without progress if it is rated below 3; where nobody rates it, if there is an output
-  and it gained nothing, or if there is none yet and the human waved a question away.
+- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. If nobody
+  measures utility, each round in which the output was updated counts as a rise by 1.
+- *effort since the last gain*: the human's effort since utility last rose.
+- *tolerance left*: how many more rounds without progress the human is expected to tolerate.
+  A round is without progress if it is rated below 3. If nobody rates it, it is without progress if
+  there is an output and it gained nothing, or if there is none yet and the human deferred.
 
 The rules, the first that applies:
 
-1. *hand over* when no tolerance is left, or more effort than allowed went in since the last gain.
-2. As long as there is no output: *ask*, while questions are answered and few enough; else *act* on
-   what is known, for without an output there is nothing to judge. Once there is one, *defer*: who can
-   look at something knows best what is wrong with it. (``ControlRules.first`` says otherwise.)
-3. Where the human defers (waves a question away, asks for just "something better"): if the agent had
-   the lead, *act* on its own judgement; if the human had, *ask* something concrete.
-4. Win-stay, lose-shift. After a round that gained, go on as before: *ask* if the agent has the lead,
-   *defer* if the human has. After one that gained nothing, change over. A round counts as soon as it
-   has gained; or when it is over; or when the agent says that there is no more to do in it
-   (``Controller.worked``), which makes the advice good for what it says at the end of its turn.
+1. *hand over* if no tolerance is left, or if the effort since the last gain exceeds the budget.
+2. While there is no output: *ask*, as long as questions are answered and within their limit; then
+   *act* on what is known, since without an output there is nothing to judge. With the first output,
+   *defer*: a human who sees something knows best what is wrong with it (``ControlRules.first``
+   changes that).
+3. If the human defers (does not answer a question, asks for just "something better"): *act* if the
+   agent had the lead; *ask* something concrete if the human had it.
+4. Win-stay, lose-shift. After a round that gained, keep the lead: *ask* if the agent has it, *defer*
+   if the human has. After a round that gained nothing, change it. A round counts as soon as it has
+   gained; or when it is over; or when the agent reports that it has no more to do in it
+   (``Controller.work_done``), so that the advice applies to the message that ends its turn.
 """
 
 from __future__ import annotations
@@ -50,31 +51,31 @@ __all__ = ("Advice", "ControlRules", "Controller", "Move", "advise")
 Move: TypeAlias = Literal["act", "ask", "defer", "hand over"]
 """What an agent may do next.
 
-``act``: work on, on its own judgement. ``ask``: ask the human something concrete. ``defer``: show
-what there is, ask nothing, and let the human lead. ``hand over``: say that this is as far as it
-gets, and leave the work to the human.
+``act``: continue on its own judgement. ``ask``: ask the human something concrete. ``defer``: show
+the output, ask nothing, and let the human lead. ``hand over``: say that it can do no more, and
+leave the work to the human.
 """
 
 
 class ControlRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers in the rules.
+    """The parameters of the rules.
 
     Attributes:
-        questions: how many rounds to spend on questions at most before there is any output.
-        waved: after how many in a row that the human waved away to ask no more before there is.
-        first: who leads once the first output is there: the agent (``ask``) or the human.
-        gain: the least rise of utility that counts as one.
-        window: rounds that the slope is taken over.
+        questions: at most this many rounds of questions before there is any output.
+        unanswered: after this many deferrals in a row, ask no more before there is an output.
+        first: who leads after the first output: the agent (``ask``) or the human (``defer``).
+        gain: the smallest rise of utility that counts as a gain.
+        window: number of rounds over which the slope is computed.
         measure: the measure of effort, see ``effort.MEASURES``.
-        tolerance: rounds without progress in a row that a human is taken to put up with (τ).
+        tolerance: the assumed tolerance τ of the human, in rounds without progress in a row.
         budget: effort since the last gain after which to hand over; None for no such limit.
 
     Raises:
-        InvalidInput: a number that makes no sense, or an unknown measure.
+        InvalidInput: a number out of range, or an unknown measure.
     """
 
     questions: int = 3
-    waved: int = 2
+    unanswered: int = 2
     first: Literal["ask", "defer"] = "defer"
     gain: float = 0.01
     window: int = 3
@@ -83,8 +84,11 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True):
     budget: float | None = None
 
     def __post_init__(self) -> None:
-        if min(self.questions, self.gain) < 0 or min(self.waved, self.window, self.tolerance) < 1:
-            raise InvalidInput(f"rules of control with a number that makes no sense: {self}")
+        if (
+            min(self.questions, self.gain) < 0
+            or min(self.unanswered, self.window, self.tolerance) < 1
+        ):
+            raise InvalidInput(f"a number in the rules of control is out of range: {self}")
         if self.measure not in MEASURES:
             raise InvalidInput(
                 f"there is no measure of effort {self.measure!r}; there are: {', '.join(MEASURES)}"
@@ -92,16 +96,16 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent should do next, and what that rests on.
+    """What the agent should do next, and the quantities behind it.
 
     Attributes:
         session: session id.
         round: the round that is open.
         move: what to do.
         why: the rule that applied, in words.
-        slope: rise of utility per unit of effort over the last rounds; None where no effort went in.
+        slope: rise of utility per unit of effort over the last rounds; None without any effort.
         since_gain: effort since utility last rose, or since the beginning.
-        left: rounds without progress that the human may still be expected to put up with.
+        left: rounds without progress that the human is expected to tolerate still.
     """
 
     session: str
@@ -117,19 +121,19 @@ Lead: TypeAlias = Literal["ask", "defer"]
 
 
 @final
-class _Round:
-    """What is known of a round.
+class _RoundState:
+    """The state of a round.
 
     Attributes:
-        effort: the human's, cumulative, by the measure of the rules.
+        effort: the human's effort, cumulative, by the measure of the rules.
         output: whether there was an output by its end.
         updated: whether the output was updated in it.
         deferred: whether the human deferred in it.
-        over: whether it is closed, or the agent has done what there was to do.
-        utility: what stands after it.
-        rating: of its progress; None where there is none.
-        lead: who leads after it, as far as that can be told.
-        why: why that is so.
+        over: whether it is closed, or the agent has no more to do in it.
+        utility: the utility after it.
+        rating: of its progress; None if there is none.
+        lead: who leads after it, as far as known.
+        why: the reason for the lead.
     """
 
     __slots__ = (
@@ -144,7 +148,7 @@ class _Round:
         "why",
     )
 
-    def __init__(self, before: _Round | None) -> None:
+    def __init__(self, before: _RoundState | None) -> None:
         self.effort: float = before.effort if before else 0.0
         self.output: bool = before.output if before else False
         self.updated = False
@@ -174,25 +178,24 @@ class Controller:
 
     Args:
         session: session id.
-        rules: the numbers in the rules.
+        rules: parameters of the rules.
 
     Attributes:
         session: session id.
-        rules: the numbers in the rules.
-        advice: what to do now.
+        rules: parameters of the rules.
+        advice: the current advice.
     """
 
     def __init__(self, session: str, rules: ControlRules | None = None) -> None:
         self.session = session
         self.rules = rules or ControlRules()
-        self._rounds = [_Round(None)]
+        self._rounds = [_RoundState(None)]
         self._scored = False
         self._deferrals = 0.0
         self.advice = self._advise()
 
     def feed(self, update: Update) -> Advice | None:
-        """Takes the next update; gives the advice if it says to do something else than before, or
-        another round has begun.
+        """Takes the next update; returns the advice if its move or its round has changed.
 
         Raises:
             InvalidInput: the update is of another session.
@@ -203,37 +206,38 @@ class Controller:
                 f"{self.session!r}"
             )
         if isinstance(update, RoundOpened) and update.round > len(self._rounds):
-            self._rounds.append(_Round(self._rounds[-1]))
+            self._rounds.append(_RoundState(self._rounds[-1]))
         if not 1 <= update.round <= len(self._rounds):
-            return None  # it was not followed from its beginning
+            return None  # a round from before the first update
         self._take(update, self._rounds[update.round - 1])
-        changed = self._look_again(update.round - 1)
-        return None if isinstance(update, RoundClosed) else changed  # the next begins, or nothing
+        changed = self._reconsider(update.round - 1)
+        return (
+            None if isinstance(update, RoundClosed) else changed
+        )  # the opening of the next says it
 
     def submitted(self) -> Advice | None:
-        """Notes that the agent has just updated the output: scoring may report that later, or never,
-        where nobody measures utility. Gives the advice as ``feed`` does.
+        """Notes that the agent has updated the output; returns the advice as ``feed`` does.
+
+        Updates of scoring may say so later, or not at all if nobody measures utility.
         """
         now = self._rounds[-1]
         now.updated = now.output = True
-        return self._look_again(len(self._rounds) - 1)
+        return self._reconsider(len(self._rounds) - 1)
 
-    def worked(self) -> Advice | None:
-        """Notes that the agent has done what there was to do in the round that is open. Gives the
-        advice as ``feed`` does.
-        """
+    def work_done(self) -> Advice | None:
+        """Notes that the agent has no more to do in the open round; returns the advice as ``feed``."""
         self._rounds[-1].over = True
-        return self._look_again(len(self._rounds) - 1)
+        return self._reconsider(len(self._rounds) - 1)
 
-    def _look_again(self, changed: int) -> Advice | None:
+    def _reconsider(self, changed: int) -> Advice | None:
         for index in range(changed, len(self._rounds)):
             self._lead(index)
         before, self.advice = self.advice, self._advise()
         same = (before.round, before.move) == (self.advice.round, self.advice.move)
         return None if same else self.advice
 
-    def _take(self, update: Update, about: _Round) -> None:
-        """Takes an update about a round."""
+    def _take(self, update: Update, about: _RoundState) -> None:
+        """Applies an update to its round."""
         if isinstance(update, RoundClosed):
             point = update.point
             about.effort = point.effort.get(self.rules.measure) or about.effort
@@ -257,7 +261,7 @@ class Controller:
     # --- the three quantities ---------------------------------------------------------------------
 
     def _rise(self, index: int) -> float:
-        """By how much utility rose in a round."""
+        """The rise of utility in a round."""
         one = self._rounds[index]
         if not self._scored:
             return float(one.updated)
@@ -280,7 +284,7 @@ class Controller:
         return self._rounds[-1].effort
 
     def _left(self) -> int:
-        """The tolerance less the closed rounds without progress, in a row, up to now."""
+        """The tolerance less the number of closed rounds without progress, in a row, up to now."""
         left = self.rules.tolerance
         for index in range(len(self._rounds) - 2, -1, -1):
             one = self._rounds[index]
@@ -298,13 +302,13 @@ class Controller:
     # --- the rules --------------------------------------------------------------------------------
 
     def _lead(self, index: int) -> None:
-        """Who leads after a round, from who did before it and what came of it."""
+        """Decides who leads after a round, from who led before it and its result."""
         now = self._rounds[index]
         before = self._rounds[index - 1] if index else None
         if before is None or not before.output:
             now.lead, now.why = self.rules.first, "there is a first output to look at"
         elif now.deferred:
-            # A question that was waved away is not followed by another.
+            # A question that was not answered is not followed by another.
             asked = before.lead == "ask"
             now.lead, now.why = "defer" if asked else "ask", "the human would rather not lead"
         elif self._gained(index):
@@ -346,10 +350,10 @@ class Controller:
         return now.lead, now.why
 
     def _begin(self) -> tuple[Move, str]:
-        """While there is no output."""
+        """The move while there is no output."""
         rules = self.rules
-        waved = takewhile(lambda one: one.deferred, reversed(self._rounds))
-        if sum(1 for _ in waved) >= rules.waved:
+        unanswered = takewhile(lambda one: one.deferred, reversed(self._rounds))
+        if sum(1 for _ in unanswered) >= rules.unanswered:
             return "act", "the human waves questions away, and there is nothing to look at yet"
         if len(self._rounds) > rules.questions:
             return "act", "enough was asked, and there is nothing to look at yet"
@@ -361,7 +365,7 @@ async def advise(
 ) -> AsyncIterator[Advice]:
     """Advice for all sessions of a stream of updates, whenever it changes.
 
-    A session is followed from its first update on, and let go when it ends.
+    A session is followed from its first update until it ends.
     """
     controllers: dict[str, Controller] = {}
     async for update in updates:

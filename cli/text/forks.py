@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...scoring.metrics.forks import Fork, ForkGroup, ForkReport
-from ...scoring.report.text.columns import Cell, Column, Heading, Line, draw
+from ...scoring.report.text.columns import TableCell, TableColumn, TableHeading, TableLine, draw
 from ...scoring.report.text.wording import number, span
 from .terminal import clean
 from .wording import count
@@ -34,43 +34,49 @@ def print_forks(console: Console, report: ForkReport) -> None:
         console.print(Text(note, style="dim"))
 
 
-def _print(console: Console, headings: Sequence[Heading], rows: int) -> None:
-    lines = [Line(row=index) for index in range(rows)]
+def _print(console: Console, headings: Sequence[TableHeading], rows: int) -> None:
+    lines = [TableLine(row=index) for index in range(rows)]
     console.print(draw(headings, lines, _GAP, "─"), soft_wrap=True)
 
 
-def _groups(groups: Sequence[ForkGroup]) -> list[Heading]:
-    who = [Cell(_change(group.played_then, group.played_now)) for group in groups]
+def _groups(groups: Sequence[ForkGroup]) -> list[TableHeading]:
+    who = [TableCell(_change(group.played_then, group.played_now)) for group in groups]
     return [
-        Heading("", [Column("Who took over", who, left=True)]),
-        Heading("", [Column("Forks", [Cell(str(group.forks)) for group in groups])]),
-        Heading(
+        TableHeading("", [TableColumn("Who took over", who, left=True)]),
+        TableHeading("", [TableColumn("Forks", [TableCell(str(group.forks)) for group in groups])]),
+        TableHeading(
             "Final utility",
             [
-                Column("Then", [Cell(number(g.then.value), span(g.then)) for g in groups]),
-                Column("Now", [Cell(number(g.now.value), span(g.now)) for g in groups]),
-                Column(
+                TableColumn(
+                    "Then", [TableCell(number(g.then.value), span(g.then)) for g in groups]
+                ),
+                TableColumn("Now", [TableCell(number(g.now.value), span(g.now)) for g in groups]),
+                TableColumn(
                     "Change",
-                    [Cell(_signed(g.difference.value), span(g.difference)) for g in groups],
+                    [TableCell(_signed(g.difference.value), span(g.difference)) for g in groups],
                 ),
             ],
         ),
-        Heading("", [Column("Rounds", [Cell(_signed(g.rounds.value, 1)) for g in groups])]),
+        TableHeading(
+            "", [TableColumn("Rounds", [TableCell(_signed(g.rounds.value, 1)) for g in groups])]
+        ),
     ]
 
 
-def _each(forks: Sequence[Fork]) -> list[Heading]:
+def _each(forks: Sequence[Fork]) -> list[TableHeading]:
     at = ["–" if fork.round is None else str(fork.round) for fork in forks]
     return [
-        Heading("", [Column("Fork", [Cell(clean(fork.session)) for fork in forks], left=True)]),
-        Heading("", [Column("At round", [Cell(text) for text in at])]),
-        Heading(
+        TableHeading(
+            "", [TableColumn("Fork", [TableCell(clean(fork.session)) for fork in forks], left=True)]
+        ),
+        TableHeading("", [TableColumn("At round", [TableCell(text) for text in at])]),
+        TableHeading(
             "Final utility",
             [
-                Column("Before", [Cell(number(fork.before)) for fork in forks]),
-                Column("Then", [Cell(number(fork.then)) for fork in forks]),
-                Column("Now", [Cell(number(fork.now)) for fork in forks]),
-                Column("Change", [Cell(_signed(fork.difference)) for fork in forks]),
+                TableColumn("Before", [TableCell(number(fork.before)) for fork in forks]),
+                TableColumn("Then", [TableCell(number(fork.then)) for fork in forks]),
+                TableColumn("Now", [TableCell(number(fork.now)) for fork in forks]),
+                TableColumn("Change", [TableCell(_signed(fork.difference)) for fork in forks]),
             ],
         ),
     ]

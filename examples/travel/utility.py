@@ -88,7 +88,7 @@ def asking_travel_utility(
         variant: whose verdicts, see ``evaluation.Variant``.
     """
     from ...engine.models.prompting.conversation import Conversation
-    from ...scoring.scorers.model_scorer import AskingScorer, version_of
+    from ...scoring.scorers.model_scorer import ModelScorer, version_of
     from .briefing import PROMPTS
     from .model_converter import ModelConverter
 
@@ -99,4 +99,4 @@ def asking_travel_utility(
         convert = ModelConverter(Conversation(caller, use))
         return travel_utility(sandbox, variant, convert=convert, version=version, config=config)
 
-    return AskingScorer(models, make)
+    return ModelScorer(models, make)

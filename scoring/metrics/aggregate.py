@@ -39,7 +39,7 @@ LABELS = ("agent", "model", "user", "task")
 """The labels by which sessions are grouped unless said otherwise, as far as they occur."""
 
 _BESIDE = frozenset({"agent", "user"})
-"""Labels in which an automated run may differ from the row that it stands beside."""
+"""Labels in which an automated run may differ from the row that it is compared with."""
 
 _FORGOTTEN = "forgotten"
 _NO_FIRST = "the first update of every session has no score"
@@ -47,7 +47,7 @@ _UNRATED = "no round of these sessions was rated"
 _EARLY = "every session is unrated, or its human left before τ could be reached"
 
 
-class _Settings(NamedTuple):
+class _ReportSettings(NamedTuple):
     convention: Convention
     taus: tuple[int, ...]
     labels: tuple[str, ...]
@@ -87,7 +87,9 @@ def aggregate(
         raise InvalidInput(f"unknown convention {convention!r}: choose 'formal' or 'paper'")
     if bootstrap < 0:
         raise InvalidInput(f"the number of bootstrap resamples is {bootstrap}: give 0 or more")
-    settings = _Settings(convention, check_taus(taus), _labels(sessions, group_by), bootstrap, seed)
+    settings = _ReportSettings(
+        convention, check_taus(taus), _labels(sessions, group_by), bootstrap, seed
+    )
     cells: dict[tuple[bool, tuple[tuple[str, str], ...]], list[Trajectory]] = {}
     for item in sessions:
         key = (item.baseline, tuple(_group(item, settings.labels).items()))
@@ -135,7 +137,7 @@ def _group(item: Trajectory, labels: Iterable[str]) -> dict[str, str]:
     return {name: item.group[name] for name in labels if name in item.group}
 
 
-def _seed(settings: _Settings, kind: str, group: Mapping[str, str]) -> str:
+def _seed(settings: _ReportSettings, kind: str, group: Mapping[str, str]) -> str:
     return f"{settings.seed}/{kind}/{sorted(group.items())}"
 
 
@@ -146,9 +148,9 @@ def _baseline(
     labels: Mapping[str, str],
     members: Sequence[Trajectory],
     reference: Estimate,
-    settings: _Settings,
+    settings: _ReportSettings,
 ) -> Cell:
-    """Automated runs: mean final performance, and what they cost."""
+    """Automated runs: mean final performance, and effort."""
     columns = {"performance": [performance(item) for item in members]}
     sample = Sample(
         columns | effort_columns(members, settings.convention),
@@ -181,7 +183,7 @@ def _collaboration(
     labels: Mapping[str, str],
     members: Sequence[Trajectory],
     reference: Estimate,
-    settings: _Settings,
+    settings: _ReportSettings,
 ) -> Cell:
     """Sessions with a human: all numbers under the convention."""
     taus = settings.taus
@@ -318,7 +320,7 @@ def _column(
 
 
 def _reference(
-    baselines: Iterable[Trajectory], beside: Mapping[str, str], settings: _Settings
+    baselines: Iterable[Trajectory], beside: Mapping[str, str], settings: _ReportSettings
 ) -> Estimate:
     """Mean final performance of the automated runs whose labels do not contradict a row's."""
     matching = [
@@ -391,7 +393,7 @@ def _scores(
     return sorted(scores, key=lambda score: score.session)
 
 
-def _all_buckets(sessions: Sequence[Trajectory], settings: _Settings) -> tuple[Buckets, ...]:
+def _all_buckets(sessions: Sequence[Trajectory], settings: _ReportSettings) -> tuple[Buckets, ...]:
     """Buckets per model, and per any other label grouped by, over all collaborating agents."""
     labels = [name for name in settings.labels if name != "agent"]
     if "model" not in labels:

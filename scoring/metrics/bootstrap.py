@@ -88,8 +88,9 @@ class Resamples:
 
 
 def _totals(numbers: Sequence[int], width: int, count: int, chance: random.Random) -> Iterator[int]:
-    """The sums of so many resamples, each of as many numbers, drawn with replacement; the numbers
-    are so many lanes wide.
+    """The sums of resamples, each of as many numbers as there are, drawn with replacement.
+
+    The numbers are packed into lanes.
     """
     n = len(numbers)
     if n > _WORDS:

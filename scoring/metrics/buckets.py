@@ -19,7 +19,7 @@ QUANTILES = (0.2, 0.4, 0.6, 0.8)
 
 
 def token_ratio(agent: int | None, human: int | None, convention: Convention) -> float | None:
-    """Agent tokens over human tokens; infinite where the human wrote nothing, None if undefined.
+    """Agent tokens over human tokens; infinite if the human wrote nothing, None if undefined.
 
     Under ``paper`` a missing human count is 0, as in the published analysis; under ``formal`` the
     ratio is missing too. It is undefined without agent tokens, and where both are 0.

@@ -54,18 +54,18 @@ def effort_curve(
 ) -> tuple[CurvePoint, ...]:
     """Mean utility against a cumulative measure of effort.
 
-    At effort x, a session stands at the utility of the last round that it had finished for at
-    most x; before that at U_0 = 0; after its last round at its final utility.
+    At effort x, the utility of a session is that of the last round that it had finished for at
+    most x; before its first round U_0 = 0; after its last round its final utility.
 
     Args:
         trajectories: the sessions; those that never have this measure are left out.
         measure: name of the measure, as in ``Point.effort``.
-        steps: how many steps the axis is divided into; whole numbers up to that many are each
-            their own step.
-        reach: the axis ends where this share of the sessions has ended.
+        steps: number of steps of the axis; a measure of whole numbers up to ``steps`` has a step
+            for each.
+        reach: the share of sessions after whose end the axis ends.
 
     Returns:
-        The points from x = 0; none where no session has the measure.
+        The points from x = 0; none if no session has the measure.
     """
     walks: list[tuple[list[float], list[float]]] = []
     for item in trajectories:

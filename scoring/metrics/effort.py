@@ -1,4 +1,4 @@
-"""What the sessions of a group cost: tokens of either side, and every other measure of effort."""
+"""The effort of a group of sessions: tokens of either side, and every other measure of effort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a session's numbers came about: which round counted as what, and which values were used."""
+"""Explains a session's numbers: how each round was counted, and which values were used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ("Explanation", "RoundNote", "StopNote", "explain")
 
 
 class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What one round counted as.
+    """How one round was counted.
 
     Attributes:
         round: k.
@@ -27,7 +27,7 @@ class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
         rating: its rating; None where there is none.
         updated: the agent updated the output.
         stale: the output changed and its score is missing.
-        pending: its rating is still to come.
+        pending: its rating is not recorded yet.
         bad: it counted as unsatisfactory.
         run: unsatisfactory rounds in a row up to and including this one; None where the count
             waits for a pending rating.
@@ -47,14 +47,14 @@ class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StopNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tolerance does to the session.
+    """The effect of a tolerance on the session.
 
     Attributes:
         tau: τ.
         reached: the round at which τ unsatisfactory rounds in a row are reached; None if never.
-        used: the round whose utility counts; None where the convention leaves none.
+        used: the round whose utility counts; None if the convention leaves none.
         utility: that utility.
-        drop: it less the utility of a human who never stops; None where there is none.
+        drop: that utility less the one of a human who never stops; None if there is none.
     """
 
     tau: int
@@ -65,7 +65,7 @@ class StopNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """How one session's numbers came about under a convention.
+    """How one session's numbers are computed under a convention.
 
     Attributes:
         session: its id.
@@ -74,7 +74,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         silent: the user never spoke: one pseudo-round, worth the final performance.
         max_step: the length to which it was cut for the drop, under ``paper``.
         first_round: k', the round of the first utility.
-        first_found: whether k' really is such a round, not the stand-in for want of one.
+        first_found: whether there is such a round; if not, k' is a substitute.
         first: U_k'.
         final_round: K.
         final: U_K.
@@ -84,7 +84,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         reference_round: the last round of a human who never stops: K, or the cut.
         reference: the utility there.
         stops: one per τ.
-        reason: why there are no numbers, then None above; None where there are.
+        reason: why there are no numbers; None if there are.
     """
 
     session: str

@@ -1,7 +1,7 @@
-"""Forks beside what really happened: from the same point on, with another agent, user or seed.
+"""Compares forks with their origins: the same beginning, then another agent, user or seed.
 
-D@τ asks what is lost where a human leaves early, and answers from one course of events. A fork
-plays the rest again, so that a difference is one between two courses that share their beginning.
+D@τ estimates the loss when a human leaves early from one course of events. A fork runs the rest
+again, so that its difference is one between two courses of events with the same beginning.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
         session: the fork's id.
         origin: the origin's id.
         version: the last trace version that they share.
-        round: the first round with anything of the fork's own; None where it has not gone on.
-        before: utility that stood before that round, in either; None where it is missing.
-        then: final utility of the origin; None where it is not among the sessions.
-        now: final utility of the fork; None where it is missing.
+        round: the first round with a record of the fork's own; None if it has none yet.
+        before: utility before that round, the same in both; None if it is missing.
+        then: final utility of the origin; None if it is not among the sessions.
+        now: final utility of the fork; None if it is missing.
         difference: ``now`` less ``then``.
         rounds_then: rounds of the origin.
         rounds_now: rounds of the fork.
         played_then: who played in the origin, by label.
         played_now: who plays in the fork.
         state: ``open``, or why the fork was closed.
-        reason: why there is no difference; None where there is one.
+        reason: why there is no difference; None if there is one.
     """
 
     session: str
@@ -79,7 +79,7 @@ class ForkGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All forks, and what they come to by who took over from whom."""
+    """All forks, and their means by who took over from whom."""
 
     groups: tuple[ForkGroup, ...]
     forks: tuple[Fork, ...]
@@ -88,10 +88,10 @@ class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
 def compare_forks(
     trajectories: Iterable[Trajectory], *, bootstrap: int = 1000, seed: int = 0
 ) -> ForkReport:
-    """Compares each fork among some sessions with the session that it left.
+    """Compares each fork among the sessions with its origin.
 
     Args:
-        trajectories: forks and origins, in any order; other sessions do not matter.
+        trajectories: forks and origins, in any order; other sessions are ignored.
         bootstrap: resamples for the intervals (percentile, 95 %); 0 for none.
         seed: seeds the resampling.
     """
@@ -131,7 +131,7 @@ def _fork(fork: Trajectory, origin: Trajectory | None, version: int) -> Fork:
     if origin is None:
         reason = "its origin is not among the sessions"
     elif fork.forked_at is None:
-        reason = "it has not gone on"
+        reason = "it has no record of its own yet"
     elif then is None or now is None:
         missing = origin if then is None else fork
         reason = f"utility of {missing.session}: {missing_utility(missing) or NO_ROUND}"

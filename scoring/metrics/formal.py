@@ -1,7 +1,7 @@
-"""The ``formal`` convention: the paper's formulas (section 3) read to the letter.
+"""The ``formal`` convention: the paper's formulas (section 3) to the letter.
 
 With N sessions i, K_i the last round of session i, k'_i its first round with an update (K_i where
-there is none), and U_k^(i) the utility that stands after round k (U_0 = 0, carried forward):
+there is none), and U_k^(i) the utility after round k (U_0 = 0, carried forward):
 
     overall   U    = 1/N Σ_i max_k U_k^(i)
     first          = 1/N Σ_i U_k'_i^(i)
@@ -22,10 +22,10 @@ Choices that the formulas leave open:
   before it.
 - A round is unsatisfactory where its rating is below 3. A missing rating counts as satisfactory,
   and so ends a run of unsatisfactory ones.
-- k_τ is the round at which τ unsatisfactory rounds in a row are reached, and U_k_τ what stands
-  when the human leaves *after* that round; where τ is never reached, k_τ = K, so the session
+- k_τ is the round at which τ unsatisfactory rounds in a row are reached, and U_k_τ the utility
+  when the human leaves *after* that round; if τ is never reached, k_τ = K, so the session
   contributes 0. Stopping in round 1 counts as stopping in any other.
-- A rating still pending holds the tolerance up: later rounds do not count until it is there.
+- Tolerance waits for a pending rating: later rounds do not count until it is recorded.
 - A session in which the user never spoke has one round, worth its final performance.
 - A closing round, the last one without any act of an agent, counts for none of these numbers.
 """

@@ -36,7 +36,7 @@ class Sample:
             for name, column in columns.items()
         }
         self._means = {name: mean(values) for name, values in self._present.items()}
-        # Each column takes a lane for its values, and one for who has a value if not all have.
+        # Each column has a lane for its values; and one for who has a value, unless all have.
         lanes: list[Sequence[float]] = []
         self._lanes: dict[str, tuple[int, int | None]] = {}
         for name, column in columns.items():

@@ -1,4 +1,4 @@
-"""What one session contributes to the means, whatever the convention."""
+"""What one session contributes to the means, under either convention."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class SessionValues(NamedTuple):
         final: U_K.
         overall: the greatest U_k.
         reference: the utility with which those at a stop are compared.
-        stops: per τ, the utility that stands where the human stops; None where the convention
-            leaves nothing of the session, or nobody can know where that is.
+        stops: per τ, the utility when the human stops; None if the convention leaves
+            nothing of the session, or if it is not known.
         stopped: per τ, whether the tolerance was reached.
     """
 

@@ -1,7 +1,7 @@
-"""A report as one self-contained page: the table, curves and scatter plots to point at; no network.
+"""A report as one self-contained HTML page: tables, and interactive curves and scatter plots.
 
-The page holds the numbers as JSON, and a style sheet and a script of a few hundred lines that draw
-them. It loads nothing: its content security policy forbids it.
+The page embeds the numbers as JSON, with a style sheet and a script of a few hundred lines that
+draw them. It loads nothing: its content security policy forbids it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def save_html(
 
 
 def report_html(report: Report, *, title: str = "Collaborative effort scaling") -> str:
-    """A report's page, as text: HTML with everything that it needs."""
+    """The page of a report: HTML with everything that it needs."""
     panels = Panels(report)
     data = msgspec.json.encode(_data(report, panels)).decode().replace("<", "\\u003c")
     assets = files(f"{__package__}.page")
@@ -108,7 +108,7 @@ def _sections(report: Report, panels: Panels) -> list[str]:
     if any(group.curve for group in panels.groups):
         note = (
             "Mean utility after each round, shorter sessions carried forward. Shaded: ±1 SEM over "
-            "sessions. Dot area: sessions that came that far. Dashed grey: automated runs."
+            "sessions. Dot area: sessions that reached that round. Dashed grey: automated runs."
         )
         parts += _figure("Scaling curve", note, "curves")
     shown, left_out = token_sessions(report)
@@ -240,7 +240,7 @@ def _cell(estimate: Estimate, text: str | None = None, *, interval: bool = True)
 
 
 def _data(report: Report, panels: Panels) -> dict[str, object]:
-    """What the script draws."""
+    """The data that the script draws."""
     order = list(panels.looks)
     shown, _ = token_sessions(report)
     low, high = utility_limits(panels.groups, [p for group in panels.groups for p in group.curve])

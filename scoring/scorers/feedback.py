@@ -16,7 +16,7 @@ __all__ = ("FeedbackUtility", "value_of")
 
 
 def value_of(feedback: FeedbackGiven) -> Score | Missing | None:
-    """A feedback's value: the mean of what it has of thumbs (up 1, down 0) and ``edits_kept``.
+    """The value of a feedback: the mean of thumbs (up 1, down 0) and ``edits_kept``, if given.
 
     Missing where ``edits_kept`` is not in [0, 1]; None where there is only a comment.
     """
@@ -33,10 +33,10 @@ def value_of(feedback: FeedbackGiven) -> Score | Missing | None:
 
 @final
 class FeedbackUtility:
-    """Scores what feedback is about: a snapshot, or the round of any other record.
+    """Scores the snapshot that feedback is about, or the round of any other record.
 
     Feedback on the session as a whole is about its last snapshot, or its last round if there is
-    none. Later feedback on the same thing replaces earlier one.
+    none. Later feedback on the same thing replaces earlier feedback.
     """
 
     def __init__(self) -> None:
@@ -44,11 +44,11 @@ class FeedbackUtility:
 
     def begin(self, session: str) -> SessionScorer:
         """Starts to score one session from its first record."""
-        return _Feedback(self.ref)
+        return _FeedbackSession(self.ref)
 
 
 @final
-class _Feedback:
+class _FeedbackSession:
     def __init__(self, ref: ScorerRef) -> None:
         self._ref = ref
         self._projector = RoundProjector()

@@ -1,7 +1,7 @@
-"""Judges on a model: the progress of each round from 1 to 5, and any output by a rubric.
+"""Judges that ask a model: the progress of each round from 1 to 5, or an output by a rubric.
 
-What a model did not clearly say is missing, with the reason, and never guessed. Every reply is in
-the judge's own stream, so that a replay asks nobody.
+A rating that the reply does not clearly state is missing, with the reason, and never guessed. Every
+reply is recorded in the judge's own stream, so that a replay calls no model.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from ...engine.records import TRACE, Record
 from ...engine.rounds import Rounds
 from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
 from ...engine.text import text_of
-from .model_scorer import AskingScorer, version_of
+from .model_scorer import ModelScorer, version_of
 from .progress import Evidence, ProgressJudge, Verdict
 from .utility import NO_OPENING, reference
 
 __all__ = ("JUDGE", "Criterion", "model_judge", "rubric_utility")
 
 JUDGE = "model-judge"
-"""Name of the progress judge on a model."""
+"""Name of the progress judge that asks a model."""
 
 _VERSION = "1"
 _PROMPTS = load_prompts(__package__)
@@ -48,14 +48,14 @@ _LOWEST, _HIGHEST = 1, 5
 
 
 def model_judge(models: Models, use: ModelUse, *, rounds: Rounds = "handoff") -> Scorer:
-    """Rates how far each round brought the human, by asking a model (paper, appendix B).
+    """Rates the progress of each round for the human by asking a model (paper, appendix B).
 
-    It is shown the human's last message, what the agent said, did and put up, and the human's next
-    message; a round without one is missing a rating, see ``ProgressJudge``.
+    The model reads the human's last message, the messages, actions and output of the agent, and the
+    human's next message. A round without a next message has no rating, see ``ProgressJudge``.
 
     Args:
-        models: reaches the model.
-        use: which one, and how it is asked.
+        models: access to the model.
+        use: which model, and how it is called.
         rounds: how rounds are counted.
     """
     version = version_of(_VERSION, use, _PROMPTS.digest)
@@ -65,11 +65,11 @@ def model_judge(models: Models, use: ModelUse, *, rounds: Rounds = "handoff") ->
         rate = partial(_verdict, Conversation(caller, use))
         return ProgressJudge(JUDGE, version, rate, config=config, rounds=rounds)
 
-    return AskingScorer(models, make)
+    return ModelScorer(models, make)
 
 
 async def _verdict(conversation: Conversation, evidence: Evidence) -> Verdict:
-    """Asks about one round."""
+    """Asks the model about one round."""
     try:
         found = await conversation.ask(
             "judge", partial(_progress_messages, evidence), _read_progress
@@ -107,15 +107,15 @@ def _read_progress(reply: ModelReply) -> Verdict:
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that an output is judged by.
+    """One criterion of a rubric.
 
     Attributes:
         name: short, unique in its rubric, without a colon or a line break.
-        description: what is asked, for the model to read.
-        weight: its share in the utility, compared with the other criteria's.
+        description: the criterion in words, for the model.
+        weight: its weight in the utility, relative to the other criteria.
 
     Raises:
-        InvalidInput: a name that cannot be told from the rest of a line, or no weight.
+        InvalidInput: a name that is ambiguous in a line of the reply, or a weight of 0 or less.
     """
 
     name: str
@@ -134,14 +134,14 @@ def rubric_utility(
 ) -> Scorer:
     """The utility of each snapshot by a rubric, judged by a model.
 
-    Each criterion is rated from 1 to 5, which makes 0 to 1; the utility is their mean by weight. A
-    criterion that was not clearly rated is missing, and so is the utility then: a mean over the
-    others would compare with nothing. The parts tell what was rated.
+    Each criterion is rated from 1 to 5, mapped to 0 to 1; the utility is their weighted mean. If a
+    criterion has no clear rating, it is missing, and so is the utility: a mean over the others
+    would not be comparable. The parts hold the ratings of the criteria.
 
     Args:
-        criteria: what outputs are judged by.
-        models: reaches the model.
-        use: which one, and how it is asked.
+        criteria: the rubric.
+        models: access to the model.
+        use: which model, and how it is called.
         name: of the scorer.
 
     Raises:
@@ -153,7 +153,7 @@ def rubric_utility(
     version = version_of(_VERSION, use, _PROMPTS.digest, list(criteria))
     config = {"use": msgspec.to_builtins(use), "criteria": msgspec.to_builtins(list(criteria))}
     ref = reference(name, version, config)
-    return AskingScorer(models, lambda caller: _Rubric(ref, criteria, Conversation(caller, use)))
+    return ModelScorer(models, lambda caller: _Rubric(ref, criteria, Conversation(caller, use)))
 
 
 @final
@@ -183,7 +183,7 @@ class _Rubric:
         return ()
 
     async def _score(self, version: int, taken: SnapshotTaken) -> Measurement:
-        """Has one snapshot judged."""
+        """Judges one snapshot."""
         why = NO_OPENING
         ratings: Mapping[str, int | None] = {}
         if self._opened is not None:
@@ -202,7 +202,7 @@ class _Rubric:
         return Measurement(event, f"snapshot/{version}")
 
     async def _ask(self, work: str) -> tuple[Mapping[str, int | None], str]:
-        """The ratings by name, as far as there are any; and why others are missing."""
+        """The ratings by name of the criterion; and why others are missing."""
         names = [criterion.name for criterion in self._criteria]
         ratings: Mapping[str, int | None] = {}
 
@@ -239,7 +239,7 @@ def _share(rating: int | None) -> float | None:
 
 
 def _shortened(text: str, tokens: int) -> str:
-    """At most about so many tokens of a text, from its beginning."""
+    """The beginning of a text, of about this many tokens at most."""
     most = tokens * CHARACTERS_PER_TOKEN
     if len(text) <= most:
         return text

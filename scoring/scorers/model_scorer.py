@@ -1,4 +1,4 @@
-"""Makes scorers that ask models out of scorers that work with functions."""
+"""Turns scorers that call functions into scorers that call models."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...engine.models.protocol import Caller, ModelRequest
 from ...engine.records import Record
 from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
 
-__all__ = ("AskingScorer", "version_of")
+__all__ = ("ModelScorer", "version_of")
 
 
 def version_of(number: str, use: ModelUse, *more: object) -> str:
-    """The version of a scorer on a model: its own number, and a digest of what else decides.
+    """The version of a scorer that asks a model: its number, and a digest of all that decides.
 
-    So that what two models think of one session stands side by side.
+    With it, the measurements of two models on one session are in separate streams.
 
     Args:
         number: raised when the code changes.
@@ -32,31 +32,31 @@ def version_of(number: str, use: ModelUse, *more: object) -> str:
 
 
 @final
-class AskingScorer:
-    """A scorer that asks models, with a caller of its own for each session.
+class ModelScorer:
+    """A scorer that calls models, with a caller of its own for each session.
 
-    What it asked is in its own stream, before the measurements that follow from the replies; on
-    resuming a session that is taken, instead of asking again.
+    Its model calls are recorded in its own stream, before the measurements that follow from the
+    replies. A session that resumes takes recorded replies instead of calling again.
 
     Args:
-        models: reaches the models.
-        make: the scorer, given what it asks through; always of the same name, version and
-            configuration.
+        models: access to the models.
+        make: makes the scorer, given the caller that it uses; always with the same name, version
+            and configuration.
     """
 
     def __init__(self, models: Models, make: Callable[[Caller], Scorer]) -> None:
         self._models = models
         self._make = make
-        self.ref = make(_Nobody()).ref
+        self.ref = make(_NoCaller()).ref
 
     def begin(self, session: str) -> SessionScorer:
         """Starts to score one session from its first record."""
         caller = ScorerCaller(self._models, session, self.ref)
-        return _Asking(self._make(caller).begin(session), caller)
+        return _ModelSession(self._make(caller).begin(session), caller)
 
 
 @final
-class _Asking:
+class _ModelSession:
     def __init__(self, scorer: SessionScorer, caller: ScorerCaller) -> None:
         self._scorer = scorer
         self._caller = caller
@@ -72,8 +72,8 @@ class _Asking:
 
 
 @final
-class _Nobody:
-    """Stands in for a caller where nothing is asked."""
+class _NoCaller:
+    """A caller for the time outside of sessions, when no model may be called."""
 
     async def ask(self, request: ModelRequest, *, purpose: str) -> NoReturn:
         raise DuologError(f"{request.model!r} was asked outside of any session")

@@ -2,7 +2,7 @@
 
 ``ProgressJudge`` collects the evidence and records the verdicts of any function on it;
 ``rule_judge`` is one that works offline. For a judge that asks a model, pass an async function that
-puts the evidence to it, and return the ``ModelCalled`` with the verdict: it is recorded in the
+asks it about the evidence, and return the ``ModelCalled`` with the verdict: it is recorded in the
 judge's own stream, so that a replay never calls the model again.
 """
 
@@ -33,28 +33,36 @@ from ...engine.scorers.protocol import Measurement, SessionScorer
 from ..trajectory.phrases import is_complaint, is_halt, is_praise
 from .utility import reference
 
-__all__ = ("Did", "Evidence", "ProgressJudge", "RateRound", "Verdict", "rule_judge", "rule_verdict")
+__all__ = (
+    "AgentAction",
+    "Evidence",
+    "ProgressJudge",
+    "RateRound",
+    "Verdict",
+    "rule_judge",
+    "rule_verdict",
+)
 
 NO_REPLY = "the human said nothing after the round"
 
 
-class Did(msgspec.Struct, frozen=True):
-    """An action of the agent's: its name, and how it ended (None while it is in flight)."""
+class AgentAction(msgspec.Struct, frozen=True):
+    """An action of an agent: its name, and its outcome (None while it is in flight)."""
 
     name: str
     outcome: str | None = None
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round is judged by.
+    """What a judge knows of a round.
 
     Attributes:
         round: the round, closed.
         request: the initial request.
         before: the human's last message, in the round or before it; the request if there is none.
         said: what agents said or asked in the round.
-        did: what agents did in the round.
-        update: the output as agents last left it in the round; None where they did not touch it.
+        did: actions of agents in the round.
+        update: the last snapshot of agents in the round; None if they took none.
         after: the human's next message.
     """
 
@@ -62,7 +70,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     request: str
     before: str
     said: tuple[str, ...]
-    did: tuple[Did, ...]
+    did: tuple[AgentAction, ...]
     update: SnapshotTaken | None
     after: str
 
@@ -74,7 +82,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         rating: 1 to 5; None where there is none, with the reason in ``missing``.
         explanation: in the judge's words.
         missing: why there is no rating.
-        calls: model calls that were made for it.
+        calls: the model calls behind it.
 
     Raises:
         InvalidInput: a rating out of range, or neither a rating nor a reason.
@@ -98,12 +106,12 @@ RateRound: TypeAlias = Callable[[Evidence], Verdict | Awaitable[Verdict]]
 
 
 def rule_verdict(evidence: Evidence) -> Verdict:
-    """Judges by rules, offline: did anything happen, and how does the human take it?
+    """Judges by rules, offline: did anything happen, and how does the human react?
 
     From 3: +1 if the agent updated the output; -1 if it neither updated, nor said anything, nor had
     an action succeed. From the human's next message: +1 for praise, -1 for a complaint (both
-    cancel out), -1 if it tells the agent to stop, -1 if it says again, in more than half of its
-    words, what the message before had said. Kept within 1 to 5.
+    cancel out), -1 if it asks the agent to stop, -1 if more than half of its words repeat the message
+    before. Limited to 1 to 5.
     """
     reasons: list[str] = []
     rating = 3
@@ -147,9 +155,9 @@ class ProgressJudge:
 
     Args:
         name: of the scorer; ``config["judge"]`` of a session names it.
-        version: raise it when the function changes, so that new ratings stand beside the old.
+        version: raise it when the function changes, so that new ratings do not mix with old ones.
         rate: the function. An exception from it quarantines the judge for the session.
-        config: whatever settings the function depends on, e.g. model and prompt digest.
+        config: the settings that the function depends on, e.g. model and prompt digest.
         rounds: how rounds are counted.
 
     Raises:
@@ -193,14 +201,14 @@ _EVIDENCE = frozenset(
 
 @final
 class _Gathered:
-    """What agents did in one round, while it is gathered; actions may end after the round."""
+    """The evidence of one round while it is collected; actions may end after the round."""
 
     __slots__ = ("actions", "before", "said", "update")
 
     def __init__(self) -> None:
         self.before = ""
         self.said: list[str] = []
-        self.actions: dict[int, Did] = {}
+        self.actions: dict[int, AgentAction] = {}
         self.update: SnapshotTaken | None = None
 
 
@@ -248,7 +256,7 @@ class _Judging:
         elif isinstance(event, ApprovalAsked):
             self._gathered.said.append(event.question)
         elif isinstance(event, ActionTaken):
-            self._gathered.actions[record.version] = Did(event.name)
+            self._gathered.actions[record.version] = AgentAction(event.name)
         elif isinstance(event, SnapshotTaken):
             self._gathered.update = event
 
@@ -256,7 +264,7 @@ class _Judging:
         for gathered in (self._gathered, *(waiting for _, waiting in self._waiting)):
             did = gathered.actions.get(event.action)
             if did is not None:
-                gathered.actions[event.action] = Did(did.name, event.outcome)
+                gathered.actions[event.action] = AgentAction(did.name, event.outcome)
 
     async def _judge(self, after: str) -> list[Measurement]:
         """Rates all rounds that waited for this message."""
@@ -279,7 +287,7 @@ class _Judging:
         return measurements
 
     def _give_up(self) -> list[Measurement]:
-        """The session is closed: rounds that still wait have no rating."""
+        """Records missing ratings for the rounds that still wait when the session closes."""
         due, self._waiting = self._waiting, []
         return [rated for over, _ in due for rated in self._rated(over, Verdict(missing=NO_REPLY))]
 

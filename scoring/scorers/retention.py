@@ -20,9 +20,9 @@ def retention(draft: str, later: str, before: str = "") -> Score | Missing:
     """The share of a draft's words that a later version still holds.
 
     Args:
-        draft: what the agent made.
-        later: what the human made of it.
-        before: what the agent made it from.
+        draft: the version of the agent.
+        later: the version of the human after it.
+        before: the version that the agent started from.
 
     Returns:
         1 - (words of ``draft`` that ``later`` does not hold) / (words of ``draft``), in [0, 1].
@@ -43,12 +43,12 @@ def retention(draft: str, later: str, before: str = "") -> Score | Missing:
 
 @final
 class RetentionUtility:
-    """Scores drafts of agents by what humans leave of them.
+    """Scores drafts of agents by how much of them humans keep.
 
-    A human's snapshot is scored at once: what it kept of the agent's latest draft. The draft itself
-    is scored when nobody can edit it any more, that is when the agent submits another or the
-    session closes: what the human's last version of it kept, all of it if the human let it stand
-    to the end. Missing if the agent replaced it before any human touched it.
+    A human's snapshot is scored at once: how much it kept of the agent's latest draft. The draft
+    itself is scored when it is final, that is when the agent submits another or the session closes:
+    how much the human's last version kept, or 1 if the human left it unchanged to the end. Missing
+    if the agent replaced it before any human edited it.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class _Retention:
         return (measured(self._ref, result, of, snapshot=record.version),)
 
     def _settle(self, *, replaced: bool) -> Sequence[Measurement]:
-        """Scores the draft that stood until now, if there was one."""
+        """Scores the draft that has become final, if there is one."""
         if self._draft is None:
             return ()
         result: Score | Missing

@@ -1,6 +1,6 @@
-"""Utility scorers: a function of the embedder's on snapshots or on rounds, as a ``Scorer``.
+"""Utility scorers: a function of snapshots or of rounds, as a ``Scorer``.
 
-A score is a value in [0, 1], or missing with a reason; what could not be scored is never a zero.
+A score is a value in [0, 1], or missing with a reason. A score that failed is missing, never 0.
 See ``retention`` and ``feedback`` for utilities that need no ground truth.
 """
 
@@ -38,7 +38,7 @@ class Score(msgspec.Struct, frozen=True):
 
     Attributes:
         value: in [0, 1].
-        parts: named parts of the value; None where one is missing.
+        parts: named parts of the value; None for a missing one.
 
     Raises:
         InvalidInput: the value is not in [0, 1].
@@ -56,7 +56,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """There is no score, and why: e.g. the evaluator did not answer.
+    """There is no score, for a reason: e.g. the evaluator did not answer.
 
     Raises:
         InvalidInput: no reason is given.
@@ -78,14 +78,14 @@ ScoreRound: TypeAlias = Callable[
     [Round, Sequence[Record], SessionOpened],
     Score | Missing | Awaitable[Score | Missing | None] | None,
 ]
-"""Scores a closed round with its records; None where there is nothing new to score."""
+"""Scores a closed round with its records; None if there is nothing new to score."""
 
 
 def reference(name: str, version: str, config: JSON = None) -> ScorerRef:
     """A scorer's identity, with the digest of its configuration.
 
     Raises:
-        InvalidInput: a name or version that a measurement stream cannot carry.
+        InvalidInput: a name or version that cannot name a measurement stream.
     """
     if not name or not version or "@" in version:
         raise InvalidInput(
@@ -103,12 +103,12 @@ def measured(
     over: Round | None = None,
     rounds: Rounds = "handoff",
 ) -> Measurement:
-    """A score as the measurement to record.
+    """The measurement that records a score.
 
     Args:
         ref: the scorer.
-        result: what it found.
-        of: what was measured, unique per scorer in the session.
+        result: its score.
+        of: identity of what was scored, unique per scorer in the session.
         snapshot: trace version of the snapshot scored.
         over: the round scored, if no snapshot was.
         rounds: how rounds are counted.
@@ -140,9 +140,9 @@ class SnapshotUtility:
 
     Args:
         name: of the scorer.
-        version: raise it when the function changes, so that new scores stand beside the old.
+        version: raise it when the function changes, so that new scores do not mix with old ones.
         score: the function. An exception from it quarantines the scorer for the session.
-        config: whatever settings the function depends on; their digest goes with each score.
+        config: the settings that the function depends on; each score carries their digest.
 
     Raises:
         InvalidInput: the name or version is empty.
@@ -190,7 +190,7 @@ class RoundUtility:
         name: of the scorer.
         version: raise it when the function changes.
         score: the function. An exception from it quarantines the scorer for the session.
-        config: whatever settings the function depends on; their digest goes with each score.
+        config: the settings that the function depends on; each score carries their digest.
         rounds: how rounds are counted.
 
     Raises:

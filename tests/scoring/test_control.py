@@ -55,7 +55,7 @@ class Story:
                     self.take(self.script.output(f"draft {len(self.script.records)}"))
                     self.controller.submitted()
                 case "w":
-                    self.controller.worked()
+                    self.controller.work_done()
         return self.controller.advice
 
 
@@ -123,7 +123,7 @@ def test_the_slope_is_taken_over_a_window() -> None:
     [
         (ControlRules(questions=0), "h", "act"),
         (ControlRules(questions=1), "hah", "act"),
-        (ControlRules(waved=1), "hav", "act"),
+        (ControlRules(unanswered=1), "hav", "act"),
         (ControlRules(first="ask"), "hd", "ask"),
         (ControlRules(tolerance=1), "hdahah", "hand over"),
         (ControlRules(tolerance=9), "hdahahahah", "ask"),
@@ -140,7 +140,7 @@ def test_the_numbers_in_the_rules(rules: ControlRules, steps: str, move: str) ->
     "rules",
     [
         {"questions": -1},
-        {"waved": 0},
+        {"unanswered": 0},
         {"gain": -0.1},
         {"window": 0},
         {"tolerance": 0},

@@ -1,4 +1,4 @@
-"""Figures of a report, for the page and for the screen: PNG, SVG and PDF."""
+"""Figures of a report, as PNG, SVG and PDF."""
 
 from __future__ import annotations
 

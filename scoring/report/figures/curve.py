@@ -32,8 +32,8 @@ def draw_curves(
     Args:
         panels: the groups by panel.
         curves: the curve of each group, by the group's ``id``.
-        axis: what stands below the horizontal axis.
-        whole: the axis counts whole things.
+        axis: label of the horizontal axis.
+        whole: the axis has whole numbers only.
     """
     from matplotlib.lines import Line2D
 
@@ -48,7 +48,7 @@ def draw_curves(
         legend.append((line, "automated baseline"))
     caption = (
         f"Mean utility against {axis[0].lower()}{axis[1:]}; shorter sessions carried forward. "
-        "Shaded: ±1\u00a0SEM over N sessions. Dot area: sessions that came that far."
+        "Shaded: ±1\u00a0SEM over N sessions. Dot area: sessions that reached that point."
     )
     sheet = Sheet(len(panels.by_panel), legend=legend, caption=caption, below=0.58)
     low, high = utility_limits(panels.groups, everyone)
@@ -78,7 +78,7 @@ def draw_curves(
         size = math.sqrt(_area(n, most))
         dot = Line2D([], [], linestyle="", marker="o", color=FAINT, markersize=size)
         dots.append((dot, f"{n:,}"))
-    sheet.lower_legend(dots, "Sessions that came that far:")
+    sheet.lower_legend(dots, "Sessions that reached that round:")
     return sheet.figure
 
 
@@ -106,7 +106,7 @@ def _area(count: int, most: int) -> float:
 
 
 def _example_counts(most: int) -> list[int]:
-    """Two or three counts to show the size of dots by, the greatest among them."""
+    """Two or three counts for a legend of dot sizes, the greatest among them."""
     if most < 4:
         return list(range(1, most + 1))
     step = 10 ** max(0, len(str(most)) - 2)

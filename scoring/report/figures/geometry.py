@@ -1,4 +1,4 @@
-"""Where things lie in a figure, whatever draws it: limits of axes, places of dots, notes."""
+"""Geometry of the figures, shared by matplotlib and the HTML page: axis limits, positions, notes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def size_note(groups: Sequence[Group]) -> str:
 
 
 def token_sessions(report: Report) -> tuple[list[SessionScore], int]:
-    """Sessions with tokens of both sides, and how many lack them; automated runs apart."""
+    """Sessions with tokens of both sides, and how many have none; without automated runs."""
     people = [score for score in report.scores if not score.baseline]
     shown = [score for score in people if score.agent_tokens and score.human_tokens]
     return shown, len(people) - len(shown)
@@ -71,7 +71,7 @@ def token_limits(scores: Iterable[SessionScore]) -> tuple[Limits, Limits]:
 
 
 def log_ticks(limits: Limits) -> list[tuple[float, str]]:
-    """Where a logarithmic axis with these limits (powers of ten) has numbers, and which.
+    """The ticks of a logarithmic axis with these limits (powers of ten), and their labels.
 
     Powers of ten, and their twofold and fivefold where there would be fewer than three.
     """
@@ -123,7 +123,7 @@ def bucket_members(report: Report, buckets: Buckets) -> list[list[SessionScore]]
 
 
 def jitter(place: int) -> float:
-    """A sideways shift within ±.31 that spreads dots evenly, always the same (van der Corput)."""
+    """A horizontal shift within ±.31 that spreads dots evenly and repeatably (van der Corput)."""
     shift, part, number = 0.0, 0.5, place + 1
     while number:
         number, digit = divmod(number, 2)
@@ -133,12 +133,12 @@ def jitter(place: int) -> float:
 
 
 def dot_area(count: int, area: float) -> float:
-    """The area of each of so many dots: smaller where many would cover each other."""
+    """The area of each dot; smaller if there are many, so that they do not cover each other."""
     return area * min(1.0, math.sqrt(400 / max(1, count)))
 
 
 def varying_labels(buckets: Buckets, others: Iterable[Buckets]) -> list[tuple[str, str]]:
-    """The labels that tell buckets from others."""
+    """The labels that distinguish these buckets from the others."""
     everyone = list(others)
     return [
         (name, value)

@@ -1,4 +1,4 @@
-"""Panels: what stands side by side in a figure, and what is drawn in one of them."""
+"""Panels: the parts of a figure that are side by side, and the series that are drawn in each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ("Look", "Panels", "Sheet", "panel_title")
+__all__ = ("Panels", "SeriesStyle", "Sheet", "panel_title")
 
 _CAPTION_LINE, _LEGEND_LINE = 0.115, 0.16
 """Heights of a line of the caption and of a legend, in inches."""
@@ -23,8 +23,8 @@ _CAPTION_SIZE, _LEGEND_SIZE = 6.2, 7.0
 """Sizes of their fonts, in points."""
 
 
-class Look(NamedTuple):
-    """What a series of a figure looks like."""
+class SeriesStyle(NamedTuple):
+    """The name, colour and line style of a series."""
 
     name: str
     colour: str
@@ -35,13 +35,14 @@ class Look(NamedTuple):
 class Panels:
     """The groups of a report, sorted into panels and series.
 
-    A series is one line, or one kind of dot; the labels that tell series apart are given, or are
-    the one that names the rows of the report's table. What else varies makes panels.
+    A series is one line, or one kind of dot. The labels that distinguish series are given; by
+    default it is the one that names the rows of the report's table. Other labels that vary make
+    panels.
 
     Attributes:
         groups: all groups of collaborating sessions.
-        by_panel: the groups of each panel, by what heads it.
-        looks: what each series looks like, by the values of its labels.
+        by_panel: the groups of each panel, by the labels of the panel.
+        looks: the style of each series, by the values of its labels.
     """
 
     def __init__(self, report: Report, series: Sequence[str] | None = None) -> None:
@@ -57,8 +58,8 @@ class Panels:
         keys = sorted({self.series(group.group) for group in groups})
         hues = colours(key[0] for key in keys)
         styles = sorted({key[1:] for key in keys})
-        self.looks: Mapping[tuple[str, ...], Look] = {
-            key: Look(
+        self.looks: Mapping[tuple[str, ...], SeriesStyle] = {
+            key: SeriesStyle(
                 " · ".join(part for part in key if part) or "all sessions",
                 hues[key[0]],
                 STYLES[styles.index(key[1:]) % len(STYLES)],
@@ -70,8 +71,8 @@ class Panels:
         """The key of the series that sessions with these labels belong to."""
         return tuple(labels.get(name, "") for name in self._series)
 
-    def look(self, group: Group) -> Look:
-        """What a group looks like."""
+    def look(self, group: Group) -> SeriesStyle:
+        """The style of a group's series."""
         return self.looks[self.series(group.group)]
 
     @staticmethod
@@ -80,7 +81,7 @@ class Panels:
 
 
 def panel_title(key: Sequence[tuple[str, str]]) -> str:
-    """What stands above a panel."""
+    """The title of a panel."""
     return " · ".join(value for _, value in key)
 
 
@@ -89,8 +90,8 @@ class Sheet:
     """A figure of panels in rows, with a legend above them and a caption below.
 
     Args:
-        count: how many panels.
-        legend: what the legend names, in order: what it looks like, and its name.
+        count: number of panels.
+        legend: entries of the legend, in order: the artist, and its name.
         caption: what the figure shows; it is wrapped to the figure's width.
         height: height of a panel in inches.
         square: panels are as high as they are wide instead.
@@ -142,7 +143,7 @@ class Sheet:
         )
 
     def lower_legend(self, entries: Sequence[tuple[Artist, str]], title: str) -> None:
-        """Puts a second legend, a line of it, between the panels and the caption."""
+        """Draws a second legend, of one line, between the panels and the caption."""
         from matplotlib.lines import Line2D
 
         heading: tuple[Artist, str] = (Line2D([], [], linestyle=""), title)
@@ -169,7 +170,7 @@ class Sheet:
 
 
 def _rows(entries: Sequence[tuple[Artist, str]], width: float) -> list[list[tuple[Artist, str]]]:
-    """Legend entries in as many lines as the width asks for."""
+    """Legend entries, wrapped to the width."""
     rows: list[list[tuple[Artist, str]]] = [[]]
     free = width - 0.1
     for entry in entries:
@@ -183,7 +184,7 @@ def _rows(entries: Sequence[tuple[Artist, str]], width: float) -> list[list[tupl
 
 
 def _wrapped(text: str, width: float) -> list[str]:
-    """A text in lines of at most so many inches."""
+    """A text, wrapped to lines of at most this many inches."""
     words = text.split(" ")
     space = _width("n n", _CAPTION_SIZE) - 2 * _width("n", _CAPTION_SIZE)
     lines: list[list[str]] = [[]]
@@ -199,7 +200,7 @@ def _wrapped(text: str, width: float) -> list[str]:
 
 
 def _width(text: str, size: float) -> float:
-    """The width of a text in inches, whatever it is drawn on."""
+    """The width of a text in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 

@@ -18,7 +18,7 @@ __all__ = ("draw_quintiles",)
 
 
 def draw_quintiles(panels: Panels, report: Report) -> Figure | None:
-    """Draws, per quintile, a dot for each session and the mean; None where there are no quintiles."""
+    """Draws, per quintile, a dot for each session and the mean; None if there are none."""
     from matplotlib.lines import Line2D
 
     drawn = [buckets for buckets in report.buckets if buckets.stats]

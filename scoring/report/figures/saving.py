@@ -35,14 +35,14 @@ _AXES: Mapping[str, str] = {
     "human_tokens": "Tokens that the human generated",
     "token_ratio": "Agent tokens per human token",
 }
-"""What stands below the axis of a measure of effort."""
+"""Axis labels of the measures of effort."""
 
 _NO_DATES: Mapping[str, Mapping[str, None]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-"""What to leave out of a file, so that the same report gives the same bytes."""
+"""Metadata to leave out of a file, so that the same report gives the same bytes."""
 
 
 def save_figures(
@@ -53,18 +53,18 @@ def save_figures(
     series: Sequence[str] | None = None,
     efforts: Sequence[str] = (),
 ) -> list[Path]:
-    """Draws a report's figures and writes them into a directory, which is made where missing.
+    """Draws a report's figures and writes them into a directory, which is created if it does not exist.
 
-    ``curve``: mean utility by round with its standard error, dots sized by the sessions that got
-    there, the automated baseline as a line. ``tokens``: tokens of agent against human, with lines
+    ``curve``: mean utility by round with its standard error, dots sized by the number of sessions
+    that reached it, the automated baseline as a line. ``tokens``: tokens of agent against human, with lines
     of equal ratio. ``ratio``: final performance by quintile of that ratio. The last two are left
-    out where no tokens are known. The same report gives the same files, byte for byte.
+    out if no tokens are known. The same report gives the same files, byte for byte.
 
     Args:
         source: a report, or trajectories, which are then reported under ``formal``.
         directory: where to write; files of the same names are replaced.
         formats: of ``png``, ``svg``, ``pdf``.
-        series: the labels that tell lines within a panel apart; by default the agent where it
+        series: the labels that distinguish lines within a panel; by default the agent, if it
             varies. All other labels that vary make panels.
         efforts: measures of effort to draw a curve against as well, as in ``Point.effort``; needs
             trajectories as the source.
@@ -84,7 +84,9 @@ def save_figures(
     for name in series or ():
         if name not in report.group_by:
             known = ", ".join(report.group_by) or "none"
-            raise InvalidInput(f"no label {name!r} to tell series apart; the report has: {known}")
+            raise InvalidInput(
+                f"no label {name!r} to distinguish series by; the report has: {known}"
+            )
     if efforts and isinstance(source, Report):
         raise InvalidInput("curves against effort are drawn from trajectories, not from a report")
     settings: Any = dict(SETTINGS)  # typed differently from version to version of matplotlib

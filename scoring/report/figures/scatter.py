@@ -21,7 +21,7 @@ __all__ = ("draw_scatter",)
 def draw_scatter(panels: Panels, report: Report) -> Figure | None:
     """Draws a dot per session on logarithmic axes, with lines of equal ratio.
 
-    None where no session has tokens of both sides. Sessions in which a side generated no token
+    None if no session has tokens of both sides. Sessions in which a side generated no token
     have no place on a logarithmic axis; the caption counts them.
     """
     from matplotlib.lines import Line2D
@@ -65,7 +65,7 @@ def draw_scatter(panels: Panels, report: Report) -> Figure | None:
 
 
 def _mixed(scores: Sequence[SessionScore]) -> list[SessionScore]:
-    """An order of drawing in which no agent covers another."""
+    """Shuffles the drawing order, so that no agent covers another."""
     ranks: dict[str, int] = {}
     keyed = []
     for score in scores:
@@ -76,7 +76,7 @@ def _mixed(scores: Sequence[SessionScore]) -> list[SessionScore]:
 
 
 def _frame(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:
-    """Sets up logarithmic axes, and draws lines of equal ratio, named near where they leave."""
+    """Sets up logarithmic axes, and draws lines of equal ratio, labelled near their ends."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 
     axes.set_xscale("log")

@@ -1,4 +1,4 @@
-"""How figures look: colours that do not depend on colour vision, sizes for a page, fine lines."""
+"""Style of the figures: colours for every colour vision, sizes for a page, thin lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMN, PAGE = 3.5, 7.2
 """Widths of a column and of a page of two columns, in inches."""
 
 INK, FAINT, AUTOMATED = "#222222", "#8A8A8A", "#4D4D4D"
-"""Colours of text, of what stays in the background, and of automated runs."""
+"""Colours of text, of the background, and of automated runs."""
 
 _KNOWN: Mapping[str, str] = {"one-stage": "#0072B2", "two-stage": "#D55E00", "auto": AUTOMATED}
 _OTHERS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255")
@@ -32,10 +32,10 @@ Dashes = tuple[float, tuple[float, ...]]
 """A line style: an offset, and the lengths of dashes and gaps; none for a solid line."""
 
 STYLES: tuple[Dashes, ...] = ((0, ()), (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1, 1, 1)))
-"""Line styles that tell apart what shares a colour."""
+"""Line styles that distinguish series of one colour."""
 
 FONT = "DejaVu Sans"
-"""The font; it comes with matplotlib, so that figures are alike everywhere."""
+"""The font; it comes with matplotlib, so that figures are the same everywhere."""
 
 SETTINGS: Mapping[str, object] = {
     "font.size": 7.5,
@@ -85,8 +85,8 @@ SETTINGS: Mapping[str, object] = {
 def colours(names: Iterable[str]) -> dict[str, str]:
     """A colour for each name, the same in every figure as far as the others leave it free.
 
-    The agents that come with Duolog have colours of their own. Any other name has a colour that
-    follows from it alone, or the next free one where another name of the figure has that.
+    The agents that Duolog ships have fixed colours. The colour of any other name depends on the
+    name alone, unless another name in the figure has that colour: then it is the next free one.
     """
     wanted = sorted(set(names))
     chosen = {name: _KNOWN[name] for name in wanted if name in _KNOWN}

@@ -1,3 +1,3 @@
-"""Rendering: a report as JSON, CSV, Markdown, data frame, and as a table in the terminal."""
+"""A report as JSON, CSV, Markdown, data frame, and as a table in the terminal."""
 
 __all__ = ()

@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-__all__ = ("Cell", "Column", "Heading", "Line", "draw", "width_of")
+__all__ = ("TableCell", "TableColumn", "TableHeading", "TableLine", "draw", "width_of")
 
 
-class Cell(NamedTuple):
-    """What stands in a column: a text, and a fainter one below it."""
+class TableCell(NamedTuple):
+    """A cell of a column: a text, and a fainter one below it."""
 
     main: str
     below: str = ""
 
 
-class Column(NamedTuple):
-    """A column: its name, its cells in the order of lines, and whether it is set flush left."""
+class TableColumn(NamedTuple):
+    """A column: its name, its cells in the order of rows, and whether it is aligned left."""
 
     name: str
-    cells: Sequence[Cell]
+    cells: Sequence[TableCell]
     left: bool = False
 
     @property
@@ -31,26 +31,26 @@ class Column(NamedTuple):
         return max(len(text) for text in texts)
 
 
-class Heading(NamedTuple):
-    """Neighbouring columns under one title; without a title where it is empty."""
+class TableHeading(NamedTuple):
+    """Neighbouring columns under one title, which may be empty."""
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
 
 
-class Line(NamedTuple):
-    """What a line of the table is: a row of cells, or the name of the section that begins there."""
+class TableLine(NamedTuple):
+    """A line of the table: the index of a row, or the title of the section that begins there."""
 
     row: int | None = None
     section: str = ""
 
 
-def width_of(headings: Sequence[Heading], gap: int) -> int:
-    """Characters that a table needs with so many between its columns."""
+def width_of(headings: Sequence[TableHeading], gap: int) -> int:
+    """Width of a table in characters, with ``gap`` between its columns."""
     return sum(_spread(heading, gap) for heading in headings) + gap * (len(headings) - 1)
 
 
-def draw(headings: Sequence[Heading], lines: Sequence[Line], gap: int, rule: str) -> Text:
+def draw(headings: Sequence[TableHeading], lines: Sequence[TableLine], gap: int, rule: str) -> Text:
     """Draws a table.
 
     Args:
@@ -87,17 +87,17 @@ def draw(headings: Sequence[Heading], lines: Sequence[Line], gap: int, rule: str
     return text
 
 
-def _spread(heading: Heading, gap: int) -> int:
+def _spread(heading: TableHeading, gap: int) -> int:
     plain = sum(column.width for column in heading.columns) + gap * (len(heading.columns) - 1)
     return max(plain, len(heading.title))
 
 
-def _spread_columns(heading: Heading, gap: int) -> list[tuple[Column, int]]:
-    """Columns with their widths, the first widened where the title needs more than they do."""
+def _spread_columns(heading: TableHeading, gap: int) -> list[tuple[TableColumn, int]]:
+    """Columns with their widths; the first is widened if the title is wider than the columns."""
     widths = [column.width for column in heading.columns]
     widths[0] += _spread(heading, gap) - sum(widths) - gap * (len(widths) - 1)
     return list(zip(heading.columns, widths, strict=True))
 
 
-def _set(column: Column, text: str, width: int) -> str:
+def _set(column: TableColumn, text: str, width: int) -> str:
     return text.ljust(width) if column.left else text.rjust(width)

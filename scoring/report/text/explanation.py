@@ -1,4 +1,4 @@
-"""How a session's numbers came about, in plain text."""
+"""An explanation of how a session's numbers are computed, as plain text."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _why(found: Explanation, stop: StopNote) -> str:
         return f"τ = {stop.tau} is never reached: nothing is lost"
     reached = f"τ = {stop.tau} is reached at round {stop.reached}"
     if stop.used is None:
-        return f"{reached}, and no row stands before it: absent from the mean at this τ"
+        return f"{reached}, and there is no row before it: absent from the mean at this τ"
     value, against = number(stop.utility), number(found.reference)
     if found.convention == "formal":
         return f"{reached}, where U = {value}; less final, {against}"

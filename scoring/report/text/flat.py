@@ -1,4 +1,4 @@
-"""A report as flat tables: CSV, and data frames for those who have pandas or polars."""
+"""A report as flat tables: CSV, and data frames of pandas or polars."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def to_dataframe(
     table: Table = "groups",
     *,
     library: Literal["pandas", "polars"] | None = None,
-) -> Any:  # noqa: ANN401 - a type of a library that may not be there
+) -> Any:  # noqa: ANN401 - a type of a library that may not be installed
     """A table of a report as a data frame.
 
     Args:
         report: the report.
         table: which table, see ``report_rows``.
-        library: whose data frame; by default pandas where it is installed, else polars.
+        library: of the data frame; by default pandas if it is installed, else polars.
 
     Returns:
         A ``pandas.DataFrame`` or ``polars.DataFrame``.
@@ -88,7 +88,7 @@ def to_dataframe(
 
 
 def _row(labels: Iterable[str], group: Mapping[str, str], numbers: Row) -> Row:
-    """A row: the labels, ``group_`` before those that are called like a number, and the numbers."""
+    """A row: labels and numbers. A label with the name of a number is prefixed by ``group_``."""
     row: Row = {}
     for name in labels:
         row[f"group_{name}" if name in numbers else name] = group.get(name)

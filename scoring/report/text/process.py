@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from rich.text import Text
 
 from ...metrics import Estimate, Group
-from .columns import Cell, Column, Heading, Line, draw, width_of
+from .columns import TableCell, TableColumn, TableHeading, TableLine, draw, width_of
 from .wording import Rows, number, span
 
 __all__ = (
@@ -86,20 +86,22 @@ def process_value(group: Group, column: ProcessColumn) -> Estimate:
     return group.process.get(column.field, Estimate())
 
 
-def process_tables(rows: Rows, names: Heading, lines: Sequence[Line], width: int) -> Iterator[Text]:
-    """The measures as tables, one below the other: as few as fit the width.
+def process_tables(
+    rows: Rows, names: TableHeading, lines: Sequence[TableLine], width: int
+) -> Iterator[Text]:
+    """The measures as tables, one below the other: as few as the width allows.
 
     Args:
         rows: the rows of the report.
         names: the column with the names of the rows.
         lines: the lines of each table.
-        width: characters that there are.
+        width: characters of the terminal.
     """
-    sessions = [Cell(f"{process_sessions(group):,}") for group in rows.groups]
-    first = [names, Heading("", [Column("N", sessions)])]
+    sessions = [TableCell(f"{process_sessions(group):,}") for group in rows.groups]
+    first = [names, TableHeading("", [TableColumn("N", sessions)])]
     table = first
     for part in PROCESS_GROUPS:
-        heading = Heading(part.title, [_column(rows, column) for column in part.columns])
+        heading = TableHeading(part.title, [_column(rows, column) for column in part.columns])
         if table is not first and width_of([*table, heading], 2) > width:
             yield draw(table, lines, 2, rule="─")
             table = first
@@ -107,6 +109,8 @@ def process_tables(rows: Rows, names: Heading, lines: Sequence[Line], width: int
     yield draw(table, lines, 2, rule="─")
 
 
-def _column(rows: Rows, column: ProcessColumn) -> Column:
+def _column(rows: Rows, column: ProcessColumn) -> TableColumn:
     estimates = [process_value(group, column) for group in rows.groups]
-    return Column(column.name, [Cell(number(one.value, 2), span(one)) for one in estimates])
+    return TableColumn(
+        column.name, [TableCell(number(one.value, 2), span(one)) for one in estimates]
+    )

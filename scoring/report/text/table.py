@@ -1,4 +1,4 @@
-"""The paper's table in the terminal, laid out for whatever width there is."""
+"""The paper's table in the terminal, laid out for the width of the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from ...metrics import Drop, Estimate, Group, Report
-from .columns import Cell, Column, Heading, Line, draw, width_of
+from .columns import TableCell, TableColumn, TableHeading, TableLine, draw, width_of
 from .process import PROCESS_NOTE, has_process, process_tables
 from .wording import Rows, absences, completeness, count, number, percent, rows_of, span
 
@@ -20,8 +20,8 @@ __all__ = ("ReportTable",)
 class ReportTable:
     """A report as a rich renderable: ``Console().print(ReportTable(report))``.
 
-    Each number has its bootstrap interval below it. Where the width allows, utility, gain and drop
-    stand side by side as in the paper; else below each other.
+    Each number has its bootstrap interval below it. Utility, gain and drop are side by side as in
+    the paper if the width allows, else below each other.
 
     Args:
         report: the report.
@@ -32,7 +32,7 @@ class ReportTable:
         self._rows = rows_of(report)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draws the table for the width that there is."""
+        """Draws the table for the width of the console."""
         for text in self._parts(options.max_width):
             if options.ascii_only:
                 text = _plain(text)
@@ -83,9 +83,9 @@ class ReportTable:
         return about + "."
 
     def _blocks(
-        self, width: int, lines: Sequence[Line]
-    ) -> list[tuple[list[Heading], Sequence[Line], int]]:
-        """The tables to draw, one below the other: as few as fit the width."""
+        self, width: int, lines: Sequence[TableLine]
+    ) -> list[tuple[list[TableHeading], Sequence[TableLine], int]]:
+        """The tables to draw, one below the other; as few as the width allows."""
         drops = list(range(len(self._report.taus)))
         for gap, zero in ((2, True), (1, True), (1, False)):
             whole = [*self._utility(zero), *self._drops(drops, zero)]
@@ -101,21 +101,21 @@ class ReportTable:
                     break
         return blocks
 
-    def _names(self) -> Heading:
+    def _names(self) -> TableHeading:
         rows = self._rows
         indent = "  " if rows.sections else ""
-        names = [Cell(indent + rows.name(group)) for group in rows.groups]
-        return Heading("", [Column(rows.label.capitalize(), names, left=True)])
+        names = [TableCell(indent + rows.name(group)) for group in rows.groups]
+        return TableHeading("", [TableColumn(rows.label.capitalize(), names, left=True)])
 
-    def _column(self, name: str, cell: Callable[[Group], Cell]) -> Column:
-        return Column(name, [cell(group) for group in self._rows.groups])
+    def _column(self, name: str, cell: Callable[[Group], TableCell]) -> TableColumn:
+        return TableColumn(name, [cell(group) for group in self._rows.groups])
 
-    def _utility(self, zero: bool) -> list[Heading]:
-        def value(estimate: Estimate) -> Cell:
-            return Cell(number(estimate.value, zero=zero), span(estimate))
+    def _utility(self, zero: bool) -> list[TableHeading]:
+        def value(estimate: Estimate) -> TableCell:
+            return TableCell(number(estimate.value, zero=zero), span(estimate))
 
         groups = self._rows.groups
-        left = [self._column("N", lambda group: Cell(f"{group.sessions:,}"))]
+        left = [self._column("N", lambda group: TableCell(f"{group.sessions:,}"))]
         if any(group.baseline or group.reference.value is not None for group in groups):
             left.append(
                 self._column("Baseline", lambda g: value(g.final if g.baseline else g.reference))
@@ -131,16 +131,16 @@ class ReportTable:
                 zero=zero,
             )
         ]
-        headings = [self._names(), Heading("", left), Heading("Utility", utility)]
-        return [*headings, Heading("Gain", gain)]
+        headings = [self._names(), TableHeading("", left), TableHeading("Utility", utility)]
+        return [*headings, TableHeading("Gain", gain)]
 
-    def _drops(self, which: Sequence[int], zero: bool) -> list[Heading]:
+    def _drops(self, which: Sequence[int], zero: bool) -> list[TableHeading]:
         def drop(group: Group, index: int) -> Drop:
             return group.drops[index]
 
         taus = self._report.taus
         return [
-            Heading(
+            TableHeading(
                 f"Drop τ = {taus[index]}",
                 [
                     _pair(
@@ -155,26 +155,26 @@ class ReportTable:
             for index in which
         ]
 
-    def _effort(self) -> list[Heading]:
-        def spent(estimate: Estimate) -> Cell:
+    def _effort(self) -> list[TableHeading]:
+        def spent(estimate: Estimate) -> TableCell:
             if estimate.low is None:
-                return Cell(count(estimate.value))
-            return Cell(count(estimate.value), f"{count(estimate.low)}–{count(estimate.high)}")
+                return TableCell(count(estimate.value))
+            return TableCell(count(estimate.value), f"{count(estimate.low)}–{count(estimate.high)}")
 
-        def ratio(group: Group) -> Cell:
-            return Cell(number(group.effort.ratio.value, 2), span(group.effort.ratio))
+        def ratio(group: Group) -> TableCell:
+            return TableCell(number(group.effort.ratio.value, 2), span(group.effort.ratio))
 
-        def rounds(group: Group) -> Cell:
-            return Cell(number(group.counts.rounds / group.sessions, 1))
+        def rounds(group: Group) -> TableCell:
+            return TableCell(number(group.counts.rounds / group.sessions, 1))
 
-        def faults(group: Group) -> Cell:
+        def faults(group: Group) -> TableCell:
             found = sum(group.counts.faults.values())
             where = f" in {group.counts.faulty_sessions:,} of {group.sessions:,}"
-            return Cell(f"{found:,}{where if found else ''}")
+            return TableCell(f"{found:,}{where if found else ''}")
 
         headings = [
             self._names(),
-            Heading(
+            TableHeading(
                 "Effort per session",
                 [
                     self._column("Rounds", rounds),
@@ -185,32 +185,32 @@ class ReportTable:
             ),
         ]
         if any(group.counts.faulty_sessions for group in self._rows.groups):
-            headings.append(Heading("Simulated user", [self._column("Faults", faults)]))
+            headings.append(TableHeading("Simulated user", [self._column("Faults", faults)]))
         return headings
 
 
-def _lines(rows: Rows) -> list[Line]:
-    lines: list[Line] = []
+def _lines(rows: Rows) -> list[TableLine]:
+    lines: list[TableLine] = []
     section = None
     for index, group in enumerate(rows.groups):
         if rows.sections and rows.section(group) != section:
             section = rows.section(group)
-            lines.append(Line(section=section))
-        lines.append(Line(row=index))
+            lines.append(TableLine(section=section))
+        lines.append(TableLine(row=index))
     return lines
 
 
-def _pair(estimates: Sequence[tuple[Estimate, Estimate]], *, zero: bool) -> Column:
+def _pair(estimates: Sequence[tuple[Estimate, Estimate]], *, zero: bool) -> TableColumn:
     """An absolute number and a relative one in one column, with the interval of the absolute."""
     left = [number(one.value, zero=zero) for one, _ in estimates]
     right = [percent(two.value) for _, two in estimates]
     wide = max(4, *(len(text) for text in left))
     long = max(4, *(len(text) for text in right))
     cells = [
-        Cell(f"{a:>{wide}} {b:>{long}}", span(one))
+        TableCell(f"{a:>{wide}} {b:>{long}}", span(one))
         for a, b, (one, _) in zip(left, right, estimates, strict=True)
     ]
-    return Column(f"{'abs.':>{wide}} {'rel.':>{long}}", cells)
+    return TableColumn(f"{'abs.':>{wide}} {'rel.':>{long}}", cells)
 
 
 def _known(group: Group) -> bool:
@@ -220,7 +220,7 @@ def _known(group: Group) -> bool:
 
 
 def _plain(text: Text) -> Text:
-    """The same in ASCII, for terminals that have nothing else."""
+    """The same in ASCII, for terminals without Unicode."""
     plain = text.copy()
     changed = text.plain.translate(str.maketrans("─–·τ", "--|T"))
     plain.plain = changed.encode("ascii", "replace").decode()

@@ -1,4 +1,4 @@
-"""Numbers and labels in words and digits, the same wherever a report is shown to people."""
+"""Formats numbers and labels alike in every form of a report that is made for people."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = (
 )
 
 ABSENT = "–"
-"""Stands where there is no number."""
+"""Shown for an absent number."""
 
 
 def number(value: float | None, places: int = 3, *, zero: bool = True) -> str:
-    """A number with so many decimals, ``zero``: with a 0 before the point; no -0.000."""
+    """A number with ``places`` decimals; ``zero``: with a 0 before the point. Never -0.000."""
     if value is None:
         return ABSENT
     text = f"{value:.{places}f}"
@@ -42,12 +42,12 @@ def percent(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A mean count, rounded, with thousands apart."""
+    """A mean count, rounded, with separators between thousands."""
     return ABSENT if value is None else f"{value:,.0f}"
 
 
 def span(estimate: Estimate, places: int = 2) -> str:
-    """An interval, short, e.g. ``.61–.68``; empty where there is none, or none of any width."""
+    """An interval, e.g. ``.61–.68``; empty if there is none, or if its width is 0."""
     if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return ""
     low = number(estimate.low, places, zero=False)
@@ -56,11 +56,11 @@ def span(estimate: Estimate, places: int = 2) -> str:
 
 
 class Rows:
-    """How the groups of a report become rows: what names a row, what a section, and what is same.
+    """The groups of a report as rows of a table, in sections.
 
     Attributes:
-        label: the label that names a row.
-        sections: labels whose values head sections.
+        label: the label whose values name the rows.
+        sections: the labels whose values name the sections.
         shared: labels that all sessions share, with their values.
         groups: the groups that get a row, section by section.
     """
@@ -89,11 +89,11 @@ class Rows:
         return tuple(group.group.get(name, "") for name in (*self.sections, self.label))
 
     def name(self, group: Group) -> str:
-        """What a row is called."""
+        """The name of a row."""
         return group.group.get(self.label) or ("all" if not group.group else ABSENT)
 
     def section(self, group: Group) -> str:
-        """What the section of a row is called; empty without sections."""
+        """The name of the section of a row; empty without sections."""
         named = [(name, group.group.get(name)) for name in self.sections]
         return " · ".join(f"{name} {value}" if value else f"no {name}" for name, value in named)
 
@@ -101,8 +101,8 @@ class Rows:
 def rows_of(report: Report) -> Rows:
     """The rows of a report's table: one per group of collaborating sessions.
 
-    Automated runs stand in a column of their own beside those; they get a row only where there
-    is none to stand beside.
+    Automated runs are shown in a column of their own. They get a row only if no row of
+    collaborating sessions matches them.
     """
     return Rows(report)
 
@@ -113,7 +113,7 @@ def _beside(baseline: Group, row: Group) -> bool:
 
 
 def absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
-    """One sentence per reason for which numbers are absent, with the rows it concerns."""
+    """A sentence per reason why numbers are absent, with the rows that it concerns."""
     found: dict[str, dict[str, None]] = {}
     for group in groups:
         if group.baseline:
@@ -127,7 +127,7 @@ def absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
 
 
 def completeness(groups: Sequence[Group]) -> Iterator[str]:
-    """Phrases for what is missing from the data of a report, none where nothing is."""
+    """Phrases that say what is missing from the data of a report; none if nothing is."""
     counts = [group.counts for group in groups if not group.baseline]
     rounds = sum(one.rounds for one in counts)
     stale = sum(one.stale_points for one in counts)
@@ -191,7 +191,7 @@ def _sessions(number: int) -> str:
 
 
 def _faults(counts: Sequence[Counts]) -> str:
-    """The kinds of faults with how many there were, the most frequent first."""
+    """The kinds of faults with their counts, the most frequent first."""
     total: Counter[str] = Counter()
     for one in counts:
         total.update(one.faults)

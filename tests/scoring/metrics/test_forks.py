@@ -77,7 +77,7 @@ def test_a_fork_whose_origin_is_elsewhere() -> None:
 
 def test_a_fork_that_has_not_gone_on() -> None:
     [fork] = compare_forks([*ORIGINS, session("c", 0.25, origin="a")]).forks
-    assert (fork.difference, fork.reason) == (None, "it has not gone on")
+    assert (fork.difference, fork.reason) == (None, "it has no record of its own yet")
 
 
 def test_means_count_no_beginning_twice() -> None:

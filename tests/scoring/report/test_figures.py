@@ -135,7 +135,7 @@ def test_curve_shows_means_baseline_and_who_came_how_far() -> None:
     assert "±1\u00a0SEM over N sessions" in text
     names = [text.get_text() for legend in drawn.legends for text in legend.get_texts()]
     assert names[:3] == ["one-stage", "two-stage", "automated baseline"]
-    assert "Sessions that came that far:" in names
+    assert "Sessions that reached that round:" in names
 
 
 def test_scatter_has_a_dot_per_session_and_lines_of_equal_ratio() -> None:

@@ -202,7 +202,7 @@ def test_explanation_of_the_papers_way() -> None:
     text = explanation_text(explain(SESSIONS[1], convention="paper", max_step=2, taus=(1, 2)))
     assert "    3      0.600    0.600       3        best, K, updated, cut from the drop\n" in text
     assert "never      0.400   U at round 2, the last of the trajectory cut to 2 rounds" in text
-    assert "drop@1         –   τ = 1 is reached at round 1, and no row stands before it" in text
+    assert "drop@1         –   τ = 1 is reached at round 1, and there is no row before it" in text
     assert "drop@2    -0.200   τ = 2 is reached at round 2; U = 0.200 in the row before, 1" in text
 
 

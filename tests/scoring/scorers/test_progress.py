@@ -16,7 +16,7 @@ from duolog.engine.scorers.protocol import Measurement
 from duolog.scoring.live import score_records
 from duolog.scoring.scorers.progress import (
     NO_REPLY,
-    Did,
+    AgentAction,
     Evidence,
     ProgressJudge,
     Verdict,
@@ -148,7 +148,7 @@ async def test_the_evidence_is_what_was_said_done_and_replied() -> None:
     assert (first.request, first.before, first.after) == ("plan a trip", "plan a trip", "Rome")
     assert (first.said, first.did, first.update) == (("where to?",), (), None)
     assert (second.before, second.after) == ("Rome", "good")
-    assert second.did == (Did("search", "ok"),)  # it ended after the round
+    assert second.did == (AgentAction("search", "ok"),)  # it ended after the round
     assert third.before == "Rome"
     assert third.update == draft.event
     assert third.round.updated
