@@ -84,7 +84,7 @@ def to_dataframe(
                 raise
             continue
         return module.DataFrame(rows)
-    raise MissingExtra("dataframes", "a data frame")
+    raise MissingExtra("analytics", "a data frame")
 
 
 def _row(labels: Iterable[str], group: Mapping[str, str], numbers: Row) -> Row:

@@ -210,10 +210,10 @@ def test_data_frames_come_from_the_library_that_is_there(monkeypatch: pytest.Mon
     assert isinstance(frame, Frame)
     assert frame.rows == report_rows(report, "curves")
     assert isinstance(to_dataframe(report, library="polars"), Frame)
-    with pytest.raises(MissingExtra, match="dataframes"):
+    with pytest.raises(MissingExtra, match="analytics"):
         to_dataframe(report, library="pandas")
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingExtra, match=r"duolog\[dataframes\]"):
+    with pytest.raises(MissingExtra, match=r"duolog\[analytics\]"):
         to_dataframe(report)
     with pytest.raises(InvalidInput, match="no data frames of 'arrow'"):
         to_dataframe(report, library="arrow")  # type: ignore[arg-type]
