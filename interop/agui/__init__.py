@@ -1,7 +1,7 @@
 """AG-UI, the Agent-User Interaction Protocol: a running app's stream into a log, and back.
 
 ``AguiRecorder`` takes the events that an app streams to its front end, and the requests that it
-gets from there; ``stream_agui`` tells a session, recorded in whatever way, as such a stream. Events
+gets from there; ``stream_agui`` encodes a session, recorded in whatever way, as such a stream. Events
 are plain JSON objects, so that neither needs the protocol's own package.
 """
 

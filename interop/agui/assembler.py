@@ -1,7 +1,7 @@
-"""Puts together what comes in pieces: messages, reasoning, and the arguments of tool calls.
+"""Assembles messages, reasoning and tool calls from the events that stream them in pieces.
 
-A fold without input or output: it takes events one by one, and gives what is whole. Nothing that
-it took is lost: what never ends is given as far as it came, with a word on that.
+It does no input or output. Nothing is lost: what never ends is given as far as it was received, with
+a problem that says so.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import msgspec
 from ...engine.events import JSON
 from .names import AguiEvent
 
-__all__ = ("Assembler", "Call", "Piecewise", "Rest", "Spoken", "Whole")
+__all__ = ("Assembler", "PieceKind", "Whole", "WholeCall", "WholeEvent", "WholeMessage")
 
-Piecewise: TypeAlias = Literal["message", "reasoning", "call"]
+PieceKind: TypeAlias = Literal["message", "reasoning", "call"]
 
-_STEMS: Final[dict[str, tuple[Piecewise, str]]] = {
+_STEMS: Final[dict[str, tuple[PieceKind, str]]] = {
     "TEXT_MESSAGE": ("message", "messageId"),
     "REASONING_MESSAGE": ("reasoning", "messageId"),
     "THINKING_TEXT_MESSAGE": ("reasoning", "messageId"),  # of old; it has no id
@@ -35,19 +35,19 @@ _SAID: Final = frozenset(
 _THINKING: Final = "thinking"
 
 
-class Spoken(msgspec.Struct, frozen=True, kw_only=True):
-    """A message, or a piece of reasoning.
+class WholeMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message or a piece of reasoning, assembled.
 
     Attributes:
         id: its own; empty where it has none.
         reasoning: whether it is the model's reasoning.
-        role: whose it is.
+        role: of who said it.
         name: of who said it; None where the role is all that is known.
         text: all of it.
         subagent: the invocation of a subagent that it belongs to.
-        fields: what its events said besides.
+        fields: all other fields of its events.
         time: the last time stamp in it.
-        problem: what is wrong with it; None where all is well.
+        problem: what is wrong with it; None for nothing.
     """
 
     id: str
@@ -61,8 +61,8 @@ class Spoken(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call with its arguments as they were written; the rest as for ``Spoken``."""
+class WholeCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call, assembled, its arguments as written; other attributes as in ``WholeMessage``."""
 
     id: str
     tool: str
@@ -73,20 +73,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None
 
 
-class Rest(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that stands by itself, or one that cannot be put together: ``problem`` says why."""
+class WholeEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that is no piece, or one that cannot be assembled: ``problem`` says why."""
 
     event: AguiEvent
     problem: str | None = None
 
 
-Whole: TypeAlias = Spoken | Call | Rest
+Whole: TypeAlias = WholeMessage | WholeCall | WholeEvent
 
 
-class _Open(msgspec.Struct, kw_only=True):
-    """Something that has begun."""
+class _Partial(msgspec.Struct, kw_only=True):
+    """A message or call that has begun."""
 
-    kind: Piecewise
+    kind: PieceKind
     id: str
     lane: str
     chunked: bool
@@ -97,10 +97,10 @@ class _Open(msgspec.Struct, kw_only=True):
     fields: AguiEvent = {}
     problem: str | None = None
 
-    def whole(self) -> Spoken | Call:
+    def whole(self) -> WholeMessage | WholeCall:
         text, subagent = "".join(self.pieces), self.lane or None
         if self.kind == "call":
-            return Call(
+            return WholeCall(
                 id=self.id,
                 tool=self.name or "",
                 arguments=text,
@@ -109,7 +109,7 @@ class _Open(msgspec.Struct, kw_only=True):
                 time=self.time,
                 problem=self.problem,
             )
-        return Spoken(
+        return WholeMessage(
             id=self.id,
             reasoning=self.kind == "reasoning",
             role=self.role,
@@ -124,13 +124,13 @@ class _Open(msgspec.Struct, kw_only=True):
 
 @final
 class Assembler:
-    """Takes events in the order in which they came."""
+    """Assembles events in the order in which they were received."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[Piecewise, str], _Open] = {}
+        self._open: dict[tuple[PieceKind, str], _Partial] = {}
 
     def take(self, event: AguiEvent) -> Iterator[Whole]:
-        """What is whole with this event, in order."""
+        """Takes an event; gives what it completes, in order."""
         kind = str(event.get("type"))
         stem, _, part = kind.rpartition("_")
         if stem in _STEMS and part in _PARTS and not (stem == "TOOL_CALL" and part == "CONTENT"):
@@ -144,24 +144,24 @@ class Assembler:
             call = self._open.get(("call", str(event.get("toolCallId"))))
             if call is not None:
                 yield self._end(call, "its result came before its end")
-        yield Rest(event=event)
+        yield WholeEvent(event=event)
 
     def finish(self) -> Iterator[Whole]:
-        """What is left when the stream, or a run in it, is over."""
+        """What is incomplete when the stream, or a run in it, is over."""
         for one in list(self._open.values()):
             yield self._end(one, None if one.chunked else "it never ended")
 
-    def _take(self, event: AguiEvent, kind: Piecewise, id_field: str, part: str) -> Iterator[Whole]:
+    def _take(self, event: AguiEvent, kind: PieceKind, id_field: str, part: str) -> Iterator[Whole]:
         lane = _lane(event)
         ident = self._id(event, kind, id_field, part)
-        if isinstance(ident, Rest):
+        if isinstance(ident, WholeEvent):
             yield ident
             return
         now = self._open.get((kind, ident))
         yield from self._end_chunks(lane, but=now)
         if now is None:
             if part == "END":
-                yield Rest(event=event, problem=f"the end of a {kind} that never began")
+                yield WholeEvent(event=event, problem=f"the end of a {kind} that never began")
                 return
             now = self._begin(event, kind, ident, lane, part)
         elif part == "START":
@@ -170,7 +170,7 @@ class Assembler:
         if isinstance(delta, str):
             now.pieces.append(delta)
         elif delta is not None:
-            yield Rest(event=event, problem="its delta is no text")
+            yield WholeEvent(event=event, problem="its delta is no text")
             return
         now.time = event.get("timestamp") or now.time
         for key, value in event.items():
@@ -179,25 +179,27 @@ class Assembler:
         if part == "END":
             yield self._end(now, None)
 
-    def _id(self, event: AguiEvent, kind: Piecewise, field: str, part: str) -> str | Rest:
+    def _id(self, event: AguiEvent, kind: PieceKind, field: str, part: str) -> str | WholeEvent:
         """Which message or call an event belongs to; the event itself where that is unclear."""
         given = event.get(field)
         if isinstance(given, str) and given:
             return given
         if given is not None:
-            return Rest(event=event, problem=f"its {field} is no text")
+            return WholeEvent(event=event, problem=f"its {field} is no text")
         if str(event.get("type")).startswith("THINKING"):
             return _THINKING
         if part == "CHUNK":
             for (found, ident), one in self._open.items():
                 if found == kind and one.chunked and one.lane == _lane(event):
                     return ident
-        return Rest(event=event, problem=f"it has no {field}")
+        return WholeEvent(event=event, problem=f"it has no {field}")
 
-    def _begin(self, event: AguiEvent, kind: Piecewise, ident: str, lane: str, part: str) -> _Open:
+    def _begin(
+        self, event: AguiEvent, kind: PieceKind, ident: str, lane: str, part: str
+    ) -> _Partial:
         name = event.get("toolCallName" if kind == "call" else "name")
         role = event.get("role")
-        begun = self._open[kind, ident] = _Open(
+        begun = self._open[kind, ident] = _Partial(
             kind=kind,
             id=ident,
             lane=lane,
@@ -211,14 +213,14 @@ class Assembler:
             begun.problem = "it names no tool"
         return begun
 
-    def _end(self, one: _Open, problem: str | None) -> Spoken | Call:
+    def _end(self, one: _Partial, problem: str | None) -> WholeMessage | WholeCall:
         del self._open[one.kind, one.id]
         one.problem = one.problem or problem
         if one.id == _THINKING:
             one.id = ""
         return one.whole()
 
-    def _end_chunks(self, lane: str, but: _Open | None = None) -> Iterator[Whole]:
+    def _end_chunks(self, lane: str, but: _Partial | None = None) -> Iterator[Whole]:
         """What came in chunks, which have no end of their own, ends with what follows."""
         for one in list(self._open.values()):
             if one.chunked and one.lane == lane and one is not but:

@@ -1,8 +1,8 @@
-"""Tells a session as events of AG-UI: a fold of its records, without input or output.
+"""Encodes a session as events of AG-UI: a fold of its records, without input or output.
 
-Everything is told inside a run, as the protocol asks for. Where the session was recorded from such
-a stream, its runs are those of that stream. Else one begins with the first thing that there is to
-tell, and ends when a person acts after the agent has, when the agent yields, asks for an approval
+Every event is inside a run, as the protocol asks for. Where the session was recorded from such
+a stream, its runs are those of that stream. Otherwise a run begins with the first record that is
+encoded, and ends when a person acts after the agent has, when the agent yields, asks for an approval
 or fails, and when the session is closed.
 """
 
@@ -33,21 +33,21 @@ from ...engine.events import (
 )
 from ...engine.records import TRACE, Record
 from ...engine.rounds import RoundProjector
-from .known import kept_in
 from .names import ADVICE, ALONE, AguiEvent, id_in
 from .shared_state import SharedState
 from .thread import Transcript, is_parts, without_nulls
-from .validate import fitting
+from .thread_index import unwrap_event
+from .validate import drop_misfits
 
-__all__ = ("Teller",)
+__all__ = ("AguiEncoder",)
 
 _ROLES: Final[Mapping[str, str]] = {"human": "user", "agent": "assistant"}
 _BEHIND: Final = frozenset({"fields", "MESSAGES_SNAPSHOT"})
 
 
 @final
-class Teller:
-    """Takes the records of one session in order of position, from the first.
+class AguiEncoder:
+    """Encodes the records of one session in order of position, from the first.
 
     Args:
         session: session id; the thread's, where nothing says otherwise.
@@ -59,23 +59,23 @@ class Teller:
         self._run: str | None = None
         self._theirs = False  # whether the run is one of the stream that was recorded
         self._state = SharedState()
-        self._talk = Transcript()
+        self._transcript = Transcript()
         self._first: dict[str, str] = {}  # by role, who needs no name
         self._fields: dict[str, AguiEvent] = {}
         self._subagents: dict[str, str] = {}
         self._calls: dict[int, str] = {}
         self._rounds = RoundProjector()
 
-    def tell(self, record: Record) -> list[AguiEvent]:
-        """What a record comes to; nothing for those that are nobody's business or hold nothing."""
+    def encode(self, record: Record) -> list[AguiEvent]:
+        """The events of a record; none for private or empty ones."""
         if record.stream != TRACE:
             return []
         stamp = round(record.time * 1000)
-        told = [fitting(event) for event in self._tell(record)]
-        return [event | {"timestamp": event.get("timestamp", stamp)} for event in told]
+        encoded = [drop_misfits(event) for event in self._encode(record)]
+        return [event | {"timestamp": event.get("timestamp", stamp)} for event in encoded]
 
-    def advise(self, updates: Sequence[msgspec.Struct], after: Record) -> list[AguiEvent]:
-        """What scoring makes of a record, as CUSTOM events; they are named in ``names.ADVICE``."""
+    def encode_updates(self, updates: Sequence[msgspec.Struct], after: Record) -> list[AguiEvent]:
+        """Updates of scoring after a record, as CUSTOM events with names from ``names.ADVICE``."""
         customs: list[AguiEvent] = []
         for update in updates:
             value = msgspec.json.decode(msgspec.json.encode(update), type=dict[str, JSON])
@@ -88,10 +88,10 @@ class Teller:
         # After its run, or the session, is over: in a small run of its own.
         return self._aside(f"{self._session}/{after.position}", customs)
 
-    def join(self) -> list[AguiEvent]:
-        """What somebody who joins now has to know: the run, the messages, the state."""
+    def encode_state(self) -> list[AguiEvent]:
+        """The run, the messages and the state so far, for a client that joins now."""
         held: list[AguiEvent] = [
-            {"type": "MESSAGES_SNAPSHOT", "messages": self._talk.messages()},
+            {"type": "MESSAGES_SNAPSHOT", "messages": self._transcript.messages()},
             {"type": "STATE_SNAPSHOT", "snapshot": self._state.whole},
         ]
         if self._run is None:
@@ -103,7 +103,7 @@ class Teller:
 
     # --- runs -------------------------------------------------------------------------------------
 
-    def _tell(self, record: Record) -> Iterator[AguiEvent]:
+    def _encode(self, record: Record) -> Iterator[AguiEvent]:
         turned = self._rounds.feed(record) is not None
         if turned and not self._theirs and record.kind != "SessionClosed":
             yield from self._finish()
@@ -134,7 +134,7 @@ class Teller:
 
     @singledispatchmethod
     def _event(self, event: object, record: Record) -> Iterator[AguiEvent]:
-        """An event that is told to nobody: a private note, a model's call, one that was erased."""
+        """An event that is not encoded: a private note, a model's call, one that was erased."""
         yield from ()
 
     @_event.register
@@ -162,7 +162,7 @@ class Teller:
         if text:
             yield {"type": "TEXT_MESSAGE_CONTENT", **about, "delta": text}
         yield {"type": "TEXT_MESSAGE_END", **about}
-        self._talk.say(ident, role, content, name, fields)
+        self._transcript.say(ident, role, content, name, fields)
 
     @_event.register
     def _(self, event: NoteTaken, record: Record) -> Iterator[AguiEvent]:
@@ -177,7 +177,7 @@ class Teller:
         if event.text:
             yield {"type": "REASONING_MESSAGE_CONTENT", **about, "delta": event.text}
         yield {"type": "REASONING_MESSAGE_END", **about}
-        self._talk.say(ident, "reasoning", event.text, None, fields)
+        self._transcript.say(ident, "reasoning", event.text, None, fields)
 
     @_event.register
     def _(self, event: ActionTaken, record: Record) -> Iterator[AguiEvent]:
@@ -195,7 +195,7 @@ class Teller:
         yield {"type": "TOOL_CALL_START", **about, "toolCallName": event.name} | fields
         yield {"type": "TOOL_CALL_ARGS", **about, "delta": written}
         yield {"type": "TOOL_CALL_END", **about}
-        self._talk.call(ident, event.name, written, fields)
+        self._transcript.call(ident, event.name, written, fields)
 
     @_event.register
     def _(self, event: ActionResolved, record: Record) -> Iterator[AguiEvent]:
@@ -218,7 +218,7 @@ class Teller:
             }
         about: AguiEvent = {"messageId": ident, "toolCallId": call, "content": content}
         yield {"type": "TOOL_CALL_RESULT", **about} | fields
-        self._talk.result(ident, call, content, event.error)
+        self._transcript.result(ident, call, content, event.error)
 
     @_event.register
     def _(self, event: SnapshotTaken, record: Record) -> Iterator[AguiEvent]:
@@ -235,7 +235,7 @@ class Teller:
     @_event.register
     def _(self, event: ApprovalAsked, record: Record) -> Iterator[AguiEvent]:
         if id_in(record.caller_id, "interrupt") is not None:
-            return  # the end of its run tells of it
+            return  # the end of its run says so
         if record.role != "agent":
             yield from self._custom(record, "approval-asked", {"question": event.question})
             return
@@ -246,7 +246,7 @@ class Teller:
     @_event.register
     def _(self, event: ApprovalGiven, record: Record) -> Iterator[AguiEvent]:
         if (record.caller_id or "").startswith("resume/"):
-            return  # the beginning of its run tells of it
+            return  # the beginning of its run says so
         yield from self._finish()
         self._run = f"{self._session}/{record.version}"
         payload: AguiEvent = {"approved": event.approved, "comment": event.comment}
@@ -287,7 +287,7 @@ class Teller:
 
     @_event.register
     def _(self, event: Unknown, record: Record) -> Iterator[AguiEvent]:
-        found = kept_in(event)
+        found = unwrap_event(event)
         if found is None:
             yield from self._custom(record, "unknown", {"kind": event.kind})
             return
@@ -322,7 +322,7 @@ class Teller:
         yield begun
 
     def _request(self, held: AguiEvent) -> AguiEvent:
-        """What a run was started from; its messages are told one by one. Version 0.1 of the
+        """What a run was started from; its messages are encoded one by one. Version 0.1 of the
         protocol asks for all of these fields.
         """
         known: AguiEvent = {"threadId": self._thread, "runId": self._run, "messages": []}

@@ -1,4 +1,4 @@
-"""Reads events in the forms in which apps have them: objects, models, JSON, server-sent events."""
+"""Parses events in the forms that apps have them in: objects, models, JSON, server-sent events."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...engine.events import JSON
 from ...telemetry.jsonable import plain, text
 from .names import AguiEvent
 
-__all__ = ("Given", "Model", "Unreadable", "objects_in")
+__all__ = ("AguiInput", "PydanticModel", "Unreadable", "parse_events")
 
 
 @runtime_checkable
-class Model(Protocol):
+class PydanticModel(Protocol):
     """An object of the protocol's own package, or any other model of pydantic's."""
 
     def model_dump(self, *, mode: str, by_alias: bool) -> dict[str, object]:
@@ -23,12 +23,12 @@ class Model(Protocol):
         ...
 
 
-Given: TypeAlias = Mapping[str, object] | Model | str | bytes
+AguiInput: TypeAlias = Mapping[str, object] | PydanticModel | str | bytes
 """An event: an object, a model, JSON in text or bytes, or server-sent events, whole lines of them."""
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Something that is no JSON object: why, and what it was."""
+    """Input that is no JSON object: why, and the input."""
 
     why: str
     what: str
@@ -39,8 +39,8 @@ _NULLS: Final = frozenset({"value", "event", "snapshot", "result"})
 _decode = msgspec.json.Decoder().decode
 
 
-def objects_in(given: Given) -> Iterator[AguiEvent | Unreadable]:
-    """The objects in what was given: one, or as many as there are server-sent events in it."""
+def parse_events(given: AguiInput) -> Iterator[AguiEvent | Unreadable]:
+    """The events in the input: one, or one for each server-sent event in it."""
     if isinstance(given, bytes):
         try:
             given = given.decode()
@@ -52,7 +52,7 @@ def objects_in(given: Given) -> Iterator[AguiEvent | Unreadable]:
             yield _parsed(piece)
     elif isinstance(given, dict):  # the usual case; asking for a protocol takes its time
         yield _object(given)
-    elif isinstance(given, Model):
+    elif isinstance(given, PydanticModel):
         dumped = given.model_dump(mode="json", by_alias=True)
         # Models of version 0.1 write fields that nobody has set.
         yield _object({k: v for k, v in dumped.items() if v is not None or k in _NULLS})
@@ -61,7 +61,7 @@ def objects_in(given: Given) -> Iterator[AguiEvent | Unreadable]:
 
 
 def _pieces(given: str) -> Iterator[str]:
-    """Pieces of JSON in a text; of a server-sent event, what its data lines say together."""
+    """The JSON documents in a text; the data lines of a server-sent event are one document."""
     stripped = given.strip()
     if not stripped or stripped.startswith(("{", "[")):
         yield from (stripped,) if stripped else ()

@@ -1,4 +1,4 @@
-"""Records what a running app and its front end tell each other over AG-UI into a session."""
+"""Records what a running app and its front end exchange over AG-UI into a session."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ...telemetry.actor import Actor, Awaited
 from ...telemetry.session import Recording
 from ..importers.protocol import Remark
 from .assembler import Assembler
+from .decoder import AguiDecoder
+from .entries import AguiEntry
 from .json_patch import parse_pointer
-from .known import Known, load_known
-from .ledger import Filed
-from .parse import Given, Unreadable, objects_in
-from .runs_in import Filing
+from .parse import AguiInput, Unreadable, parse_events
+from .thread_index import ThreadIndex, load_thread_index
 
 __all__ = ("AguiRecorder",)
 
@@ -29,7 +29,7 @@ _REMARKS: Final = 100
 _BATCH: Final = 256
 _PATIENCE: Final = 5.0  # seconds to wait for what others have handed over for the session
 
-G = TypeVar("G", bound=Given)
+G = TypeVar("G", bound=AguiInput)
 P = ParamSpec("P")
 
 
@@ -65,14 +65,14 @@ class AguiRecorder:
         self._session = session
         self._output = output
         parse_pointer(output)  # raises where it is no pointer
-        self._filing: Filing | None = None
+        self._decoder: AguiDecoder | None = None
         self._pieces = Assembler()
         self._one_by_one = anyio.Lock(fast_acquire=True)
         self._handed = 0  # to the session, since it was flushed
         self.remarks: list[Remark] = []
         self.problems = 0
 
-    async def take_input(self, given: Given) -> None:
+    async def take_input(self, given: AguiInput) -> None:
         """Takes a request to run the agent: what the human said and changed, and the answers.
 
         Args:
@@ -83,14 +83,14 @@ class AguiRecorder:
             LogError: the log cannot be read, or is closed.
         """
         async with self._one_by_one:
-            filing = await self._begin()
-            for found in objects_in(given):
+            decoder = await self._begin()
+            for found in parse_events(given):
                 if isinstance(found, Unreadable):
-                    await self._put(filing.unreadable(found))
+                    await self._put(decoder.decode_unreadable(found))
                 else:
-                    await self._put(filing.requested(found))
+                    await self._put(decoder.decode_request(found))
 
-    async def take(self, given: Given) -> None:
+    async def take(self, given: AguiInput) -> None:
         """Takes an event of the app's stream, in the form that it comes in.
 
         Args:
@@ -102,13 +102,13 @@ class AguiRecorder:
             LogError: the log cannot be read, or is closed.
         """
         async with self._one_by_one:
-            filing = await self._begin()
-            for found in objects_in(given):
+            decoder = await self._begin()
+            for found in parse_events(given):
                 if isinstance(found, Unreadable):
-                    await self._put(filing.unreadable(found))
+                    await self._put(decoder.decode_unreadable(found))
                     continue
                 for whole in self._pieces.take(found):
-                    await self._put(filing.file(whole))
+                    await self._put(decoder.decode(whole))
 
     async def finish(self) -> None:
         """Takes note that the stream is over; what never ended is recorded as far as it came.
@@ -118,11 +118,11 @@ class AguiRecorder:
             LogError: the log cannot be read, or is closed.
         """
         async with self._one_by_one:
-            if self._filing is not None:
+            if self._decoder is not None:
                 for whole in self._pieces.finish():
-                    await self._put(self._filing.file(whole))
+                    await self._put(self._decoder.decode(whole))
 
-    async def record(self, events: AsyncIterable[Given]) -> None:
+    async def record(self, events: AsyncIterable[AguiInput]) -> None:
         """Takes all events of a stream, as fast as they can be written; raises as ``take``."""
         try:
             async for event in events:
@@ -135,7 +135,7 @@ class AguiRecorder:
                 await self.finish()
 
     async def tap(
-        self, events: AsyncIterable[G], *, request: Given | None = None
+        self, events: AsyncIterable[G], *, request: AguiInput | None = None
     ) -> AsyncGenerator[G, None]:
         """Passes a stream on as it is, and records it on the way.
 
@@ -163,39 +163,39 @@ class AguiRecorder:
 
     # --- into the log -----------------------------------------------------------------------------
 
-    async def _begin(self) -> Filing:
-        if self._filing is None:
-            known = Known(self._output)
+    async def _begin(self) -> AguiDecoder:
+        if self._decoder is None:
+            known = ThreadIndex(self._output)
             with anyio.move_on_after(_PATIENCE):
                 await self._session.flush()
             try:
-                known = await load_known(self._log, self._session.id, self._output)
+                known = await load_thread_index(self._log, self._session.id, self._output)
             except LogUnavailable as error:
                 # The ids still keep what comes again from being recorded twice.
                 self._remark(f"what the log holds already could not be read: {error}")
-            self._filing = Filing(known, [self._first("agent").name])
-        return self._filing
+            self._decoder = AguiDecoder(known, [self._first("agent").name])
+        return self._decoder
 
-    async def _put(self, found: Iterable[Filed]) -> None:
-        for filed in found:
-            if filed.problem is not None:
-                self._remark(filed.problem)
-            if filed.do is None:
+    async def _put(self, found: Iterable[AguiEntry]) -> None:
+        for entry in found:
+            if entry.problem is not None:
+                self._remark(entry.problem)
+            if entry.do is None:
                 continue
             if self._session.closed:
                 raise SessionClosedError(self._session.id)
-            at = time.time() if filed.at is None else filed.at
-            receipt = await filed.do(self._actor(filed), at)
+            at = time.time() if entry.at is None else entry.at
+            receipt = await entry.do(self._actor(entry), at)
             self._handed += 1
-            if filed.done is not None:
-                filed.done(receipt)
+            if entry.done is not None:
+                entry.done(receipt)
 
-    def _actor(self, filed: Filed) -> Actor[Awaited]:
+    def _actor(self, entry: AguiEntry) -> Actor[Awaited]:
         """Who it was: by name, else the first of that role."""
         session = self._session
-        if filed.role == "environment":
-            return session.actor(filed.name or ENVIRONMENT, role="environment")
-        return self._named(filed.name, filed.role) if filed.name else self._first(filed.role)
+        if entry.role == "environment":
+            return session.actor(entry.name or ENVIRONMENT, role="environment")
+        return self._named(entry.name, entry.role) if entry.name else self._first(entry.role)
 
     def _first(self, role: Role) -> Actor[Awaited]:
         try:

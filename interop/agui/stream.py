@@ -10,7 +10,7 @@ import msgspec
 from ...engine.errors import LogClosed, SessionNotFound
 from ...engine.log.contract import EventLog
 from ..follow import Follow, follow_records
-from .encoder import Teller
+from .encoder import AguiEncoder
 from .names import AguiEvent
 
 __all__ = ("encode_sse", "follow_agui", "stream_agui")
@@ -37,10 +37,9 @@ async def stream_agui(
     Args:
         log: an open log.
         session: session id.
-        after: tell only what came after this position of the log, and before that what somebody who
-            joins there has to know.
-        live: go on with what comes, until the log is closed or the caller leaves; else tell what
-            the log holds now.
+        after: only what came after this position of the log, preceded by the state at that position.
+        live: go on with new records until the log is closed or the caller leaves; else end with
+            what the log holds now.
         follow: how the log is followed; with ``scoring.live.follow_updates``, the stream also says
             what scoring makes of it, in CUSTOM events (``duolog.utility``, ``duolog.stop``, ...).
 
@@ -71,20 +70,20 @@ async def follow_agui(
     follow: Follow = follow_records,
 ) -> AsyncGenerator[tuple[int, list[AguiEvent]], None]:
     """The same by records: the position of each, and its events; up to a position, or without end."""
-    teller = Teller(session)
+    encoder = AguiEncoder(session)
     joining = after > 0
     last = await _last(log, session) if joining else 0
     async with follow(log, session, 0) as steps:
         async for record, updates in steps:
             if joining and record.position > after:
                 joining = False
-                yield after, teller.join()
-            events = [*teller.tell(record), *teller.advise(updates, record)]
+                yield after, encoder.encode_state()
+            events = [*encoder.encode(record), *encoder.encode_updates(updates, record)]
             if record.position > after and events:
                 yield record.position, events
             if joining and record.position >= last:  # there is nothing after it yet
                 joining = False
-                yield after, teller.join()
+                yield after, encoder.encode_state()
             if until is not None and record.position >= until:
                 break
 

@@ -32,7 +32,7 @@ def is_parts(content: JSON) -> bool:
 
 @final
 class Transcript:
-    """Collects messages, by id."""
+    """The messages of a thread, by id."""
 
     def __init__(self) -> None:
         self._messages: dict[str, AguiEvent] = {}

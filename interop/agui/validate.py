@@ -1,7 +1,7 @@
 """The shapes that version 1.0 of the protocol gives to fields that an event need not have.
 
 What a log keeps may come from an app that has them otherwise. A front end that checks its events
-would refuse such a one, and the stream with it; so what does not fit is left out when it is told. It
+would refuse such a one, and the stream with it; so what does not fit is left out of the stream. It
 stays in the log.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 from ...engine.events import JSON
 from .names import AguiEvent
 
-__all__ = ("fitting",)
+__all__ = ("drop_misfits",)
 
 _SAFE: Final = 2**53 - 1
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_SAFE)]
@@ -23,11 +23,11 @@ _Stamp: TypeAlias = Annotated[int, msgspec.Meta(ge=-_SAFE, le=_SAFE)]
 _Object: TypeAlias = dict[str, JSON]
 
 
-class _Shape(msgspec.Struct, rename="camel"):
+class _AguiShape(msgspec.Struct, rename="camel"):
     """Any of the shapes below."""
 
 
-class _Interrupt(_Shape):
+class _Interrupt(_AguiShape):
     id: str
     reason: str
     message: str | None = None
@@ -38,23 +38,23 @@ class _Interrupt(_Shape):
     metadata: _Object | None = None
 
 
-class _Success(_Shape, tag_field="type", tag="success"):
+class _Success(_AguiShape, tag_field="type", tag="success"):
     pending_tool_call_ids: list[str] | None = None
 
 
-class _Waiting(_Shape, tag_field="type", tag="interrupt"):
+class _Waiting(_AguiShape, tag_field="type", tag="interrupt"):
     interrupts: Annotated[list[_Interrupt], msgspec.Meta(min_length=1)]
 
 
-class _Cancelled(_Shape, tag_field="type", tag="cancelled"):
+class _Cancelled(_AguiShape, tag_field="type", tag="cancelled"):
     pass
 
 
-class _Suspended(_Shape, tag_field="type", tag="suspended"):
+class _Suspended(_AguiShape, tag_field="type", tag="suspended"):
     interrupt_ids: list[str] | None = None
 
 
-class _Usage(_Shape):
+class _UsageShape(_AguiShape):
     provider: str | None = None
     model: str | None = None
     input_tokens: _Count | None = None
@@ -65,35 +65,35 @@ class _Usage(_Shape):
     cache_write_input_tokens: _Count | None = None
 
 
-class _Tool(_Shape):
+class _ToolShape(_AguiShape):
     name: str
     description: str
     metadata: _Object | None = None
 
 
-class _Context(_Shape):
+class _Context(_AguiShape):
     description: str
     value: str
 
 
-class _Resume(_Shape):
+class _Resume(_AguiShape):
     interrupt_id: str
     status: Literal["resolved", "cancelled"]
     metadata: _Object | None = None
 
 
-class _Input(_Shape):
+class _Input(_AguiShape):
     thread_id: str
     run_id: str
     messages: list[JSON]
     protocol_version: str | None = None
     parent_run_id: str | None = None
-    tools: list[_Tool] | None = None
+    tools: list[_ToolShape] | None = None
     context: list[_Context] | None = None
     resume: list[_Resume] | None = None
 
 
-class _Operation(_Shape):
+class _Operation(_AguiShape):
     op: Literal["add", "remove", "replace", "move", "copy", "test"]
     path: str
 
@@ -115,7 +115,7 @@ _ANYWHERE: Final[Mapping[str, object]] = {
     "source": str,
     "subagentRunId": str,
     "timestamp": _Stamp,
-    "usage": list[_Usage],
+    "usage": list[_UsageShape],
 }
 _OUTCOMES: Final[Mapping[str, object]] = {
     "RUN_FINISHED": _Success | _Waiting | _Cancelled,
@@ -123,7 +123,7 @@ _OUTCOMES: Final[Mapping[str, object]] = {
 }
 
 
-def fitting(event: AguiEvent) -> AguiEvent:
+def drop_misfits(event: AguiEvent) -> AguiEvent:
     """An event without the fields that have another shape than the protocol gives them."""
     shapes = {**_ANYWHERE, "outcome": _OUTCOMES.get(str(event.get("type")), object)}
     fitted = {

@@ -26,7 +26,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Record
 from duolog.interop.agui import AguiRecorder
-from duolog.interop.agui.known import kept_in
+from duolog.interop.agui.thread_index import unwrap_event
 from duolog.telemetry.log import Log
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,7 +47,7 @@ async def told(log: Log) -> list[tuple[str, object]]:
     """Actors and events; of what was kept as it came, the type."""
     found: list[tuple[str, object]] = []
     for record in await trace(log):
-        held = kept_in(record.event)
+        held = unwrap_event(record.event)
         found.append((record.actor, record.event if held is None else held[0]))
     return found
 
@@ -236,7 +236,7 @@ async def test_all_messages_at_once() -> None:
         ]
         shorter = {"type": "MESSAGES_SNAPSHOT", "messages": listed[2:]}
         await record(log, *run("r3", shorter, shorter))
-        kept = [held for r in await trace(log) if (held := kept_in(r.event))]
+        kept = [held for r in await trace(log) if (held := unwrap_event(r.event))]
         gone = [body["without"] for kind, body in kept if kind == "MESSAGES_SNAPSHOT"]
         assert gone == [["message/1", "message/2"]]
 

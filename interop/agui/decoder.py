@@ -1,4 +1,4 @@
-"""Turns what came over AG-UI, put together, into what is to be recorded: runs, states, the rest."""
+"""Decodes assembled AG-UI events into entries to record: runs, states, and all others."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from ...engine.errors import CodecError, InvalidInput
 from ...engine.events import JSON, ActorFailed, ApprovalAsked, ModelCalled, Role, Tokens
 from ...telemetry.actor import Actor, Awaited
 from ...telemetry.receipt import Receipt
-from .assembler import Call, Spoken, Whole
+from .assembler import Whole, WholeCall, WholeMessage
+from .entries import AguiEntry, Deduplicator, add_entry, parse_timestamp
 from .json_patch import apply_patch
-from .known import Known, kept, said_by
-from .ledger import Book, Filed, adding, seconds_of
-from .messages_in import Talking
+from .message_decoder import MessageDecoder
 from .names import AguiEvent, id_in, interrupt_id, message_id, run_id
 from .parse import Unreadable
 from .shared_state import is_blank
+from .thread_index import ThreadIndex, agui_digest, wrap_event
 
-__all__ = ("Filing",)
+__all__ = ("AguiDecoder",)
 
 _REQUESTED: Final = frozenset("type threadId runId parentRunId input timestamp rawEvent".split())
 _COUNTS: Final = ("inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens")
 
 
 @final
-class Filing:
-    """Files things in the order in which they came. What it gives is to be recorded at once, one by
-    one, since what follows may refer to it.
+class AguiDecoder:
+    """Decodes events in the order in which they were received. Each entry is to be recorded before the
+    next is taken, since the next may refer to it.
 
     Args:
         known: what the log holds of the thread.
         agents: who gets instructions.
     """
 
-    def __init__(self, known: Known, agents: Sequence[str]) -> None:
-        self._book = Book(known)
-        self._talking = Talking(self._book, agents)
+    def __init__(self, known: ThreadIndex, agents: Sequence[str]) -> None:
+        self._entries = Deduplicator(known)
+        self._messages_of = MessageDecoder(self._entries, agents)
 
-    def unreadable(self, found: Unreadable) -> Iterator[Filed]:
-        """Something that is no JSON object: its text is kept."""
+    def decode_unreadable(self, found: Unreadable) -> Iterator[AguiEntry]:
+        """What is no JSON object: its text is recorded."""
         event: AguiEvent = {"type": "unreadable", "why": found.why, "text": found.what}
-        yield from self._book.keep(event, f"something cannot be read: {found.why}")
+        yield from self._entries.keep(event, f"something cannot be read: {found.why}")
 
-    def requested(self, given: AguiEvent) -> Iterator[Filed]:
+    def decode_request(self, given: AguiEvent) -> Iterator[AguiEntry]:
         """A request to run the agent."""
         run, thread = given.get("runId"), given.get("threadId")
         started: AguiEvent = {
@@ -58,19 +58,19 @@ class Filing:
             started["parentRunId"] = given["parentRunId"]
         yield from self._started(started)
 
-    def file(self, whole: Whole) -> Iterator[Filed]:
-        """A whole message or call, or an event that stands by itself."""
-        if isinstance(whole, Spoken):
-            yield from self._talking.spoken(whole)
-        elif isinstance(whole, Call):
-            yield from self._talking.called(whole)
+    def decode(self, whole: Whole) -> Iterator[AguiEntry]:
+        """An assembled message or call, or an event that is no piece."""
+        if isinstance(whole, WholeMessage):
+            yield from self._messages_of.spoken(whole)
+        elif isinstance(whole, WholeCall):
+            yield from self._messages_of.called(whole)
         elif whole.problem is not None:
             event = whole.event
-            yield from self._book.keep(event, f"{event.get('type')}: {whole.problem}")
+            yield from self._entries.keep(event, f"{event.get('type')}: {whole.problem}")
         else:
             yield from self._rest(whole.event)
 
-    def _rest(self, event: AguiEvent) -> Iterator[Filed]:
+    def _rest(self, event: AguiEvent) -> Iterator[AguiEntry]:
         match event.get("type"):
             case "RUN_STARTED":
                 yield from self._started(event)
@@ -79,25 +79,25 @@ class Filing:
             case "RUN_ERROR":
                 yield from self._failed(event)
             case "TOOL_CALL_RESULT":
-                yield from self._talking.result(event)
+                yield from self._messages_of.result(event)
             case "STATE_SNAPSHOT" | "STATE_DELTA":
                 yield from self._state(event)
             case "MESSAGES_SNAPSHOT":
                 yield from self._messages(event)
             case "ACTIVITY_SNAPSHOT":
-                yield from self._talking.activity(event)
+                yield from self._messages_of.activity(event)
             case "SUBAGENT_STARTED":
-                self._book.known.meet(event)
-                yield from self._book.keep(event)
+                self._entries.known.add_subagent(event)
+                yield from self._entries.keep(event)
             case str():
-                yield from self._book.keep(event)
+                yield from self._entries.keep(event)
             case other:
-                yield from self._book.keep(event, f"an event of the type {other!r}")
+                yield from self._entries.keep(event, f"an event of the type {other!r}")
 
     # --- runs -------------------------------------------------------------------------------------
 
-    def _started(self, event: AguiEvent) -> Iterator[Filed]:
-        """A run begins, on a request that may be told along."""
+    def _started(self, event: AguiEvent) -> Iterator[AguiEntry]:
+        """A run begins; its request may be part of the event."""
         run, given = event.get("runId"), event.get("input")
         request = given if isinstance(given, dict) else {}
         begun: AguiEvent = {key: value for key, value in event.items() if value is not None}
@@ -106,53 +106,55 @@ class Filing:
             left = ("messages", "state")
             begun["input"] = {k: v for k, v in request.items() if k not in left and v is not None}
         if not isinstance(run, str) or not run:
-            self._book.open_run("", new=False)
-            yield from self._book.keep(begun, "a run begins without a runId")
+            self._entries.open_run("", new=False)
+            yield from self._entries.keep(begun, "a run begins without a runId")
         else:
             yield from self._open(run, begun, request.get("state"))
-        yield from self._talking.messages(request.get("messages"))
+        yield from self._messages_of.messages(request.get("messages"))
         resume = request.get("resume")
         for entry in resume if isinstance(resume, list) else ():
             yield from self._answered(entry)
 
-    def _open(self, run: str, begun: AguiEvent, state: JSON) -> Iterator[Filed]:
-        ident, runs = run_id(run), self._book.known.runs
+    def _open(self, run: str, begun: AguiEvent, state: JSON) -> Iterator[AguiEntry]:
+        ident, runs = run_id(run), self._entries.known.runs
         new = ident not in runs
-        self._book.open_run(run, new=new)
+        self._entries.open_run(run, new=new)
         if new:
-            runs[ident] = said_by(begun)
-            yield adding(kept(begun), ident, at=seconds_of(begun.get("timestamp")))
+            runs[ident] = agui_digest(begun)
+            yield add_entry(wrap_event(begun), ident, at=parse_timestamp(begun.get("timestamp")))
             if not is_blank(state):
                 # The front end shares the state: what differs now, a person has changed.
                 yield from self._change(state, f"{ident}/state", "human", None)
-        elif begun.keys() - _REQUESTED and runs[ident] != said_by(begun):
-            yield from self._book.keep(begun)
+        elif begun.keys() - _REQUESTED and runs[ident] != agui_digest(begun):
+            yield from self._entries.keep(begun)
 
-    def _finished(self, event: AguiEvent) -> Iterator[Filed]:
-        at = seconds_of(event.get("timestamp"))
+    def _finished(self, event: AguiEvent) -> Iterator[AguiEntry]:
+        at = parse_timestamp(event.get("timestamp"))
         yield from self._usage(event, at)
         outcome = event.get("outcome")
         waiting = outcome.get("interrupts") if isinstance(outcome, Mapping) else None
         for one in waiting if isinstance(waiting, list) else ():
             yield from self._interrupt(one, at)
-        yield from self._book.keep(event)
+        yield from self._entries.keep(event)
 
-    def _failed(self, event: AguiEvent) -> Iterator[Filed]:
-        at = seconds_of(event.get("timestamp"))
+    def _failed(self, event: AguiEvent) -> Iterator[AguiEntry]:
+        at = parse_timestamp(event.get("timestamp"))
         yield from self._usage(event, at)
         message, code = event.get("message"), event.get("code")
-        ident = self._book.scoped(event)
+        ident = self._entries.scoped(event)
         if ident is None:
             return
         held = ("type", "message", "code", "usage", "timestamp", "rawEvent")
-        yield from self._book.keep_fields(ident, {k: v for k, v in event.items() if k not in held})
+        yield from self._entries.keep_fields(
+            ident, {k: v for k, v in event.items() if k not in held}
+        )
         failed = ActorFailed(
             error=message if isinstance(message, str) else "",
             type=code if isinstance(code, str) and code else "RUN_ERROR",
         )
-        yield adding(failed, ident, role="agent", at=at)
+        yield add_entry(failed, ident, role="agent", at=at)
 
-    def _usage(self, event: AguiEvent, at: float | None) -> Iterator[Filed]:
+    def _usage(self, event: AguiEvent, at: float | None) -> Iterator[AguiEntry]:
         """The tokens of a run, by model."""
         listed = event.get("usage")
         for number, one in enumerate(listed if isinstance(listed, list) else (), start=1):
@@ -171,58 +173,58 @@ class Filing:
                     prompt=prompt, completion=completion, cached=cached, reasoning=reasoning
                 ),
             )
-            ident = f"{run_id(self._book.run)}/usage/{number}"
-            if ident not in self._book.known.marks:
-                self._book.known.marks[ident] = ""
-                yield adding(called, ident, role="agent", at=at)
+            ident = f"{run_id(self._entries.run)}/usage/{number}"
+            if ident not in self._entries.known.marks:
+                self._entries.known.marks[ident] = ""
+                yield add_entry(called, ident, role="agent", at=at)
 
-    def _interrupt(self, one: JSON, at: float | None) -> Iterator[Filed]:
+    def _interrupt(self, one: JSON, at: float | None) -> Iterator[AguiEntry]:
         """A run waits for a person."""
         ident = one.get("id") if isinstance(one, Mapping) else None
         if not isinstance(one, Mapping) or not isinstance(ident, str) or not ident:
             return  # the event itself is kept
         named = interrupt_id(ident)
-        if named in self._book.known.marks:
+        if named in self._entries.known.marks:
             return
-        self._book.known.marks[named] = ""
+        self._entries.known.marks[named] = ""
         question = one.get("message") or one.get("reason")
         asked = ApprovalAsked(question=question if isinstance(question, str) else "")
         short = id_in(named, "interrupt") or ident
 
         def done(receipt: Receipt) -> None:
-            self._book.known.asked[short] = receipt
+            self._entries.known.asked[short] = receipt
 
-        yield adding(asked, named, role="agent", at=at, done=done)
+        yield add_entry(asked, named, role="agent", at=at, done=done)
 
-    def _answered(self, entry: JSON) -> Iterator[Filed]:
+    def _answered(self, entry: JSON) -> Iterator[AguiEntry]:
         """A person answers what a run waits for."""
         fields: AguiEvent = {"type": "resume", "entry": entry}
         ident = entry.get("interruptId") if isinstance(entry, Mapping) else None
         short = id_in(interrupt_id(ident), "interrupt") if isinstance(ident, str) else None
-        asked = self._book.known.asked.get(short or "")
+        asked = self._entries.known.asked.get(short or "")
         if asked is None or not isinstance(entry, Mapping):
-            yield from self._book.keep(fields, f"an answer to no question (id {ident!r})")
+            yield from self._entries.keep(fields, f"an answer to no question (id {ident!r})")
             return
         named = f"resume/{short}"
-        if named in self._book.known.marks:
+        if named in self._entries.known.marks:
             return
-        self._book.known.marks[named] = ""
+        self._entries.known.marks[named] = ""
         approved, comment = _answer(entry)
 
         def do(actor: Actor[Awaited], at: float) -> Awaited:
             return actor.approves(asked, approved=approved, comment=comment, id=named, at=at)
 
-        yield Filed(do, "human")
+        yield AguiEntry(do, "human")
 
     # --- the state --------------------------------------------------------------------------------
 
-    def _state(self, event: AguiEvent) -> Iterator[Filed]:
+    def _state(self, event: AguiEvent) -> Iterator[AguiEntry]:
         """The state, or a change of it."""
-        ident = self._book.scoped(event)
+        ident = self._entries.scoped(event)
         if ident is None:
             return
-        state = self._book.known.state
-        at = seconds_of(event.get("timestamp"))
+        state = self._entries.known.state
+        at = parse_timestamp(event.get("timestamp"))
         kind = str(event["type"])
         try:
             if kind == "STATE_DELTA":
@@ -233,41 +235,41 @@ class Filing:
                 raise InvalidInput("it holds no snapshot")
             changed = True in state.changes(whole)
         except (InvalidInput, CodecError, RecursionError) as error:
-            yield adding(kept(event), ident, at=at, problem=f"{kind}: {error}")
+            yield add_entry(wrap_event(event), ident, at=at, problem=f"{kind}: {error}")
             return
         if not changed:
             # Kept, so that the log knows it if it comes again when the state has moved on.
-            yield adding(kept({"type": kind, "unchanged": True}), ident, at=at)
+            yield add_entry(wrap_event({"type": kind, "unchanged": True}), ident, at=at)
             return
         role: Role = "human" if _by_human(event) else "agent"
         yield from self._change(whole, ident, role, at)
 
-    def _change(self, whole: JSON, ident: str, role: Role, at: float | None) -> Iterator[Filed]:
-        """Files what is new in a state: the output as a snapshot, the rest as it is."""
-        state = self._book.known.state
+    def _change(self, whole: JSON, ident: str, role: Role, at: float | None) -> Iterator[AguiEntry]:
+        """What is new in a state: the output as a snapshot, the rest as it is."""
+        state = self._entries.known.state
         (part, rest), (edited, moved) = state.split(whole), state.changes(whole)
-        self._book.known.marks[ident] = ""
+        self._entries.known.marks[ident] = ""
         if moved:
             event: AguiEvent = {"type": "STATE_SNAPSHOT", "snapshot": rest, "output": state.output}
             state.take_rest(rest)
-            yield adding(kept(event), f"{ident}/rest" if edited else ident, at=at)
+            yield add_entry(wrap_event(event), f"{ident}/rest" if edited else ident, at=at)
         if edited:
             state.take_part(part)
 
             def do(actor: Actor[Awaited], at: float) -> Awaited:
                 return actor.submits(part, id=ident, at=at)
 
-            yield Filed(do, role, None, at)
+            yield AguiEntry(do, role, None, at)
 
     # --- the rest ---------------------------------------------------------------------------------
 
-    def _messages(self, event: AguiEvent) -> Iterator[Filed]:
+    def _messages(self, event: AguiEvent) -> Iterator[AguiEntry]:
         """All messages of the thread: those that the log lacks, and which of its own are gone."""
         listed = event.get("messages")
-        yield from self._talking.messages([] if listed is None else listed)
-        if not isinstance(listed, list) or not self._book.new:
-            return  # told again, it would lack what has been said since
-        known = self._book.known
+        yield from self._messages_of.messages([] if listed is None else listed)
+        if not isinstance(listed, list) or not self._entries.new:
+            return  # received again, it lacks what has been said since
+        known = self._entries.known
         there = {
             message_id(ident)
             for item in listed
@@ -278,11 +280,11 @@ class Filing:
         if gone:
             known.gone |= set(gone)
             without: list[JSON] = [*gone]
-            yield from self._book.keep({"type": "MESSAGES_SNAPSHOT", "without": without})
+            yield from self._entries.keep({"type": "MESSAGES_SNAPSHOT", "without": without})
 
 
 def _by_human(event: AguiEvent) -> bool:
-    """Whether a state says that a person made it, as ``telling`` does."""
+    """Whether a state says that a person made it, as ``encoder`` does."""
     metadata = event.get("metadata")
     ours = metadata.get("duolog") if isinstance(metadata, Mapping) else None
     return isinstance(ours, Mapping) and ours.get("role") == "human"

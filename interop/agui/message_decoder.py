@@ -1,4 +1,4 @@
-"""Messages, tool calls and their results, whichever way they come: streamed, or in a list."""
+"""Decodes messages, tool calls and their results, streamed or in a list, into entries to record."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...telemetry.actor import Actor, Awaited
 from ...telemetry.receipt import Receipt
 from ..importers.chat.steps import Did, LeftOut, Said, steps_of, text_of
 from ..importers.trace_builder import arguments_of
-from .assembler import Call, Spoken
-from .known import kept, mark_of, unstamped
-from .ledger import Book, Filed, adding, seconds_of
+from .assembler import WholeCall, WholeMessage
+from .entries import AguiEntry, Deduplicator, add_entry, parse_timestamp
 from .names import AguiEvent, call_id, message_id
+from .thread_index import event_digest, without_timestamp, wrap_event
 
-__all__ = ("Talking",)
+__all__ = ("MessageDecoder",)
 
 _ROLES: Final[Mapping[str, Role]] = {
     "user": "human",
@@ -34,81 +34,81 @@ _HELD: Final = frozenset(
 
 
 @final
-class Talking:
-    """Files what is said and done.
+class MessageDecoder:
+    """Decodes what people and agents say and do.
 
     Args:
-        book: what is known.
+        entries: makes entries of what the log does not hold.
         agents: who gets instructions.
     """
 
-    def __init__(self, book: Book, agents: Sequence[str]) -> None:
-        self._book = book
+    def __init__(self, entries: Deduplicator, agents: Sequence[str]) -> None:
+        self._entries = entries
         self._agents = tuple(agents)
         self._nameless: dict[str, int] = {}
 
     # --- as it is streamed ------------------------------------------------------------------------
 
-    def spoken(self, one: Spoken) -> Iterator[Filed]:
+    def spoken(self, one: WholeMessage) -> Iterator[AguiEntry]:
         """A message that was streamed."""
         role = "reasoning" if one.reasoning else one.role
         name = self._speaker(one.subagent, one.name)
         yield from self._say(one.id, role, name, one.text, one.fields, one.time, one.problem)
 
-    def called(self, one: Call) -> Iterator[Filed]:
+    def called(self, one: WholeCall) -> Iterator[AguiEntry]:
         """A tool call that was streamed."""
         name = self._speaker(one.subagent, None)
         yield from self._call(
             one.id, one.tool, one.arguments, name, one.fields, one.time, one.problem
         )
 
-    def result(self, event: AguiEvent) -> Iterator[Filed]:
+    def result(self, event: AguiEvent) -> Iterator[AguiEntry]:
         """The result of a tool call, as an event or as a message of the role ``tool``."""
-        known = self._book.known
+        known = self._entries.known
         given = event.get("toolCallId")
         call = _bare(given if isinstance(given, str) else "")
         content, error = event.get("content"), _error(event)
         outcome = ActionResolved(
             action=0, outcome="ok" if error is None else "failed", observation=content, error=error
         )
-        mark = mark_of(outcome)
+        mark = event_digest(outcome)
         message = event.get("messageId", event.get("id"))
         ident = message_id(message) if isinstance(message, str) else f"result/{call}"
-        if known.marks.get(ident) in (mark, mark_of(kept(unstamped(event)))):
+        if known.marks.get(ident) in (mark, event_digest(wrap_event(without_timestamp(event)))):
             return
         action, held = known.calls.get(call), known.resolved.get(call)
         if action is None:
-            yield from self._book.keep_as(ident, event, f"a result of no call (id {call!r})")
+            yield from self._entries.keep_as(ident, event, f"a result of no call (id {call!r})")
             return
         if held is not None:
             if held != mark:
                 why = f"a second result of a call (id {call!r})"
-                yield from self._book.keep_as(ident, event, why)
+                yield from self._entries.keep_as(ident, event, why)
             return
         known.resolved[call] = mark
-        fresh = self._book.fresh(ident, mark)
+        fresh = self._entries.fresh(ident, mark)
         if fresh is None:
             return
         named = {*_HELD, "type", "messageId", "timestamp", "rawEvent"}
         rest = {key: value for key, value in event.items() if key not in named}
         if _is_ours(rest.get("metadata")):
             del rest["metadata"]
-        yield from self._book.keep_fields(fresh, rest)
+        yield from self._entries.keep_fields(fresh, rest)
 
         def do(actor: Actor[Awaited], at: float) -> Awaited:
             return actor.resolves(action, content, error=error, id=fresh, at=at)
 
-        yield Filed(do, "agent", None, seconds_of(event.get("timestamp")))
+        yield AguiEntry(do, "agent", None, parse_timestamp(event.get("timestamp")))
 
     # --- in a list --------------------------------------------------------------------------------
 
-    def messages(self, listed: JSON) -> Iterator[Filed]:
+    def messages(self, listed: JSON) -> Iterator[AguiEntry]:
         """The messages of a thread, of which the log may hold some."""
         if listed is None:
             return
         if not isinstance(listed, list):
             event: AguiEvent = {"type": "messages", "messages": listed}
-            yield from self._book.keep(event, "its messages are no list")
+            yield from self._entries.keep(event, "its messages are no list")
             return
         self._nameless.clear()
         for item in listed:
@@ -120,13 +120,13 @@ class Talking:
             else:
                 yield from self._keep(item, "a message is no object")
 
-    def _keep(self, item: JSON, problem: str) -> Iterator[Filed]:
+    def _keep(self, item: JSON, problem: str) -> Iterator[AguiEntry]:
         """Keeps what is no message, once however often it is in the list."""
         event: AguiEvent = {"type": "message", "message": item}
         ident = message_id(f"~{codec.digest(item)[:24]}")
-        yield from self._book.keep_as(ident, event, problem)
+        yield from self._entries.keep_as(ident, event, problem)
 
-    def _message(self, item: AguiEvent) -> Iterator[Filed]:
+    def _message(self, item: AguiEvent) -> Iterator[AguiEntry]:
         role, ident = item.get("role"), self._id(item)
         fields = {key: value for key, value in item.items() if key not in _HELD}
         name = self._speaker(_text(item, "subagentRunId"), _text(item, "name"))
@@ -149,7 +149,7 @@ class Talking:
 
     def _chat(
         self, item: AguiEvent, ident: str, name: str | None, fields: AguiEvent
-    ) -> Iterator[Filed]:
+    ) -> Iterator[AguiEntry]:
         steps = list(steps_of({**item, "tool_calls": item.get("toolCalls")}))
         if any(isinstance(step, LeftOut) for step in steps):
             fields = {**fields, "content": item.get("content")}
@@ -173,16 +173,16 @@ class Talking:
             held = ("id", "type", "function")
             yield {k: v for k, v in call.items() if k not in held} if isinstance(call, dict) else {}
 
-    def activity(self, event: AguiEvent) -> Iterator[Filed]:
-        """What an agent shows of its work; kept as it came."""
+    def activity(self, event: AguiEvent) -> Iterator[AguiEntry]:
+        """What an agent shows of its work; wrap_event as it came."""
         ident = event.get("messageId")
-        held = kept(event)
+        held = wrap_event(event)
         if not isinstance(ident, str) or not ident:
-            yield from self._book.keep(event, "it has no messageId")
+            yield from self._entries.keep(event, "it has no messageId")
             return
-        fresh = self._book.fresh(message_id(ident), mark_of(held))
+        fresh = self._entries.fresh(message_id(ident), event_digest(held))
         if fresh is not None:
-            yield adding(held, fresh, at=seconds_of(event.get("timestamp")))
+            yield add_entry(held, fresh, at=parse_timestamp(event.get("timestamp")))
 
     def _id(self, item: AguiEvent) -> str:
         """A message's id; one without is known by what it says, and how often that was said."""
@@ -204,7 +204,7 @@ class Talking:
         fields: AguiEvent,
         stamp: JSON,
         problem: str | None,
-    ) -> Iterator[Filed]:
+    ) -> Iterator[AguiEntry]:
         whose = _ROLES.get(role)
         if whose is None:
             whose, problem = "environment", problem or f"a message of the role {role!r}"
@@ -215,25 +215,25 @@ class Talking:
         )
         if role == "reasoning":
             event = NoteTaken(text=text)
-        told = None if problem is None else f"message {ident!r}: {problem}"
+        remark = None if problem is None else f"message {ident!r}: {problem}"
         if not ident:
             scoped: AguiEvent = {"type": "reasoning", "text": text}
-            fresh = self._book.scoped(scoped)
+            fresh = self._entries.scoped(scoped)
         else:
-            empty = kept({"messageId": ident, "role": role, "name": name}, "TEXT_MESSAGE")
+            empty = wrap_event({"messageId": ident, "role": role, "name": name}, "TEXT_MESSAGE")
             saying = empty if not text else event
-            known = message_id(ident) in self._book.known.marks
-            fresh = self._book.fresh(message_id(ident), mark_of(saying))
+            known = message_id(ident) in self._entries.known.marks
+            fresh = self._entries.fresh(message_id(ident), event_digest(saying))
             if fresh is not None and known:
-                told = told or f"message {ident!r} came again with other contents"
+                remark = remark or f"message {ident!r} came again with other contents"
         if fresh is None:
             return
-        yield from self._book.keep_fields(fresh, fields)
-        at = seconds_of(stamp)
+        yield from self._entries.keep_fields(fresh, fields)
+        at = parse_timestamp(stamp)
         if not text and ident:
-            yield adding(empty, fresh, at=at, problem=told)
+            yield add_entry(empty, fresh, at=at, problem=remark)
         else:
-            yield adding(event, fresh, role=whose, name=name, at=at, problem=told)
+            yield add_entry(event, fresh, role=whose, name=name, at=at, problem=remark)
 
     def _call(
         self,
@@ -244,26 +244,26 @@ class Talking:
         fields: AguiEvent,
         stamp: JSON,
         problem: str | None,
-    ) -> Iterator[Filed]:
+    ) -> Iterator[AguiEntry]:
         arguments, raw = arguments_of(written) if written else ({}, None)
         taken = ActionTaken(name=tool or "tool", arguments=arguments, raw=raw)
-        known = call_id(ident) in self._book.known.marks
-        fresh = self._book.fresh(call_id(ident), mark_of(taken))
+        known = call_id(ident) in self._entries.known.marks
+        fresh = self._entries.fresh(call_id(ident), event_digest(taken))
         if fresh is None:
             return
         if known:
             problem = problem or "it came again with other contents"
-        yield from self._book.keep_fields(fresh, fields)
+        yield from self._entries.keep_fields(fresh, fields)
 
         def done(receipt: Receipt) -> None:
-            self._book.known.calls.setdefault(_bare(ident), receipt)
+            self._entries.known.calls.setdefault(_bare(ident), receipt)
 
-        yield adding(
+        yield add_entry(
             taken,
             fresh,
             role="agent",
             name=name,
-            at=seconds_of(stamp),
+            at=parse_timestamp(stamp),
             problem=None if problem is None else f"tool call {ident!r}: {problem}",
             done=done,
         )
@@ -271,7 +271,7 @@ class Talking:
     def _speaker(self, subagent: str | None, name: str | None) -> str | None:
         if subagent is None:
             return name
-        return self._book.known.subagents.get(subagent, subagent)
+        return self._entries.known.subagents.get(subagent, subagent)
 
 
 def _bare(ident: str) -> str:
@@ -285,7 +285,7 @@ def _text(item: AguiEvent, key: str) -> str | None:
 
 
 def _error(event: AguiEvent) -> str | None:
-    """Why a tool failed, if that is said: in a message, or in what ``telling`` adds to an event."""
+    """Why a tool failed, if that is said: in a message, or in what ``encoder`` adds to an event."""
     error = event.get("error")
     metadata = event.get("metadata")
     if error is None and isinstance(metadata, Mapping):

@@ -1,4 +1,4 @@
-"""What a log holds of a thread already, so that nothing of it is recorded twice."""
+"""An index of what a log holds of a thread, so that nothing of it is recorded twice."""
 
 from __future__ import annotations
 
@@ -23,19 +23,27 @@ from ...telemetry.receipt import Ref
 from .names import KEPT, AguiEvent, id_in
 from .shared_state import SharedState
 
-__all__ = ("Known", "kept", "kept_in", "load_known", "mark_of", "said_by", "unstamped")
+__all__ = (
+    "ThreadIndex",
+    "agui_digest",
+    "event_digest",
+    "load_thread_index",
+    "unwrap_event",
+    "without_timestamp",
+    "wrap_event",
+)
 
 _UNSAID: Final = frozenset({"timestamp", "rawEvent"})
 
 
-def kept(event: AguiEvent, kind: str | None = None) -> Unknown:
-    """An event as the log keeps it, under its type or another kind."""
+def wrap_event(event: AguiEvent, kind: str | None = None) -> Unknown:
+    """An AG-UI event as an event of the log, unread; its kind is its type, or the given one."""
     named = event.get("type") if kind is None else kind
     return Unknown(f"{KEPT}{named}", 1, msgspec.json.encode(event))
 
 
-def kept_in(event: object) -> tuple[str, AguiEvent] | None:
-    """The kind and the event that the log keeps in one of its own; None where it is none of ours."""
+def unwrap_event(event: object) -> tuple[str, AguiEvent] | None:
+    """The kind and the AG-UI event in an event of the log; None where it holds none."""
     if not isinstance(event, Unknown) or not event.kind.startswith(KEPT):
         return None
     try:
@@ -44,8 +52,8 @@ def kept_in(event: object) -> tuple[str, AguiEvent] | None:
         return None
 
 
-def mark_of(event: Event | Unknown | Forgotten) -> str:
-    """A digest of what an event says, whatever others it refers to."""
+def event_digest(event: Event | Unknown | Forgotten) -> str:
+    """A digest of an event of the log, without its references to other events."""
     if isinstance(event, Unknown):
         return codec.digest((event.kind, event.body.decode(errors="replace")))
     if isinstance(event, ActionResolved):
@@ -57,30 +65,30 @@ def mark_of(event: Event | Unknown | Forgotten) -> str:
     return codec.digest(event)
 
 
-def unstamped(event: AguiEvent) -> AguiEvent:
-    """What an event says, whenever it was sent and whatever it was translated from."""
+def without_timestamp(event: AguiEvent) -> AguiEvent:
+    """An AG-UI event without its time stamp and the raw event that it was made from."""
     return {key: value for key, value in event.items() if key not in _UNSAID}
 
 
-def said_by(event: AguiEvent) -> str:
-    """A digest of what an event says."""
-    return codec.digest(unstamped(event))
+def agui_digest(event: AguiEvent) -> str:
+    """A digest of an AG-UI event, without its time stamp."""
+    return codec.digest(without_timestamp(event))
 
 
 @final
-class Known:
-    """Takes the records of a trace in order; and, by ``note``, what is on its way there.
+class ThreadIndex:
+    """Built by applying the records of a trace in order; ``Deduplicator`` adds what is on its way there.
 
     Attributes:
         state: the shared state.
-        marks: by id in the log, what the event says.
+        marks: by id in the log, a digest of the event.
         calls: by id of a call, the action.
-        resolved: by id of a call, the mark of its result.
+        resolved: by id of a call, the digest of its result.
         asked: by id of an interrupt, the question.
         subagents: by id of an invocation, the name of the subagent.
         runs: by id of a run's beginning, a digest of what it says.
         gone: ids of messages that a snapshot of all messages left out.
-        counts: how often each thing was said in the run that is open, without an id of its own.
+        counts: occurrences, in the open run, of each event that has no id of its own.
 
     Args:
         output: which part of the state the shared output is.
@@ -98,17 +106,17 @@ class Known:
         self.counts: Counter[tuple[str, str]] = Counter()
         self._names: dict[int, str] = {}
 
-    def feed(self, record: Record) -> None:
-        """Takes a record of the trace."""
+    def apply(self, record: Record) -> None:
+        """Applies a record of the trace."""
         event = record.event
         if isinstance(event, SnapshotTaken):
             self.state.take_part(event.content)
         elif isinstance(event, ActionResolved) and event.action in self._names:
-            self.resolved[self._names[event.action]] = mark_of(event)
+            self.resolved[self._names[event.action]] = event_digest(event)
         ident = record.caller_id
         if ident is None:
             return
-        self.marks[ident] = mark_of(event)
+        self.marks[ident] = event_digest(event)
         call = id_in(ident, "call")
         if call is not None and record.kind == "ActionTaken":
             self.calls.setdefault(call, record.version)
@@ -116,7 +124,7 @@ class Known:
         asked = id_in(ident, "interrupt")
         if asked is not None and record.kind == "ApprovalAsked":
             self.asked[asked] = record.version
-        found = kept_in(event)
+        found = unwrap_event(event)
         if found is None:
             return
         kind, body = found
@@ -126,25 +134,25 @@ class Known:
             without = body.get("without")
             self.gone |= {str(one) for one in without} if isinstance(without, list) else set()
         elif kind == "SUBAGENT_STARTED":
-            self.meet(body)
+            self.add_subagent(body)
         elif kind == "RUN_STARTED":
-            self.runs.setdefault(ident, said_by(body))
+            self.runs.setdefault(ident, agui_digest(body))
 
-    def meet(self, event: AguiEvent) -> None:
-        """A subagent begins."""
+    def add_subagent(self, event: AguiEvent) -> None:
+        """Adds a subagent that begins."""
         name, run = event.get("name"), event.get("subagentRunId")
         if isinstance(name, str) and name and isinstance(run, str):
             self.subagents[run] = name
 
 
-async def load_known(log: EventLog, session: str, output: str) -> Known:
-    """What a log holds of a session now.
+async def load_thread_index(log: EventLog, session: str, output: str) -> ThreadIndex:
+    """The index of what a log holds of a session now.
 
     Raises:
         CodecError: a body that is needed is damaged.
         LogError: the log cannot be read.
     """
-    known = Known(output)
+    known = ThreadIndex(output)
     async for record in log.read(session):
-        known.feed(record)
+        known.apply(record)
     return known

@@ -1,4 +1,4 @@
-"""What is to be recorded, before it is known who in the session does it, and whether it is new."""
+"""Entries to record, and the check that each is new."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import NamedTuple, TypeAlias
 from ...engine.events import JSON, Event, Role, Unknown
 from ...telemetry.actor import Actor, Awaited
 from ...telemetry.receipt import Receipt
-from .known import Known, kept, mark_of, said_by, unstamped
 from .names import AguiEvent
+from .thread_index import ThreadIndex, agui_digest, event_digest, without_timestamp, wrap_event
 
-__all__ = ("Book", "Deed", "Filed", "adding", "seconds_of")
+__all__ = ("AguiEntry", "Deduplicator", "RecordEntry", "add_entry", "parse_timestamp")
 
-Deed: TypeAlias = Callable[[Actor[Awaited], float], Awaited]
-"""Does it, as an actor, at a time."""
+RecordEntry: TypeAlias = Callable[[Actor[Awaited], float], Awaited]
+"""Records an entry, as an actor, at a time."""
 
 
-class Filed(NamedTuple):
-    """Something to record, or to remark on, or both.
+class AguiEntry(NamedTuple):
+    """Something to record, a remark, or both.
 
     Attributes:
         do: records it; None for a remark alone.
-        role: whose it is.
+        role: of the actor.
         name: of the actor; None for the first of that role.
-        at: when it was, UTC epoch seconds; None for now.
-        problem: what is wrong with it; None where all is well.
-        done: told of the receipt.
+        at: time, UTC epoch seconds; None for now.
+        problem: what is wrong with it; None for nothing.
+        done: called with the receipt.
     """
 
-    do: Deed | None = None
+    do: RecordEntry | None = None
     role: Role = "environment"
     name: str | None = None
     at: float | None = None
@@ -37,29 +37,29 @@ class Filed(NamedTuple):
     done: Callable[[Receipt], None] | None = None
 
 
-class Book:
-    """Keeps count of what is known, and makes what is new into something to record.
+class Deduplicator:
+    """Makes entries of what the log does not hold, and adds them to the index.
 
     Attributes:
-        known: what the log holds; brought up to date with all that is filed.
+        known: what the log holds, and what is about to be recorded.
         run: id of the run that is open.
-        new: whether it is the first time that this run is told.
+        new: whether the log did not hold this run.
     """
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: ThreadIndex) -> None:
         self.known = known
         self.run = ""
         self.new = False
 
     def open_run(self, run: str, *, new: bool) -> None:
-        """A run begins, which the log has or has not; in it, what has no id is counted anew."""
+        """Begins a run; events without an id are counted from 0 in it."""
         self.run = run
         self.new = new
         self.known.counts.clear()
 
     def fresh(self, ident: str, mark: str) -> str | None:
-        """The id under which to record something, another one if it says something else than what
-        has that id; None where the log has it.
+        """The id under which to record an event: its own, or one made from its digest where another
+        event has that id; None where the log holds the event.
         """
         marks = self.known.marks
         held = marks.get(ident)
@@ -73,11 +73,11 @@ class Book:
         return ident
 
     def scoped(self, event: AguiEvent) -> str | None:
-        """An id for an event that has none: the same whenever its run is told again; None where the
-        log has it.
+        """An id for an event that has none, the same whenever its run is received; None where the log
+        holds it.
         """
         kind = str(event.get("type"))
-        mark = said_by(event)
+        mark = agui_digest(event)
         self.known.counts[kind, mark] += 1
         number = self.known.counts[kind, mark]
         ident = f"run/{self.run[:160]}/{kind[:80]}/{mark[:16]}/{number}"
@@ -88,34 +88,39 @@ class Book:
 
     def keep(
         self, event: AguiEvent, problem: str | None = None, *, kind: str | None = None
-    ) -> list[Filed]:
-        """Keeps an event as it came, unless the log has it."""
+    ) -> list[AguiEntry]:
+        """An entry of an event as it was received, unless the log holds it."""
         ident = self.scoped(event)
         if ident is None:
             return []
         return [
-            adding(kept(event, kind), ident, at=seconds_of(event.get("timestamp")), problem=problem)
+            add_entry(
+                wrap_event(event, kind),
+                ident,
+                at=parse_timestamp(event.get("timestamp")),
+                problem=problem,
+            )
         ]
 
-    def keep_as(self, ident: str, event: AguiEvent, problem: str) -> list[Filed]:
-        """Keeps what came with an id of its own, or in a list that comes again with each run."""
-        held = kept(unstamped(event))
-        fresh = self.fresh(ident, mark_of(held))
+    def keep_as(self, ident: str, event: AguiEvent, problem: str) -> list[AguiEntry]:
+        """An entry, as received, of an event with an id of its own, or from a list that each run repeats."""
+        held = wrap_event(without_timestamp(event))
+        fresh = self.fresh(ident, event_digest(held))
         if fresh is None:
             return []
-        return [adding(held, fresh, at=seconds_of(event.get("timestamp")), problem=problem)]
+        return [add_entry(held, fresh, at=parse_timestamp(event.get("timestamp")), problem=problem)]
 
-    def keep_fields(self, ident: str, fields: AguiEvent) -> list[Filed]:
-        """Keeps what an event said besides what the log's own events hold, if anything."""
+    def keep_fields(self, ident: str, fields: AguiEvent) -> list[AguiEntry]:
+        """An entry of the fields that the log's own events have no place for, if there are any."""
         said = {key: value for key, value in fields.items() if value is not None}
         named = f"{ident}/fields"
         if not said or named in self.known.marks:
             return []
         self.known.marks[named] = ""
-        return [adding(kept({"of": ident, "fields": said}, "fields"), named)]
+        return [add_entry(wrap_event({"of": ident, "fields": said}, "fields"), named)]
 
 
-def adding(
+def add_entry(
     event: Event | Unknown,
     ident: str,
     *,
@@ -124,17 +129,17 @@ def adding(
     at: float | None = None,
     problem: str | None = None,
     done: Callable[[Receipt], None] | None = None,
-) -> Filed:
-    """Adds an event as it is."""
+) -> AguiEntry:
+    """An entry that adds an event as it is."""
 
     def do(actor: Actor[Awaited], at: float) -> Awaited:
         return actor.adds(event, id=ident, at=at)
 
-    return Filed(do, role, name, at, problem, done)
+    return AguiEntry(do, role, name, at, problem, done)
 
 
-def seconds_of(stamp: JSON) -> float | None:
-    """A time stamp in seconds; in milliseconds, as everybody has it, or in seconds."""
+def parse_timestamp(stamp: JSON) -> float | None:
+    """A time stamp, given in milliseconds or seconds, in seconds; None for anything else."""
     if isinstance(stamp, bool) or not isinstance(stamp, (int, float)):
         return None
     if 1e11 <= stamp <= 1e14:
