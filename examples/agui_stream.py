@@ -1,10 +1,10 @@
-"""A running agent's AG-UI stream, recorded on its way to the front end, and scored.
+"""Records and scores an agent's AG-UI stream on its way to the front end.
 
     python examples/agui_stream.py telemetry.db
 
-The agent below is a few lines of rules, and stands for any that speaks AG-UI. ``tap`` passes its
-events on as they are. The draft, a part of the state that agent and front end share, is what the two
-work on; what the human changes in it arrives with the next request.
+The agent below is a few lines of rules, and takes the place of any that speaks AG-UI. ``tap`` passes
+its events on unchanged. Human and agent work on the draft, a part of the state that agent and front
+end share; the human's changes to it arrive with the next request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TALK = (
     ("Thursday, please.", "Lunch on Thursday at noon.\nPlease reply by Monday."),
     ("Thank you, that is fine.", "Lunch on Thursday at noon.\nPlease reply by Tuesday."),
 )
-"""What the human says, and how the draft stands then if the human has changed it."""
+"""Messages of the human, each with the draft if the human has changed it."""
 
 
 async def agent(request: Json) -> AsyncIterator[Json]:
@@ -57,7 +57,7 @@ async def agent(request: Json) -> AsyncIterator[Json]:
 
 
 async def main(path: str) -> None:
-    """Records a thread, and prints what came of it, again as AG-UI events."""
+    """Records a thread, and prints the updates of scoring, again as AG-UI events."""
     async with duolog.open(f"sqlite:///{path}") as log:
         watch = log.watch(scorers=[duolog.rule_judge(), duolog.RetentionUtility()]).start()
         thread = f"thread-{uuid.uuid4().hex[:8]}"
@@ -87,7 +87,7 @@ async def main(path: str) -> None:
 
 
 def front_end(event: Json) -> None:
-    """Stands for the browser: it gets the events untouched."""
+    """Takes the place of the browser, which gets the events unchanged."""
     say(f"  {event['type']:<22}{event.get('delta', event.get('snapshot', ''))}")
 
 

@@ -8,9 +8,9 @@ r"""A chat service with telemetry: a FastAPI app in which a person and an agent 
         -d '{"text": "Lunch on Thursday!"}'
     curl -N 127.0.0.1:8000/chats/7/advice
 
-The last one is a stream: the utility of the draft, the effort that it costs the person, what the
-agent had better do next, and a word when the person is about to give up. Recording costs a request
-microseconds, and scoring happens beside it. Afterwards: ``duolog report telemetry.db``.
+The last one is a stream: the utility of the draft, the effort of the person, advice on what the agent
+should do next, and a warning when the person is about to give up. Recording takes microseconds of a
+request, and scoring runs concurrently. Afterwards: ``duolog report telemetry.db``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-__all__ = ("Draft", "Message", "make_app")
+__all__ = ("PostedDraft", "PostedMessage", "make_app")
 
 
-class Message(BaseModel):
-    """What a person posts; the id is the client's, so that it may post again what got no answer."""
+class PostedMessage(BaseModel):
+    """A message of a person; with the client's id, so that it can be posted again without an answer."""
 
     id: str
     text: str
 
 
-class Draft(BaseModel):
-    """The letter as it stands after the person has changed it."""
+class PostedDraft(BaseModel):
+    """The letter after the person has changed it."""
 
     text: str
 
@@ -46,7 +46,7 @@ class Draft(BaseModel):
 def make_app(url: str) -> FastAPI:
     """The service, with its telemetry in the log at a URL."""
     log = duolog.open(url)
-    # These stand for the product's own database.
+    # These take the place of the product's own database.
     drafts: dict[str, str] = {}
     answers: dict[tuple[str, str], dict[str, str]] = {}
 
@@ -59,7 +59,7 @@ def make_app(url: str) -> FastAPI:
     app = FastAPI(title="Letters", lifespan=running)
 
     @app.post("/chats/{chat}/messages")
-    async def post_message(chat: str, message: Message) -> dict[str, str]:
+    async def post_message(chat: str, message: PostedMessage) -> dict[str, str]:
         if found := answers.get((chat, message.id)):
             return found
         session = await log.session(chat, task="letters", agent="rules-v1")
@@ -73,7 +73,7 @@ def make_app(url: str) -> FastAPI:
         return found
 
     @app.put("/chats/{chat}/draft")
-    async def put_draft(chat: str, draft: Draft) -> dict[str, str]:
+    async def put_draft(chat: str, draft: PostedDraft) -> dict[str, str]:
         session = await log.session(chat, task="letters", agent="rules-v1")
         drafts[chat] = draft.text
         await session.human.edits(draft.text)
@@ -93,7 +93,7 @@ def make_app(url: str) -> FastAPI:
 
 
 async def advise(log: duolog.Log, chat: str) -> AsyncIterator[bytes]:
-    """What scoring makes of a chat, from its beginning and as it goes on."""
+    """The updates of scoring for a chat, from its beginning and then live."""
     controller = duolog.Controller(chat)
     async with log.watch(session=chat, after_position=0) as updates:
         async for update in updates:
@@ -105,7 +105,7 @@ async def advise(log: duolog.Log, chat: str) -> AsyncIterator[bytes]:
 
 
 def answer(text: str, draft: str) -> tuple[str, str | None]:
-    """The agent, which knows two things to do with a letter."""
+    """The agent, which can do two things with a letter."""
     if not draft:
         return "Here is a first draft.", f"Dear all,\n{text}\nRegards"
     if text.lower().startswith("add "):

@@ -3,8 +3,8 @@
     duolog serve --log telemetry.db &
     python examples/client_http.py http://127.0.0.1:8720
 
-It records a short conversation, sends again what was not acknowledged, and follows what scoring
-makes of it. It needs nothing but the standard library; DUOLOG_TOKEN holds the token, if there is one.
+It records a short conversation, sends again what was not acknowledged, and follows the updates of
+scoring. It needs only the standard library; DUOLOG_TOKEN holds the token, if there is one.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Duolog:
         self._attempts = attempts
 
     def post(self, session: str, events: Sequence[Event]) -> list[Event]:
-        """Records events, all or none, and once however often they have to be sent.
+        """Records events, all or none, and only once even if they have to be sent again.
 
         Args:
             session: id of the session.
-            events: each gets an id if it has none, so that the server knows it again.
+            events: each gets an id if it has none, so that the server recognises it.
 
         Returns:
             Their records.
@@ -73,10 +73,10 @@ class Duolog:
         raise AssertionError("the last attempt returns or raises")
 
     def follow(self, session: str, after: int = 0) -> Iterator[tuple[str, Event]]:
-        """What is recorded in a session, and what scoring makes of it, as it comes.
+        """The records of a session with the updates of scoring, live.
 
-        Ends when the connection does. To go on from there, pass the ``position`` of the last record
-        that was dealt with as ``after``.
+        Ends when the connection does. To continue from there, pass the ``position`` of the last
+        record that was processed as ``after``.
         """
         query = urlencode({"session": session, "after": after, "updates": 1})
         with urlopen(Request(f"{self._address}/v1/stream?{query}", headers=self._headers)) as lines:
@@ -90,7 +90,7 @@ class Duolog:
 
 
 def said(actor: str, role: str, text: str) -> Event:
-    """A message, as it is posted."""
+    """A message, in the form in which it is posted."""
     return {"kind": "MessageSent", "actor": actor, "role": role, "body": {"text": text}}
 
 
@@ -111,7 +111,7 @@ def main(address: str) -> None:
     [taken] = log.post(
         session, [{"kind": "ActionTaken", "actor": "bot", "role": "agent", "body": search}]
     )
-    # What answers another event refers to its version, which the server has given it.
+    # An answer to another event refers to its version, which the server has assigned.
     resolved = {"action": taken["version"], "outcome": "ok", "observation": "at the depot"}
     log.post(
         session,

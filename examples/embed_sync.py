@@ -2,8 +2,8 @@
 
     python examples/embed_sync.py telemetry.db
 
-One background thread writes and scores; recording hands an event over to it and comes back at once.
-The callbacks are told, in a thread of their own, what scoring makes of it.
+One background thread writes and scores; recording passes an event to it and returns at once. The
+callbacks get the updates of scoring, in a thread of their own.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ __all__ = ("main",)
 
 
 def on_update(update: Update) -> None:
-    """Told of everything; utility is one of the things."""
+    """Called with every update; utility is one kind."""
     if isinstance(update, UtilityUpdated) and update.value is not None:
         say(f"  round {update.round}: the human kept {update.value:.0%} of the agent's draft")
 
 
 def on_stop(advice: duolog.StopAdvice) -> None:
-    """Told when somebody is about to give up: time to ask a colleague for help."""
+    """Called when somebody is about to give up: time to ask a colleague for help."""
     say(f"  round {advice.round}: no progress in rounds {advice.rounds}, rated {advice.ratings}")
 
 
 def main(path: str) -> None:
-    """Records a short collaboration on a letter, and prints what scoring makes of it."""
+    """Records a short collaboration on a letter, and prints the updates of scoring."""
     with duolog.open_sync(f"sqlite:///{path}") as log:
         watch = log.watch(
             scorers=[duolog.rule_judge(), duolog.RetentionUtility()],
@@ -42,14 +42,14 @@ def main(path: str) -> None:
         s.agent.submits("Dear Mr Grant,\nthe heating is broken.\nRegards")
         s.human.edits("Dear Mr Grant,\nthe heating has been broken since Monday.\nRegards")
         s.human.says("Ask him to have it mended by Friday.")
-        with s.agent.saying() as message:  # pieces of a streamed reply land as one message
+        with s.agent.saying() as message:  # the chunks of a streamed reply become one message
             for piece in ("I would rather ", "not set ", "a date."):
                 message.write(piece)
         s.human.says("That is not what I asked for. By Friday!")
         s.agent.says("Dates can sound harsh. Shall I make it friendlier?")
         s.human.says("No, that is still wrong. I will do it myself.")
         s.close(by="human", durable=True)  # waits until all of it is on the disk
-        watch.settle()  # and until it is scored, for which a product need not wait
+        watch.settle()  # and until it is scored, for which a product does not have to wait
         say(f"{path}: {log.statistics().written} events, {watch.statistics().stops} stops advised")
 
 

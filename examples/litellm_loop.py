@@ -1,11 +1,10 @@
-"""A chat in the terminal that asks a model through LiteLLM, and tells what it yields and costs.
+"""A chat in the terminal with a model through LiteLLM; it prints utility, effort and cost.
 
     OPENAI_API_KEY=... python examples/litellm_loop.py openai/gpt-4o-mini
     OPENAI_API_KEY=none python examples/litellm_loop.py openai/mine http://127.0.0.1:8000/v1
 
-Type what you want. ``/good`` and ``/bad`` say what you think of the last answer; an empty line ends
-it. The conversation, every call with its tokens and its price, and what scoring makes of it are then
-in ``chat.db``: see ``duolog sessions chat.db``. Needs ``pip install 'duolog[llm]'``.
+Type what you want. ``/good`` and ``/bad`` rate the last answer; an empty line ends the chat. The
+conversation, every call with its tokens and its price, and all measurements are then in ``chat.db``: see ``duolog sessions chat.db``. Needs ``pip install 'duolog[llm]'``.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ("main",)
 
 
 async def main(model: str, api_base: str | None) -> None:
-    """Chats until there is nothing more to say."""
+    """Chats until the person enters an empty line."""
     session = f"chat-{uuid.uuid4().hex[:8]}"
     async with duolog.open("sqlite:///chat.db") as log:
         logger = duolog.litellm_logger(log)
@@ -57,8 +56,8 @@ async def main(model: str, api_base: str | None) -> None:
                             piece = choice.delta.content or ""
                             answer.write(piece)
                             sys.stdout.write(piece)
-                    # LiteLLM tells of a call a moment after it was answered: so the call stands
-                    # in the log before what was made of it.
+                    # LiteLLM reports a call a moment after it was answered: so the call is
+                    # in the log before the answer that was taken from it.
                     await logger.settle(session)
                 sys.stdout.write("\n")
                 messages.append({"role": "assistant", "content": answer.text})
@@ -71,7 +70,7 @@ async def main(model: str, api_base: str | None) -> None:
 
 
 async def listen() -> str:
-    """What is typed next; nothing at the end."""
+    """The next line that is typed; empty at the end."""
 
     def line() -> str:
         sys.stdout.write("> ")
@@ -82,14 +81,14 @@ async def listen() -> str:
 
 
 def warn(advice: duolog.StopAdvice) -> None:
-    """Tells that somebody is about to give up: the moment to ask, or to hand over to a person."""
+    """Warns that somebody is about to give up: the moment to ask, or to hand over to a person."""
     sys.stdout.write(
         f"\n(no progress in rounds {advice.rounds}: tolerance {advice.tau} is used up)\n"
     )
 
 
 async def report(log: duolog.Log, session: str) -> None:
-    """Tells what the conversation yielded, round by round, and what it cost."""
+    """Prints the utility of the conversation, round by round, and its cost."""
     sys.stdout.write("\nround  utility  rating  your tokens  read\n")
     for point in (await duolog.score_log(log, session)).points:
         effort = point.effort

@@ -1,3 +1,3 @@
-"""Travel planning: worlds, tasks, the plan, its score, and policies for all who take part."""
+"""Travel planning: worlds, tasks, the plan, its score, and policies for agents and users."""
 
 __all__ = ()

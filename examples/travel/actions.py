@@ -1,8 +1,8 @@
 """The task actions of travel planning: six searches over a sandbox, the same for human and agent.
 
 Each has a frozen struct for its arguments, from which its JSON schema and its validation come.
-Whatever goes wrong is one `InvalidInput`, in words that tell how to go on. A search that finds
-nothing has gone wrong too: it says so, instead of succeeding with nothing.
+Every error is an `InvalidInput` whose message says how to continue. A search that finds nothing is an
+error too, instead of an empty result.
 
 Where a flight or distance search takes a place, it takes a city, or a state for all its cities; a
 state that shares its name with a city is written ``New York (state)``.
@@ -86,7 +86,7 @@ class SearchCities(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @final
 class TaskAction(msgspec.Struct, frozen=True, kw_only=True):
-    """An action as agents and people are told of it.
+    """The description of an action for agents and people.
 
     Attributes:
         name: what `perform` takes.
@@ -124,7 +124,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "SearchAttractions": ("name", "address"),
     "SearchCities": ("name",),
 }
-"""The columns of each search's observation: fields of the tables' rows, less what was asked for."""
+"""The columns of each observation: fields of the tables' rows without the arguments of the search."""
 
 
 def perform(sandbox: Sandbox, name: str, arguments: Mapping[str, JSON]) -> JSON:
@@ -144,7 +144,7 @@ def perform(sandbox: Sandbox, name: str, arguments: Mapping[str, JSON]) -> JSON:
 
 
 def state_of(place: str, sandbox: Sandbox) -> str | None:
-    """The state that a search's place means, or None where it means a city.
+    """The state that a place in a search means; None if it means a city.
 
     Raises:
         InvalidInput: the sandbox has neither a city nor a state of that name.
@@ -244,7 +244,7 @@ def _described(kind: type[msgspec.Struct]) -> TaskAction:
 
 
 ACTIONS: Final[Mapping[str, TaskAction]] = {kind.__name__: _described(kind) for kind in _KINDS}
-"""All task actions by name, as they are offered to agents and people."""
+"""All task actions by name."""
 
 
 def _pairs(sandbox: Sandbox, wanted: SearchFlights | SearchDistance) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What agents and simulated users on models are told of travel planning."""
+"""The prompts of travel planning for agents and simulated users that call models."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ PROMPTS = load_prompts(__package__)
 """The templates of this task."""
 
 TRAVEL_BRIEF = Brief(description=PROMPTS.fill("task"), output=PROMPTS.fill("output"))
-"""The task as actors on models are told of it."""
+"""The description of the task for actors that call models."""

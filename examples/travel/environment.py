@@ -17,7 +17,7 @@ _SEARCH_SECONDS = 1.5
 
 @final
 class TravelEnvironment:
-    """The searches of one session. They have no effect, so that nothing is kept between them."""
+    """The searches of one session. They have no effect, so no state is kept between them."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -28,12 +28,12 @@ class TravelEnvironment:
         return _SPECS
 
     async def perform(self, action: Action) -> Outcome:
-        """Searches; what goes wrong comes back in words that tell how to go on."""
+        """Searches; the message of an error says how to continue."""
         found = perform(self._sandbox, action.name, action.arguments)
         return Outcome(observation=found, seconds=_SEARCH_SECONDS)
 
     def recall(self, action: Action, resolved: ActionResolved) -> None:
-        """Nothing to take over: a search leaves nothing behind."""
+        """Does nothing, since a search has no effect."""
 
 
 _SPECS: Mapping[str, ActionSpec] = {

@@ -1,4 +1,4 @@
-"""Has a model put a plan into the form that the parser reads, where somebody wrote it in their own."""
+"""Converts a plan that the parser cannot read, by asking a model for it in the parser's form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ModelConverter:
         """Convert.
 
         Raises:
-            InvalidInput: the model finds no plan in the text, or nothing it wrote can be read.
+            InvalidInput: the model finds no plan in the text, or its replies cannot be read.
         """
         prompt = PROMPTS.fill("convert", form=TRAVEL_BRIEF.output, text=text)
         try:
@@ -46,6 +46,6 @@ class ModelConverter:
 
 
 def _read(reply: ModelReply) -> Plan:
-    """The plan in a reply; an empty one where the model says that there is none."""
+    """The plan in a reply; an empty one if the model says that there is none."""
     text = reply_text(reply)
     return () if text.strip(" .`*\"'").lower() == "no plan" else parse_plan(text)

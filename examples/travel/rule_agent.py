@@ -1,7 +1,7 @@
-"""The rule-driven mind of a travel agent: searches, plans, asks, and takes in what it is told.
+"""The rule-driven travel agent: searches, plans, asks, and learns from messages.
 
-It knows the request, the messages and what its own searches found, all from its view; wishes it
-learns only from what people write. Everything it remembers is recomputed from the view.
+It knows the request, the messages and the results of its own searches, all from its view. It learns
+wishes only from messages. Its whole memory is recomputed from the view.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .planner.planner import needed_searches, plan_trip
 __all__ = ("TravelAgent",)
 
 _ESSENTIAL: tuple[Slot, ...] = ("cities", "people", "budget")
-"""What a two-stage agent asks before its first draft: these shape all of a plan."""
+"""What a two-stage agent asks before its first draft: these wishes shape the whole plan."""
 
 _ORDER: tuple[Slot, ...] = (
     *_ESSENTIAL,
@@ -111,7 +111,7 @@ class TravelAgent:
         return work or Decision((Finish("there is nothing left to do"),))
 
     def _absorb(self, view: View) -> None:
-        """Takes in the outcomes of searches that came since the last look."""
+        """Reads the outcomes of searches since the last call."""
         for action in view.actions.values():
             resolved = action.resolved
             if resolved is None or action.version in self._absorbed:
@@ -122,7 +122,7 @@ class TravelAgent:
                 self._finds.add(action.name, action.arguments, found)
 
     def _work(self, view: View, known: Knowledge) -> Decision | None:
-        """The searches to make, or the draft to submit; None where there is nothing to do."""
+        """The searches to make, or the draft to submit; None if there is nothing to do."""
         if not _draft_is_due(view, known):
             return None
         searches = needed_searches(known, self._finds)
@@ -135,7 +135,7 @@ class TravelAgent:
 
 
 def _knowledge(view: View, until: int | None = None) -> Knowledge:
-    """What the request and the messages tell, as far as trace version ``until``."""
+    """The wishes in the request and the messages, up to trace version ``until``."""
     request = view.request
     known = knowledge_from_request(request)
     asked: tuple[Slot, ...] = ()
@@ -161,7 +161,7 @@ def _draft_is_due(view: View, known: Knowledge) -> bool:
 
 
 def _wording(view: View) -> Random:
-    """Randomness for words that stays while a decision is reconsidered."""
+    """Random numbers for wordings, the same while a decision is reconsidered."""
     return Random(f"{view.seed}/{view.me}/{_said(view)}")
 
 
@@ -170,7 +170,7 @@ def _said(view: View) -> int:
 
 
 def _next_question(view: View, known: Knowledge) -> Slot | None:
-    """The next thing worth asking that nobody has said anything about, and was not asked yet."""
+    """The next question about a wish that nobody has mentioned and that was not asked yet."""
     before = {
         slot
         for message in view.messages
@@ -181,7 +181,7 @@ def _next_question(view: View, known: Knowledge) -> Slot | None:
 
 
 def _awaits_answer(view: View) -> bool:
-    """Whether the last word in the chat is a question of the agent's own."""
+    """Whether the last message is a question of this agent."""
     last = view.messages[-1] if view.messages else None
     return last is not None and last.actor == view.me and bool(understand_question(last.text))
 
@@ -193,7 +193,7 @@ def _owes_reply(view: View) -> bool:
 
 
 def _unannounced(view: View) -> bool:
-    """Whether the agent has submitted something since it last spoke."""
+    """Whether the agent has submitted a draft since its last message."""
     for record in reversed(view.records):
         if record.actor == view.me and record.kind == "MessageSent":
             return False
@@ -207,12 +207,12 @@ def _nudged(view: View) -> bool:
 
 
 def _nudged_in_vain(view: View) -> bool:
-    """Whether everybody waits although the agent has said all it has to say."""
+    """Whether everybody waits and the agent has nothing more to say."""
     return _nudged(view) and not _owes_reply(view) and not _unannounced(view)
 
 
 def _announcement(view: View, known: Knowledge, *, updated: bool) -> str:
-    """What the agent says of its plan, and the next question."""
+    """A message about the plan, with the next question."""
     wording = _wording(view)
     said = _state(view, known, wording, updated=updated)
     question = _next_question(view, known)
@@ -220,7 +220,7 @@ def _announcement(view: View, known: Knowledge, *, updated: bool) -> str:
 
 
 def _state(view: View, known: Knowledge, wording: Random, *, updated: bool) -> str:
-    """What the agent says of its plan."""
+    """A message about the plan."""
     texts = _UNCHANGED
     if updated:
         texts = _FIRST if not _reported(view) else _CHANGED
@@ -228,7 +228,7 @@ def _state(view: View, known: Knowledge, wording: Random, *, updated: bool) -> s
 
 
 def _reported(view: View) -> bool:
-    """Whether the agent has told of a plan of its own before."""
+    """Whether the agent has reported a plan of its own before."""
     first = next(
         (r.version for r in view.records if r.kind == "SnapshotTaken" and r.actor == view.me), None
     )

@@ -1,7 +1,7 @@
-"""The rule-driven mind of a simulated traveller: answers, complains, edits, is content or leaves.
+"""The rule-driven simulated traveller: answers, complains, edits, is satisfied or leaves.
 
-It alone knows the profile, tells one wish at a time in its own words, and judges a plan by what the
-plan's text and its own searches show. Everything it remembers is recomputed from the view.
+It alone knows the profile, reveals one wish at a time in its own words, and judges a plan by the
+text of the plan and its own searches. Its whole memory is recomputed from the view.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .language.messages import (
     understand_message,
     understand_question,
 )
-from .language.plans import Problem, check_plan, edit_plan, room_cities, say_edit, say_problem
+from .language.plans import PlanProblem, check_plan, edit_plan, room_cities, say_edit, say_problem
 from .language.profiles import understand_preferences
 from .plan.text import parse_plan, render_plan
 from .planner.finds import Finds, SearchRequest
@@ -37,10 +37,10 @@ _VAGUE = (
     "Not really convinced. Please have another look.",
 )
 _ANSWERS = 2
-"""Questions that a user who settles for less answers about a plan before it has had enough."""
+"""Questions about a plan that a user with modest demands answers before it finishes."""
 
 _EDITORS = 0.6
-"""Share of the users willing to edit who really do."""
+"""Share of the users with a persona that edits who do edit."""
 
 _LOOKS = 3
 """Messages, the request included, after which such a user loses patience with the rooms."""
@@ -59,7 +59,7 @@ class TravelUser:
         self._facts: tuple[Fact, ...] | None = None
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
-        """Answers what is asked; else looks at the plan, if the agent has left it to be seen."""
+        """Answers a question; else reviews the plan, if the agent has submitted one."""
         self._absorb(view)
         if view.in_flight:
             return "nothing"
@@ -79,7 +79,7 @@ class TravelUser:
         return "finish" if self._is_content(view, persona) else "feedback"
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
-        """Says or does what was chosen."""
+        """Composes the message or the action that was chosen."""
         match intent:
             case "answer":
                 return Decision((Say(self._answer(view, persona)),))
@@ -94,7 +94,7 @@ class TravelUser:
         return NOTHING
 
     async def rate(self, view: View, persona: Persona) -> Rate:
-        """Compares the plan now with the plan at the user's last act, by what the user wants."""
+        """Compares the plan with that at the user's last act, by the wishes of the user."""
         before, after = self._plan_before(view), view.snapshot_text
         if not after:
             asked = any(fact.slot in _open_question(view) for fact in self._wishes(view))
@@ -127,7 +127,7 @@ class TravelUser:
         return self._facts
 
     def _absorb(self, view: View) -> None:
-        """Takes in the outcomes of the user's own searches."""
+        """Reads the outcomes of the user's own searches."""
         for action in view.actions.values():
             if action.resolved is None or action.version in self._absorbed:
                 continue
@@ -138,7 +138,7 @@ class TravelUser:
                 self._finds.add(action.name, action.arguments, found)
 
     def _untold(self, view: View) -> list[Fact]:
-        """Wishes that the user has not told yet, in the order of its profile."""
+        """Wishes that the user has not revealed yet, in the order of its profile."""
         told = self._told(view)
         return [fact for fact in self._wishes(view) if fact.slot not in told]
 
@@ -150,12 +150,12 @@ class TravelUser:
             for fact in understand_message(message.text)
         }
 
-    def _problems(self, view: View, plan: str) -> tuple[Problem, ...]:
-        """What is wrong with a plan, as far as the user can see."""
+    def _problems(self, view: View, plan: str) -> tuple[PlanProblem, ...]:
+        """The problems of a plan that the user can see."""
         return check_plan(plan, self._wishes(view), self._finds)
 
     def _is_content(self, view: View, persona: Persona) -> bool:
-        """Whether nothing is left to be said, or enough is right for this persona."""
+        """Whether no wish is open, or enough of them are met for this persona."""
         wishes = self._wishes(view)
         wrong = len(self._problems(view, view.snapshot_text))
         if persona.contentment < 1.0:
@@ -164,7 +164,7 @@ class TravelUser:
         return wrong == 0 and len(self._unseen(view)) <= persona.untold
 
     def _unseen(self, view: View) -> list[Fact]:
-        """Untold wishes that a plan's text cannot show to be met: the agent may have been lucky."""
+        """Unrevealed wishes that the text of a plan cannot show to be met; they may be met by chance."""
         return [f for f in self._untold(view) if f.slot not in ("cities", "transportation")]
 
     # --- what it says and does -----------------------------------------------------------------------
@@ -185,7 +185,7 @@ class TravelUser:
         return say_fact(fact, words)
 
     def _volunteers(self, view: View, persona: Persona) -> bool:
-        """Whether the user adds something while the agent works on the first draft."""
+        """Whether the user adds a wish while the agent works on the first draft."""
         if not persona.volunteers or not self._untold(view):
             return False
         return len(_sent(view)) == 1 and _wording(view).random() < 0.6
@@ -210,7 +210,7 @@ class TravelUser:
         return Decision((Finish("nothing left to say"),))
 
     def _edit(self, view: View) -> Decision | None:
-        """Puts right by itself where to stay: searches first, then picks other rooms, once."""
+        """Corrects the accommodations: searches first, then chooses other rooms, once."""
         rules = [f for f in self._wishes(view) if f.slot in ("house_rule", "room_type")]
         if not rules or view.snapshot is None or view.own_snapshot is not None:
             return None
@@ -232,7 +232,7 @@ class TravelUser:
         return Decision((Submit(render_plan(edited)),), seconds=_wording(view).uniform(1.5, 6.0))
 
     def _has_to_tell(self, view: View) -> Fact | None:
-        """The wish that the user changed the plan for, as long as it has not said so."""
+        """The wish for which the user edited the plan, until it has said so."""
         for record in reversed(view.records):
             if record.actor == view.me and record.kind == "MessageSent":
                 return None
@@ -243,7 +243,7 @@ class TravelUser:
         return None
 
     def _plan_before(self, view: View) -> str:
-        """The plan as it stood when the user last acted; empty where there was none."""
+        """The plan at the user's last act; empty if there was none."""
         last = max((r.version for r in view.records if r.actor == view.me and is_act(r)), default=0)
         text = ""
         for record in view.records:
@@ -256,18 +256,18 @@ class TravelUser:
 
 
 def _wording(view: View) -> Random:
-    """Randomness for words that stays while a decision is reconsidered."""
+    """Random numbers for wordings, the same while a decision is reconsidered."""
     acts = sum(1 for record in view.records if record.actor == view.me and is_act(record))
     return Random(f"{view.seed}/{view.me}/{acts}")
 
 
 def _wording_of(view: View, what: str) -> Random:
-    """Randomness for a trait that stays for the whole session."""
+    """Random numbers for a trait, the same for the whole session."""
     return Random(f"{view.seed}/{view.me}/{what}")
 
 
 def _is_editing(view: View) -> bool:
-    """Whether the user is at an edit of the plan: it does not look up before that is done."""
+    """Whether the user is editing the plan: it ignores news until that is done."""
     return view.pending is not None and any(isinstance(v, Submit) for v in view.pending.verbs)
 
 
@@ -277,13 +277,13 @@ def _sent(view: View) -> list[str]:
 
 
 def _open_question(view: View) -> tuple[Slot, ...]:
-    """What the agent asked since the user last spoke."""
+    """The questions of the agent since the user's last message."""
     last = view.messages[-1] if view.messages else None
     return understand_question(last.text) if last is not None and last.role == "agent" else ()
 
 
 def _awaits_reaction(view: View) -> bool:
-    """Whether the user spoke last and the agent has done nothing since; no longer once nudged."""
+    """Whether the user acted last and waits for the agent; not after a nudge."""
     if any(record.kind == "Nudged" for record in view.news):
         return False
     for record in reversed(view.records):
@@ -299,7 +299,7 @@ def _waved_away(view: View) -> bool:
 
 
 def _is_working(view: View) -> bool:
-    """Whether the agent is at work on something: searching, or not yet done speaking."""
+    """Whether the agent is busy: searching, or about to send a message."""
     for record in reversed(view.records):
         if record.kind in ("TurnYielded", "MessageSent") or record.kind == "Nudged":
             return False

@@ -1,4 +1,4 @@
-"""Travel planning as a task: its instances, who can play it, and how a session of it is set up."""
+"""Travel planning as a task: its instances, agents and users, and the set-up of a session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...engine.task import Cell, Setting, opening, session_clock, session_id
 from ...users.personas import PERSONAS
 from ...users.players import user_player
 from .briefing import TRAVEL_BRIEF
-from .data.sources import Files, Generated, Source
+from .data.sources import DatasetInstances, InventedInstances, Source
 from .data.tables import Sandbox
 from .environment import TravelEnvironment
 from .rule_agent import TravelAgent
@@ -45,8 +45,8 @@ class TravelTask:
     users: Mapping[str, str] = {p.name: p.description for p in PERSONAS.values()}
 
     def __init__(self, dataset: str | None = None) -> None:
-        self._files = None if dataset is None else Files(dataset)
-        self._generated = lru_cache(maxsize=4)(Generated)
+        self._files = None if dataset is None else DatasetInstances(dataset)
+        self._generated = lru_cache(maxsize=4)(InventedInstances)
 
     def automated(self, agent: str) -> bool:
         """Whether this is the agent that works alone."""
@@ -103,7 +103,7 @@ class TravelTask:
         """The scorers that can measure a recorded session again without a model.
 
         Raises:
-            InvalidInput: the session does not say how it was set up, or was run on other data.
+            InvalidInput: the session does not record how it was set up, or was run on other data.
         """
         try:
             cell = msgspec.convert(opened.config.get("cell"), Cell)
@@ -120,16 +120,16 @@ class TravelTask:
         return self._files or self._generated(seed)
 
 
-class _Scorers(NamedTuple):
-    """Who measures a session, and whose utility and ratings count."""
+class _SessionScorers(NamedTuple):
+    """The scorers of a session, and whose utility and ratings count."""
 
     all: tuple[Scorer, ...]
     scored_by: str
     judged_by: str
 
 
-def _scorers(cell: Cell, setting: Setting, sandbox: Sandbox, *, alone: bool) -> _Scorers:
-    """Utility always; a judge of progress and an audit of the user where there are models for it."""
+def _scorers(cell: Cell, setting: Setting, sandbox: Sandbox, *, alone: bool) -> _SessionScorers:
+    """The scorers: utility always; a progress judge and an audit of the user if there are models."""
     audit: tuple[Scorer, ...] = ()
     if cell.user_model is not None and not alone:
         from ...users.audit import SimulatorAudit
@@ -137,13 +137,15 @@ def _scorers(cell: Cell, setting: Setting, sandbox: Sandbox, *, alone: bool) -> 
 
         audit = (SimulatorAudit(TRAVEL_CHECKS),)
     if cell.judge_model is None:
-        return _Scorers((travel_utility(sandbox), *audit), TRAVEL, "none" if alone else "human")
+        return _SessionScorers(
+            (travel_utility(sandbox), *audit), TRAVEL, "none" if alone else "human"
+        )
     models, use = setting.reach(cell.judge_model), setting.use(cell.judge_model)
     utility = asking_travel_utility(sandbox, models, use)
     if alone:
-        return _Scorers((utility,), stream_of(utility.ref), "none")
+        return _SessionScorers((utility,), stream_of(utility.ref), "none")
     from ...scoring.scorers.model_judge import model_judge
 
     judge = model_judge(models, use)
     scored_by, judged_by = stream_of(utility.ref), stream_of(judge.ref)
-    return _Scorers((utility, judge, *audit), scored_by, judged_by)
+    return _SessionScorers((utility, judge, *audit), scored_by, judged_by)

@@ -1,4 +1,4 @@
-"""What a simulated traveller must not say: wishes that its profile does not have, or all at once."""
+"""Audits simulated travellers: wishes that are not in the profile, and several wishes at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .language.profiles import understand_preferences
 __all__ = ("TRAVEL_CHECKS", "find_strange_wishes", "find_too_much")
 
 _AT_ONCE = 2
-"""Wishes that nobody tells in one breath who tells one thing at a time."""
+"""Slots of which a user that reveals one wish at a time mentions one per message."""
 
 
 def find_strange_wishes(said: Utterance) -> Iterator[Fault]:
     """Wishes, as far as they can be read, that the profile does not have, or has otherwise.
 
-    Not those that others spoke of before: going along with a proposal makes nothing up.
+    Not those that others mentioned before: to accept a proposal is no invention.
     """
     wishes = {fact.slot: fact for fact in _wishes(said)}
     proposed = {fact for text in said.known for fact in understand_message(text)}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # only where a model is named
 __all__ = ("TRAVEL", "asking_travel_utility", "travel_utility")
 
 TRAVEL = "travel"
-"""Name of the scorer; in a session's private part, the owner of what plans are judged by."""
+"""Name of the scorer; in a session's private part, the owner of the evaluator's data."""
 
 _VERSION = "1"
 
@@ -41,8 +41,8 @@ def travel_utility(
     A plan that cannot be read is missing a score, with the reason; one that satisfies nothing has 0.
 
     Args:
-        sandbox: the tables that plans are judged by.
-        variant: whose verdicts, see ``evaluation.Variant``.
+        sandbox: the tables that plans are evaluated with.
+        variant: the rules of evaluation, see ``evaluation.Variant``.
         convert: reads the plans that the parser cannot read.
         version: of the scorer.
         config: settings of ``convert``.
@@ -79,13 +79,13 @@ def asking_travel_utility(
 ) -> Scorer:
     """The scorer of travel plans that has a model convert what the parser cannot read.
 
-    Its version says which model; what was asked is in its stream.
+    Its version depends on the model; the model calls are in its stream.
 
     Args:
-        sandbox: the tables that plans are judged by.
-        models: reaches the model.
-        use: which one, and how it is asked.
-        variant: whose verdicts, see ``evaluation.Variant``.
+        sandbox: the tables that plans are evaluated with.
+        models: access to the model.
+        use: which model, and how it is called.
+        variant: the rules of evaluation, see ``evaluation.Variant``.
     """
     from ...engine.models.prompting.conversation import Conversation
     from ...scoring.scorers.model_scorer import ModelScorer, version_of

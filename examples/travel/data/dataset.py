@@ -48,10 +48,10 @@ class DatasetInstance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         row: its number in the file, from 0.
-        trip: what the plan is judged by.
-        request: what the agent is told: where from, where to, how long, from when.
+        trip: the structured request, by which the plan is evaluated.
+        request: what the agent gets to know: origin, destination, length and first day.
         query: the whole request in TravelPlanner's words, preferences and all.
-        preferences: what only the user knows, one sentence each.
+        preferences: what only the user knows, one sentence per preference.
         level: TravelPlanner's difficulty, ``easy``, ``medium`` or ``hard``.
     """
 
@@ -64,10 +64,10 @@ class DatasetInstance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
-    """Task instances, and the one sandbox that all of them are judged in.
+    """Task instances, and the one sandbox that all of them share.
 
     Attributes:
-        instances: in the order of the file; empty where only tables were given.
+        instances: in the order of the file; empty if only tables were given.
         sandbox: the union of all tables found.
     """
 
@@ -119,7 +119,7 @@ def load_dataset(path: str | Path) -> Dataset:
 
 
 def short_request(trip: Trip) -> str:
-    """The request as the agent gets it: nothing of people, budget or preferences."""
+    """The request for the agent, without people, budget or preferences."""
     return (
         f"Please plan a {trip.days}-day trip from {trip.origin} to {trip.destination}, "
         f"starting on {trip.dates[0]}."
@@ -146,7 +146,7 @@ def preferences_of(trip: Trip) -> tuple[str, ...]:
 
 
 def _order(file: Path) -> int | None:
-    """Which kind of file this is, by the order of reading; None for none that is known."""
+    """The kind of a file, as its place in the order of reading; None for an unknown kind."""
     if file.name == _CITIES:
         return 0
     if file.name.endswith(_REFERENCE):
@@ -313,7 +313,7 @@ def _some_text(cells: Cells, column: str) -> str:
 
 
 def _literal(cells: Cells, column: str) -> object:
-    """A cell as the Python literal that it is: read, never run."""
+    """A cell that is a Python literal: parsed, never evaluated."""
     written = text(cells, column)
     try:
         value: object = ast.literal_eval(written)

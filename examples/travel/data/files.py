@@ -1,8 +1,8 @@
-"""Gathers the tables of a sandbox from all the forms in which TravelPlanner hands them out.
+"""Collects the tables of a sandbox from all the forms in which TravelPlanner publishes them.
 
 A table is one city's restaurants, one date's flights between two cities, and so on. The benchmark
-has one database of which every form shows a part, so the first sight of a table counts and a
-repetition adds nothing.
+has one database of which every form shows a part, so the first occurrence of a table counts and
+later ones are ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _R = TypeVar("_R")
 
 
 class TableCollector:
-    """Takes tables in and makes the sandbox that is their union."""
+    """Collects tables, and makes the sandbox that is their union."""
 
     def __init__(self) -> None:
         self._tables: dict[Kind, dict[Key, tuple[Row, ...]]] = {kind: {} for kind in COLUMNS}
@@ -106,7 +106,7 @@ class TableCollector:
                 raise _malformed(where, index, bad) from bad
 
     def sandbox(self) -> Sandbox:
-        """The union of all that was taken in."""
+        """The union of all collected tables."""
         return Sandbox(
             flights=self._rows("flights", Flight),
             restaurants=self._rows("restaurants", Restaurant),
@@ -129,7 +129,7 @@ def _incomplete(cells: Cells) -> bool:
 
 
 def _read_all(kind: Kind, rows: Iterable[Cells | None], where: str) -> Iterator[Row]:
-    """The rows as structs; None is passed over, yet counts."""
+    """The rows as structs; None is skipped, yet counts."""
     read = READERS[kind]
     for index, cells in enumerate(rows):
         if cells is None:

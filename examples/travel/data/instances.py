@@ -28,7 +28,7 @@ _ROOM_WISHES = ("entire room", "private room", "not shared room", "shared room")
 _ROOM_WEIGHTS = (8, 6, 5, 1)
 _PEOPLE = (1, 2, 3, 4, 5, 6, 7, 8)
 _PEOPLE_WEIGHTS = (12, 40, 15, 12, 7, 5, 5, 4)
-_DRIVABLE = 1000  # kilometres as the crow flies; farther, nobody asks to go without a flight
+_DRIVABLE = 1000  # kilometres as the crow flies; beyond that, no request excludes flights
 _FIRST_DAY = Date(2022, 3, 1)
 _LEVELS = (1, 2, 3, 4)  # how many wishes of the four kinds below
 _LEVEL_WEIGHTS = (10, 30, 40, 20)
@@ -60,7 +60,7 @@ def make_instance(world: World, index: int) -> Instance:
 
 
 def solution_of(world: World, index: int) -> Plan:
-    """A plan that satisfies everything that `make_instance` asks for: the proof that one exists."""
+    """A plan that satisfies every wish of `make_instance`: the proof that one exists."""
     return _invent(world, index).solution
 
 
@@ -141,5 +141,5 @@ def _finish(world: World, index: int, trip: Trip, witness: Witness, random: Rand
 
 
 def _is_hidden(fact: Fact, trip: Trip) -> bool:
-    """Whether the request leaves a fact open; where the destination is a city, it is the one."""
+    """Whether the request leaves a fact open; for a city as destination the number of cities is not."""
     return fact.slot != "cities" or trip.days > 3

@@ -58,7 +58,7 @@ _DOLLARS_PER_KM = 0.05
 
 
 class BadCell(Exception):
-    """A cell that cannot be read; whoever knows the file and the row says so to the user."""
+    """A cell that cannot be read; the caller adds file and row to the message."""
 
     def __init__(self, column: str, why: str) -> None:
         super().__init__(why)
@@ -177,7 +177,7 @@ READERS: Mapping[Kind, Callable[[Cells], Row]] = {
 def distance_routes(cells: Cells) -> tuple[Route, Route]:
     """Both ways over land from a row of the distance table: by car and by taxi.
 
-    There is no way where the table has no distance in km, or the drive takes a day or more.
+    There is none if the table has no distance in km, or if the drive takes a day or more.
 
     Raises:
         BadCell: a cell cannot be read.

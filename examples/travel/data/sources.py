@@ -1,4 +1,4 @@
-"""Where the instances of travel planning come from: an invented world, or TravelPlanner's files."""
+"""Sources of instances: an invented world, or TravelPlanner's files."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from .instances import Instance, make_instance
 from .tables import Sandbox
 from .world.generator import generate_world
 
-__all__ = ("Files", "Generated", "Source")
+__all__ = ("DatasetInstances", "InventedInstances", "Source")
 
 
 class Source(Protocol):
-    """Where instances come from."""
+    """A source of instances."""
 
     @property
     def name(self) -> str:
-        """Tells apart sessions on these instances from those on others of the same names."""
+        """Distinguishes sessions on these instances from those on others of the same names."""
         ...
 
     def names(self, count: int) -> list[str]:
         """Names of the first ``count`` instances.
 
         Raises:
-            InvalidInput: there are not so many.
+            InvalidInput: there are fewer.
         """
         ...
 
     def instance(self, name: str) -> tuple[Instance, Sandbox]:
-        """An instance, and the tables that it is searched in and its plans are judged by.
+        """An instance, and the tables for its searches and its evaluation.
 
         Raises:
             InvalidInput: there is no such instance.
@@ -42,8 +42,8 @@ class Source(Protocol):
 
 
 @final
-class Generated:
-    """Instances of an invented world; there are as many as one wants.
+class InventedInstances:
+    """Instances of an invented world, without limit.
 
     Args:
         seed: of the world.
@@ -66,7 +66,7 @@ class Generated:
 
 
 @final
-class Files:
+class DatasetInstances:
     """The instances of a file or directory in TravelPlanner's or Collaborative Gym's formats.
 
     Args:

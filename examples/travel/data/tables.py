@@ -1,7 +1,7 @@
 """The tables of a travel sandbox, in the shapes that TravelPlanner's database has.
 
 Names, prices and rules are what the searches return and what the evaluation looks up. Rows keep
-the order of their table: where a name matches several rows, the first one counts.
+the order of their table: if a name matches several rows, the first one counts.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Attraction(msgspec.Struct, frozen=True):
 class Route(msgspec.Struct, frozen=True):
     """A way over land: duration and distance in words, cost in dollars per car.
 
-    All three are None where there is no way ("no valid information").
+    All three are None if there is no way ("no valid information").
     """
 
     origin: str
@@ -108,7 +108,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trip(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be planned: the structured form of a request, known to the evaluation only.
+    """A request in structured form, known to the evaluation only.
 
     Attributes:
         origin: city.
@@ -117,7 +117,7 @@ class Trip(msgspec.Struct, frozen=True, kw_only=True):
         cities: how many cities to visit.
         dates: one ISO date a day.
         people: how many travel.
-        budget: in dollars, for everybody and everything; None where there is none.
+        budget: in dollars, for everybody and everything; None if there is none.
         constraints: the rest.
     """
 
@@ -208,16 +208,16 @@ class Sandbox:
         return _grouped(self.states.values(), self.states)
 
 
-class _Named(Protocol):
+class _TableRow(Protocol):
     @property
     def name(self) -> str: ...
 
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-_N = TypeVar("_N", bound=_Named)
+_N = TypeVar("_N", bound=_TableRow)
 
-# Plans of one run name the same few places over and over, and every constraint looks them up
+# Plans of one run name the same few places repeatedly, and every constraint looks them up
 # anew. The bound keeps what models invent from filling the memory of a long run.
 _REMEMBERED = 1 << 14
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .evaluator import evaluate
-from .results import COMMONSENSE, HARD, VARIANTS, Evaluation, Variant, Verdict
+from .results import COMMONSENSE, HARD, VARIANTS, ConstraintResult, Evaluation, Variant
 from .submissions import score_submissions
 from .summary import Scored, Summary, summarize
 
@@ -11,11 +11,11 @@ __all__ = (
     "COMMONSENSE",
     "HARD",
     "VARIANTS",
+    "ConstraintResult",
     "Evaluation",
     "Scored",
     "Summary",
     "Variant",
-    "Verdict",
     "evaluate",
     "score_submissions",
     "summarize",

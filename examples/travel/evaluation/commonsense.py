@@ -2,7 +2,7 @@
 
 The conditions are those of ``evaluation/commonsense_constraint.py`` in OSU-NLP-Group/TravelPlanner
 (Xie et al. 2024), in their order: the first that fails gives the verdict, and an exception ends
-the whole kind. What looks odd here is odd there; `strict` puts it right.
+the whole kind. Oddities of the original are kept; `strict` corrects them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .reading import (
     route_of,
     vehicle_of,
 )
-from .results import COMMONSENSE, Verdict, failed, passed
+from .results import COMMONSENSE, ConstraintResult, failed, passed
 
 __all__ = ("NOTHING_TO_FILL_IN", "commonsense_checks", "valid_sequence")
 
 NOTHING_TO_FILL_IN = "You don't need to fill in the information for this or later days."
-"""What TravelPlanner's annotation form puts into the current city of a day beyond the trip."""
+"""The current city of a day beyond the trip in TravelPlanner's annotation form."""
 
-Check = Callable[[Loose, Trip, Sandbox], Verdict]
+Check = Callable[[Loose, Trip, Sandbox], ConstraintResult]
 Rows = Callable[[str, str], tuple[object, ...]]
 
 
@@ -43,7 +43,7 @@ def commonsense_checks(*, rooms_among_attractions: bool = False) -> tuple[tuple[
             check, as Collaborative Gym's copy does.
     """
 
-    def in_sandbox(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+    def in_sandbox(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
         rooms = sandbox.attractions_named if rooms_among_attractions else None
         return _in_sandbox(plan, trip, sandbox, rooms or sandbox.accommodations_named)
 
@@ -68,7 +68,7 @@ def _cities_of(place: Loose) -> tuple[str, ...]:
     return (before_parenthesis(place),)
 
 
-def _reasonable_cities(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _reasonable_cities(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     cities: list[str] = []
     for index, day in days_within(plan, trip.days):
         of_day = _cities_of(day["current_city"])
@@ -111,7 +111,7 @@ def valid_sequence(cities: list[str]) -> bool:
     return True
 
 
-def _different_restaurants(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _different_restaurants(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     # A list and not a set: what is no text may not be hashable, and compares as Python does.
     visited: list[Loose] = []
     for index, day in days_within(plan, trip.days):
@@ -126,7 +126,7 @@ def _different_restaurants(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict
 
 
 def _said(day: Loose, field: str) -> Loose:
-    """What a day says in a field, or None where the field is missing or blank."""
+    """The field of a day; None if it is missing or blank."""
     return day[field] if field in day and filled(day[field]) else None
 
 
@@ -139,7 +139,7 @@ def _listed_attractions(day: Loose) -> list[str]:
     return listed[:-1]
 
 
-def _different_attractions(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _different_attractions(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     visited: set[str] = set()
     for index, day in days_within(plan, trip.days):
         for attraction in _listed_attractions(day):
@@ -149,7 +149,7 @@ def _different_attractions(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict
     return passed
 
 
-def _minimum_nights(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _minimum_nights(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     nights: list[Loose] = []
     for index, day in days_within(plan, trip.days):
         if "accommodation" not in day:
@@ -165,7 +165,7 @@ def _minimum_nights(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
     return passed
 
 
-def _no_conflicting_transport(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _no_conflicting_transport(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     if not filled(plan[0]["transportation"]):
         return failed("day 1 has no transportation")
     vehicles = {vehicle_of(plan[0]["transportation"])}
@@ -178,7 +178,7 @@ def _no_conflicting_transport(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verd
     return passed
 
 
-def _in_current_city(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _in_current_city(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     for index, day in days_within(plan, trip.days):
         of_day = _cities_of(day["current_city"])
         # On a day without travel the published check walks the characters of the city's name.
@@ -209,7 +209,7 @@ def _names_one_of(cities: tuple[str, ...], text: Loose) -> bool:
     return any(city in text for city in cities)
 
 
-def _in_sandbox(plan: Loose, trip: Trip, sandbox: Sandbox, rooms: Rows) -> Verdict:
+def _in_sandbox(plan: Loose, trip: Trip, sandbox: Sandbox, rooms: Rows) -> ConstraintResult:
     for index, day in days_within(plan, trip.days):
         if filled(day["transportation"]):
             problem = _unknown_way(day, sandbox, index)
@@ -237,7 +237,7 @@ def _unknown_place(day: Loose, sandbox: Sandbox, rooms: Rows) -> str | None:
 
 
 def _unknown_way(day: Loose, sandbox: Sandbox, index: int) -> str | None:
-    """What is wrong with a day's transportation: a flight or a road that does not exist."""
+    """The error in a day's transportation: a flight or a road that does not exist."""
     text = day["transportation"]
     origin, destination = route_of(day)
     lowered = text.lower()
@@ -262,7 +262,7 @@ def _unknown_way(day: Loose, sandbox: Sandbox, index: int) -> str | None:
     )
 
 
-def _nothing_absent(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _nothing_absent(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     present = sum(
         day != {} and day["current_city"] != NOTHING_TO_FILL_IN
         for _, day in days_within(plan, trip.days)
@@ -290,7 +290,7 @@ def _nothing_absent(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
 
 
 def _missing(day: Loose, *, last: bool) -> str | None:
-    """What a day should have and has not."""
+    """What a day lacks."""
     for field in ("transportation", *MEALS, "attraction", "accommodation"):
         if field not in day:
             return f"field for {field}"

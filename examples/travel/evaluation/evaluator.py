@@ -1,4 +1,4 @@
-"""Runs the checks of a variant on a plan, whatever the plan is."""
+"""Runs the checks of a variant on any plan."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..plan.plan import DayPlan, plan_to_json
 from .commonsense import commonsense_checks
 from .hard import HARD_CHECKS, total_cost
 from .reading import Loose
-from .results import VARIANTS, Evaluation, Variant, Verdict, told
+from .results import VARIANTS, ConstraintResult, Evaluation, Variant, told
 from .strict import evaluate_strictly
 
 __all__ = ("evaluate",)
 
-Checks = tuple[tuple[str, Callable[[Loose, Trip, Sandbox], Verdict]], ...]
+Checks = tuple[tuple[str, Callable[[Loose, Trip, Sandbox], ConstraintResult]], ...]
 
 _COMMONSENSE: Mapping[Variant, Checks] = {
     "published": commonsense_checks(),
@@ -31,9 +31,9 @@ def evaluate(
     Args:
         plan: the plan of a TravelPlanner submission (a list of days as decoded from JSON), or a
             `Plan`. Any other JSON value is judged too: it fails, or the checks stop with an error.
-        trip: what was asked for.
+        trip: the structured request.
         sandbox: all tables that count, not only those of the trip.
-        variant: whose verdicts.
+        variant: the rules of evaluation.
 
     Returns:
         The evaluation. No plan raises.
@@ -60,12 +60,12 @@ def evaluate(
 
 def _judge(
     checks: Checks, plan: object, trip: Trip, sandbox: Sandbox
-) -> tuple[dict[str, Verdict] | None, str | None]:
-    verdicts: dict[str, Verdict] = {}
+) -> tuple[dict[str, ConstraintResult] | None, str | None]:
+    verdicts: dict[str, ConstraintResult] = {}
     for name, check in checks:
         try:
             verdicts[name] = check(plan, trip, sandbox)
-        # Whatever the checks stumble over, here as there, is a result of the evaluation.
+        # Any exception of the checks is a result of the evaluation, as in the original.
         except Exception as error:  # noqa: BLE001
             return None, told(f"{type(error).__name__}: {error}") + f" (in {name})"
     return verdicts, None

@@ -1,7 +1,7 @@
-"""The five hard constraints and the total cost, as TravelPlanner's published evaluator has them.
+"""The five hard constraints and the total cost, exactly as in TravelPlanner's published evaluator.
 
 The conditions are those of ``evaluation/hard_constraint.py`` in OSU-NLP-Group/TravelPlanner (Xie et
-al. 2024). What the sandbox does not know costs nothing and passes; of several rows that match a
+al. 2024). What is not in the sandbox costs nothing and passes; of several rows that match a
 name, the first counts.
 """
 
@@ -22,7 +22,7 @@ from .reading import (
     name_and_city,
     route_of,
 )
-from .results import HARD, Verdict, failed, not_applicable, passed
+from .results import HARD, ConstraintResult, failed, not_applicable, passed
 
 __all__ = ("HARD_CHECKS", "ROOM_TYPES", "SEATS", "asked_of", "forbids", "room_fits", "total_cost")
 
@@ -38,7 +38,7 @@ ROOM_TYPES = {
 
 _RULES = ("smoking", "parties", "children under 10", "visitors", "pets")
 
-Check = Callable[[Loose, Trip, Sandbox], Verdict]
+Check = Callable[[Loose, Trip, Sandbox], ConstraintResult]
 
 
 def total_cost(plan: Loose, trip: Trip, sandbox: Sandbox) -> float:
@@ -112,7 +112,7 @@ def room_fits(room: Accommodation, wish: str) -> bool:
     return room.room_type == ROOM_TYPES.get(wish, room.room_type)
 
 
-def _cuisine(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _cuisine(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     wanted = trip.constraints.cuisine
     if not wanted:
         return not_applicable
@@ -130,7 +130,7 @@ def _cuisine(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
     return failed(f"no meal offers {' or '.join(missing)} food") if missing else passed
 
 
-def _room_rule(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _room_rule(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     wish = trip.constraints.house_rule
     if wish is None:
         return not_applicable
@@ -141,7 +141,7 @@ def _room_rule(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
     return passed
 
 
-def _transportation(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _transportation(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     wish = trip.constraints.transportation
     if wish is None:
         return not_applicable
@@ -152,7 +152,7 @@ def _transportation(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
     return passed
 
 
-def _room_type(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _room_type(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     wish = trip.constraints.room_type
     if wish is None:
         return not_applicable
@@ -163,7 +163,7 @@ def _room_type(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
     return passed
 
 
-def _cost(plan: Loose, trip: Trip, sandbox: Sandbox) -> Verdict:
+def _cost(plan: Loose, trip: Trip, sandbox: Sandbox) -> ConstraintResult:
     total = total_cost(plan, trip, sandbox)
     if trip.budget is None:
         return not_applicable

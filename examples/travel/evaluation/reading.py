@@ -28,7 +28,7 @@ __all__ = (
 )
 
 Loose: TypeAlias = Any
-"""A JSON value of whatever type: the operations on it decide what happens, as they do there."""
+"""A JSON value of any type: the operations on it decide what happens, as in the original."""
 
 MEALS = ("breakfast", "lunch", "dinner")
 
@@ -39,7 +39,7 @@ _NUMBER_LABEL = "Flight Number: "
 
 
 def days_within(plan: Loose, days: int) -> Iterator[tuple[int, Loose]]:
-    """The days of a plan that count, with their index: none beyond the trip.
+    """The days of a plan within the trip, with their index.
 
     Raises:
         TypeError, KeyError, IndexError: the plan is no list.
@@ -49,7 +49,7 @@ def days_within(plan: Loose, days: int) -> Iterator[tuple[int, Loose]]:
 
 
 def filled(value: Loose) -> bool:
-    """Whether a field says something."""
+    """Whether a field has a value."""
     return bool(value) and bool(value != "-")
 
 
@@ -82,7 +82,7 @@ def car_of(lowered: str) -> Mode | None:
 
 
 def vehicle_of(text: Loose) -> str | None:
-    """What a transportation goes by: the first of these that it mentions anywhere.
+    """The vehicle of a transportation: the first of these that it mentions anywhere.
 
     Raises:
         AttributeError: `text` is no text.
@@ -92,7 +92,7 @@ def vehicle_of(text: Loose) -> str | None:
 
 
 def before_parenthesis(text: Loose) -> str:
-    """What stands before the first complete parenthesis of the first line, spaces included.
+    """The text before the first complete parenthesis of the first line, spaces included.
 
     Raises:
         TypeError: `text` is no text.

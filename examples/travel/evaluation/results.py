@@ -1,4 +1,4 @@
-"""What an evaluation says of a plan: a verdict per constraint, two rates, and the total cost."""
+"""The result of an evaluation: an outcome per constraint, two rates, and the total cost."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = (
     "COMMONSENSE",
     "HARD",
     "VARIANTS",
+    "ConstraintResult",
     "Evaluation",
     "EvaluationJson",
     "Variant",
-    "Verdict",
     "failed",
     "not_applicable",
     "passed",
@@ -22,7 +22,7 @@ __all__ = (
 )
 
 Variant = Literal["published", "strict", "cogym"]
-"""Whose verdicts: TravelPlanner's published evaluator, its plain slips put right, or Collaborative
+"""The rules: TravelPlanner's published evaluator, a corrected version of it, or Collaborative
 Gym's copy (which looks accommodations up among the attractions in the sandbox check)."""
 
 VARIANTS: tuple[Variant, ...] = ("published", "strict", "cogym")
@@ -53,36 +53,36 @@ _LONGEST_REASON = 500
 EvaluationJson: TypeAlias = dict[str, object]
 
 
-class Verdict(msgspec.Struct, frozen=True, array_like=True):
+class ConstraintResult(msgspec.Struct, frozen=True, array_like=True):
     """The outcome of one constraint.
 
     Attributes:
-        passed: whether it holds; None where the request makes no such demand.
-        reason: why it does not hold; None where it does, or does not apply.
+        passed: whether it holds; None if the request makes no such demand.
+        reason: why it does not hold; None if it does, or does not apply.
     """
 
     passed: bool | None
     reason: str | None = None
 
 
-passed = Verdict(True)
-not_applicable = Verdict(None)
+passed = ConstraintResult(True)
+not_applicable = ConstraintResult(None)
 
 
-def failed(reason: str) -> Verdict:
-    """A verdict against the plan."""
-    return Verdict(False, told(reason))
+def failed(reason: str) -> ConstraintResult:
+    """The outcome of a constraint that does not hold."""
+    return ConstraintResult(False, told(reason))
 
 
 def told(reason: str) -> str:
-    """A reason that can be written down, whatever text of a plan it quotes: short, and UTF-8."""
+    """A reason that can be encoded, whatever text of a plan it quotes: short, and in UTF-8."""
     shown = reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 3]}..."
     # JSON may hold halves of a surrogate pair, which no file takes.
     return shown.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts on one plan.
+    """The outcomes of all constraints for one plan.
 
     A kind of constraints (commonsense or hard) that could not be checked to the end is None, and
     its error says why: then its rate is 0, as Collaborative Gym counts it.
@@ -96,8 +96,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
             prices; None where the hard constraints could not be checked.
     """
 
-    commonsense: Mapping[str, Verdict] | None
-    hard: Mapping[str, Verdict] | None
+    commonsense: Mapping[str, ConstraintResult] | None
+    hard: Mapping[str, ConstraintResult] | None
     commonsense_error: str | None = None
     hard_error: str | None = None
     total_cost: float | None = None
@@ -136,12 +136,14 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def _rate(verdicts: Mapping[str, Verdict] | None) -> float:
+def _rate(verdicts: Mapping[str, ConstraintResult] | None) -> float:
     outcomes = [v.passed for v in (verdicts or {}).values() if v.passed is not None]
     return sum(outcomes) / len(outcomes) if outcomes else 0.0
 
 
-def _plain(verdicts: Mapping[str, Verdict] | None) -> dict[str, list[bool | str | None]] | None:
+def _plain(
+    verdicts: Mapping[str, ConstraintResult] | None,
+) -> dict[str, list[bool | str | None]] | None:
     if verdicts is None:
         return None
     return {name: [verdict.passed, verdict.reason] for name, verdict in verdicts.items()}

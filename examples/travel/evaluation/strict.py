@@ -1,6 +1,6 @@
-"""The constraints with the published evaluator's plain slips put right.
+"""The constraints with the obvious errors of the published evaluator corrected.
 
-Numbers of this variant compare with each other only. What it changes:
+Numbers of this variant are comparable only among themselves. The changes:
 
 | published | strict |
 |---|---|
@@ -38,8 +38,8 @@ from ..plan.plan import BLANK
 from .commonsense import valid_sequence
 from .hard import SEATS, forbids, room_fits
 from .reading import MEALS, before_parenthesis, car_of, route_in, vehicle_of
-from .results import COMMONSENSE, HARD, Evaluation, Verdict, failed, not_applicable, passed
-from .strict_days import Day, Place, plan_of, read_day
+from .results import COMMONSENSE, HARD, ConstraintResult, Evaluation, failed, not_applicable, passed
+from .strict_days import NamedPlace, StrictDay, plan_of, read_day
 
 __all__ = ("evaluate_strictly",)
 
@@ -48,7 +48,7 @@ _R = TypeVar("_R", Accommodation, Restaurant)
 
 
 def evaluate_strictly(value: object, trip: Trip, sandbox: Sandbox) -> Evaluation:
-    """Judge a plan, whatever it is; nothing raises."""
+    """Evaluates any plan; nothing raises."""
     case = _Case(value, trip, sandbox)
     total, unpriced = case.cost()
     commonsense = (
@@ -82,13 +82,13 @@ def evaluate_strictly(value: object, trip: Trip, sandbox: Sandbox) -> Evaluation
     )
 
 
-def _nothing(verdict: Verdict) -> Verdict:
-    """The verdict where there is no plan: what no day breaks is not kept for that."""
+def _nothing(verdict: ConstraintResult) -> ConstraintResult:
+    """The outcome without a plan: a constraint does not hold only since no day breaks it."""
     return verdict if verdict.passed is None else failed("there is no plan")
 
 
 class _Case:
-    """One plan before the judge."""
+    """The evaluation of one plan."""
 
     def __init__(self, value: object, trip: Trip, sandbox: Sandbox) -> None:
         plan = plan_of(value)
@@ -97,7 +97,7 @@ class _Case:
         self.planned = len(plan)
         self.days = tuple(read_day(day, n) for n, day in enumerate(plan[: trip.days], 1))
 
-    def reasonable_cities(self) -> Verdict:
+    def reasonable_cities(self) -> ConstraintResult:
         trip, states = self.trip, self.sandbox.states
         unclear = next((day.number for day in self.days if not day.cities), None)
         if unclear is not None or not self.days:
@@ -117,7 +117,7 @@ class _Case:
                 return failed(f"{city} in {state} is not where the trip goes: {trip.destination}")
         return passed
 
-    def different_restaurants(self) -> Verdict:
+    def different_restaurants(self) -> ConstraintResult:
         visited: set[tuple[str, str]] = set()
         for day in self.days:
             for meal, place in day.meals.items():
@@ -128,8 +128,8 @@ class _Case:
                 visited.add(key)
         return passed
 
-    def different_attractions(self) -> Verdict:
-        visited: set[Place] = set()
+    def different_attractions(self) -> ConstraintResult:
+        visited: set[NamedPlace] = set()
         for day in self.days:
             for place in day.attractions:
                 if place in visited:
@@ -137,7 +137,7 @@ class _Case:
                 visited.add(place)
         return passed
 
-    def minimum_nights(self) -> Verdict:
+    def minimum_nights(self) -> ConstraintResult:
         rooms = (self._room(day.stay) if day.stay else None for day in self.days)
         for room, run in groupby(rooms):
             nights = len(tuple(run))
@@ -145,7 +145,7 @@ class _Case:
                 return failed(f"{room.name!r} wants {room.minimum_nights:g} nights, not {nights}")
         return passed
 
-    def no_conflicting_transport(self) -> Verdict:
+    def no_conflicting_transport(self) -> ConstraintResult:
         if not self.days or self.days[0].way == BLANK:
             return failed("day 1 has no transportation")
         kinds = {vehicle_of(day.way) for day in self.days}
@@ -153,7 +153,7 @@ class _Case:
             return failed("the own car is left behind: self-driving mixed with a flight or a taxi")
         return passed
 
-    def in_current_city(self) -> Verdict:
+    def in_current_city(self) -> ConstraintResult:
         for day in self.days:
             elsewhere = next(self._elsewhere(day), None)
             if elsewhere is not None:
@@ -162,7 +162,7 @@ class _Case:
         return passed
 
     @staticmethod
-    def _elsewhere(day: Day) -> Iterator[str]:
+    def _elsewhere(day: StrictDay) -> Iterator[str]:
         if day.way != BLANK and not all(city in day.way for city in day.cities):
             yield "transportation"
         yield from (meal for meal, place in day.meals.items() if place.city not in day.cities)
@@ -170,14 +170,14 @@ class _Case:
         if day.stay and day.stay.city not in day.cities[-1:]:
             yield "accommodation"
 
-    def in_sandbox(self) -> Verdict:
+    def in_sandbox(self) -> ConstraintResult:
         for day in self.days:
             unknown = next(self._unknown(day), None)
             if unknown is not None:
                 return failed(f"day {day.number}: there is no {unknown}")
         return passed
 
-    def _unknown(self, day: Day) -> Iterator[str]:
+    def _unknown(self, day: StrictDay) -> Iterator[str]:
         if day.way != BLANK:
             vehicle = self._vehicle(day)
             if vehicle is None and (day.travels or vehicle_of(day.way)):
@@ -191,7 +191,7 @@ class _Case:
         if day.stay and not self._room(day.stay):
             yield f"accommodation {day.stay}"
 
-    def nothing_absent(self) -> Verdict:
+    def nothing_absent(self) -> ConstraintResult:
         trip = self.trip
         if self.planned != trip.days:
             return failed(f"{self.planned} days are planned, not {trip.days}")
@@ -209,7 +209,7 @@ class _Case:
             return failed("more than half of the plan is blank")
         return passed
 
-    def cuisine(self) -> Verdict:
+    def cuisine(self) -> ConstraintResult:
         wanted = self.trip.constraints.cuisine
         if not wanted:
             return not_applicable
@@ -221,17 +221,17 @@ class _Case:
         missing = [cuisine for cuisine in wanted if cuisine not in offered]
         return failed(f"no meal offers {' or '.join(missing)} food") if missing else passed
 
-    def room_rule(self) -> Verdict:
+    def room_rule(self) -> ConstraintResult:
         wish = self.trip.constraints.house_rule
         return self._rooms(wish, lambda room, rule: not forbids(room, rule), "allows")
 
-    def room_type(self) -> Verdict:
+    def room_type(self) -> ConstraintResult:
         wish = self.trip.constraints.room_type
         return self._rooms(wish, room_fits, "is")
 
     def _rooms(
         self, wish: str | None, fits: Callable[[Accommodation, str], bool], verb: str
-    ) -> Verdict:
+    ) -> ConstraintResult:
         if wish is None:
             return not_applicable
         for day in self.days:
@@ -240,7 +240,7 @@ class _Case:
                 return failed(f"nothing says that {day.stay} on day {day.number} {verb} {wish}")
         return passed
 
-    def transportation(self) -> Verdict:
+    def transportation(self) -> ConstraintResult:
         wish = self.trip.constraints.transportation
         if wish is None:
             return not_applicable
@@ -251,7 +251,7 @@ class _Case:
         return passed
 
     def cost(self) -> tuple[float, str | None]:
-        """Dollars for what has a price, and the first thing that has none."""
+        """Dollars for all that has a price, and the first thing that has none."""
         total, unpriced = 0.0, None
         for day in self.days:
             for what, price in self._prices(day):
@@ -260,7 +260,7 @@ class _Case:
                     unpriced = f"{what} on day {day.number}"
         return total, unpriced
 
-    def _prices(self, day: Day) -> Iterator[tuple[object, float | None]]:
+    def _prices(self, day: StrictDay) -> Iterator[tuple[object, float | None]]:
         people = self.trip.people
         if day.way != BLANK and (day.travels or vehicle_of(day.way)):
             match self._vehicle(day):
@@ -278,7 +278,7 @@ class _Case:
             rooms = ceil(people / room.maximum_occupancy) if room else 0
             yield day.stay, room.price * rooms if room else None
 
-    def _vehicle(self, day: Day) -> Flight | Route | None:
+    def _vehicle(self, day: StrictDay) -> Flight | Route | None:
         """The flight of that day, or the way by car or taxi, that the sandbox has."""
         origin, destination = route_in(day.way)
         if origin is None or destination is None:
@@ -294,25 +294,25 @@ class _Case:
         route = self.sandbox.route.get((start, end, mode)) if mode else None
         return route if route and route.cost is not None else None
 
-    def _date(self, day: Day) -> str:
+    def _date(self, day: StrictDay) -> str:
         dates = self.trip.dates
         return dates[day.number - 1] if day.number <= len(dates) else ""
 
-    def _restaurant(self, place: Place) -> Restaurant | None:
+    def _restaurant(self, place: NamedPlace) -> Restaurant | None:
         return _best(self.sandbox.restaurants_named(place.name, place.city), place)
 
-    def _room(self, place: Place) -> Accommodation | None:
+    def _room(self, place: NamedPlace) -> Accommodation | None:
         return _best(self.sandbox.accommodations_named(place.name, place.city), place)
 
 
-def _best(rows: tuple[_R, ...], place: Place) -> _R | None:
+def _best(rows: tuple[_R, ...], place: NamedPlace) -> _R | None:
     """The row of exactly that name, else the first that contains it."""
     if not rows or not place.name:
         return None
     return next((row for row in rows if row.name.strip() == place.name), rows[0])
 
 
-def _missing(day: Day, *, last: bool) -> Iterator[str]:
+def _missing(day: StrictDay, *, last: bool) -> Iterator[str]:
     if not day.cities:
         yield "current city"
     if day.travels and day.way == BLANK:
@@ -325,7 +325,7 @@ def _missing(day: Day, *, last: bool) -> Iterator[str]:
         yield "complete meals"
 
 
-def _within(budget: float | None, total: float, unpriced: str | None) -> Verdict:
+def _within(budget: float | None, total: float, unpriced: str | None) -> ConstraintResult:
     if budget is None:
         return not_applicable
     if total > budget:

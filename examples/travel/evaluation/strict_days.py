@@ -1,4 +1,4 @@
-"""A plan as the strict variant reads it: days with places, each in its city, and no surprises."""
+"""Reads a plan for the strict variant: days with places, each in its city."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..plan.plan import BLANK, DayPlan, Plan, attractions_of, plan_from_json
 from .commonsense import NOTHING_TO_FILL_IN
 from .reading import MEALS, before_parenthesis, route_in
 
-__all__ = ("Day", "Place", "plan_of", "read_day")
+__all__ = ("NamedPlace", "StrictDay", "plan_of", "read_day")
 
 
-class Place(msgspec.Struct, frozen=True):
+class NamedPlace(msgspec.Struct, frozen=True):
     """A name and the city that it is said to be in."""
 
     name: str
@@ -24,15 +24,15 @@ class Place(msgspec.Struct, frozen=True):
         return f"{self.name}, {self.city}"
 
 
-class Day(msgspec.Struct, frozen=True):
+class StrictDay(msgspec.Struct, frozen=True):
     """A day of the plan, read: one city for a stay, two for a way, none if that is unclear."""
 
     number: int
     cities: tuple[str, ...]
     way: str
-    meals: Mapping[str, Place]
-    attractions: tuple[Place, ...]
-    stay: Place | None
+    meals: Mapping[str, NamedPlace]
+    attractions: tuple[NamedPlace, ...]
+    stay: NamedPlace | None
 
     @property
     def travels(self) -> bool:
@@ -41,7 +41,7 @@ class Day(msgspec.Struct, frozen=True):
 
 
 def plan_of(value: object) -> Plan:
-    """The days of any JSON value: none where it is no list, a blank one for what is no day."""
+    """The days of any JSON value: none if it is no list, and a blank one for what is no day."""
     if isinstance(value, Mapping):
         value = value.get("plan")
     if not isinstance(value, list | tuple):
@@ -56,11 +56,11 @@ def _day_of(value: object, number: int) -> DayPlan:
         return DayPlan(days=number)
 
 
-def read_day(day: DayPlan, number: int) -> Day:
-    """Read a day; its number is its place in the plan, whatever it says."""
+def read_day(day: DayPlan, number: int) -> StrictDay:
+    """Reads a day; its number is its position in the plan."""
     named = {meal: _place(text) for meal in MEALS if (text := _said(getattr(day, meal)))}
     stay = _said(day.accommodation)
-    return Day(
+    return StrictDay(
         number=number,
         cities=_cities(day.current_city),
         way=_said(day.transportation) or BLANK,
@@ -85,8 +85,8 @@ def _cities(text: str) -> tuple[str, ...]:
     return (before_parenthesis(text).strip(),)
 
 
-def _place(text: str) -> Place:
+def _place(text: str) -> NamedPlace:
     name, comma, city = text.rpartition(",")
     if not comma:
-        return Place(text.strip(), "")
-    return Place(name.strip(), before_parenthesis(city).strip())
+        return NamedPlace(text.strip(), "")
+    return NamedPlace(name.strip(), before_parenthesis(city).strip())

@@ -1,4 +1,4 @@
-"""Judges a file of plans, line by line: what ``travel evaluate`` does."""
+"""Evaluates a file of plans, line by line, for ``travel evaluate``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def score_submissions(
     *,
     source: str = "plans",
 ) -> Iterator[Scored]:
-    """Judge submissions as they come, one JSON object a line; blank lines are passed over.
+    """Evaluates submissions one by one, one JSON object per line; blank lines are skipped.
 
     An object has the plan under ``plan`` (null where none was delivered) and says which instance
     it is for: by ``row_index``; or by ``query``, TravelPlanner's whole request; or by ``idx``. Both
@@ -32,7 +32,7 @@ def score_submissions(
     Args:
         lines: the submissions.
         dataset: the instances, and the sandbox.
-        variant: whose verdicts.
+        variant: the rules of evaluation.
         source: name of the file, for errors.
 
     Yields:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from .results import COMMONSENSE, Evaluation, Verdict
+from .results import COMMONSENSE, ConstraintResult, Evaluation
 
 __all__ = ("Scored", "Summary", "summarize")
 
@@ -18,7 +18,7 @@ class Scored(msgspec.Struct, frozen=True):
         row_index: the instance that it is for.
         delivered: whether there is a plan at all.
         asked: how many hard constraints the request makes, its budget included.
-        evaluation: the verdicts on the plan.
+        evaluation: the outcomes for the plan.
     """
 
     row_index: int
@@ -39,7 +39,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     ended with an exception, the constraints of that kind count as failed, with the errors counted.
 
     Attributes:
-        plans: how many were judged.
+        plans: number of plans.
         delivery_rate: share of plans that are not empty.
         commonsense_micro: passed commonsense constraints, of eight a plan.
         commonsense_macro: plans that pass all commonsense constraints.
@@ -76,7 +76,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarize(scored: Iterable[Scored]) -> Summary:
-    """Add up the evaluations of many plans; they are taken one by one, and none is kept."""
+    """Adds up the evaluations of many plans, one by one, without keeping them."""
     plans = delivered = commonsense_errors = hard_errors = 0
     commonsense_passed = commonsense_all = hard_passed = hard_asked = hard_all = final = 0
     performance = 0.0
@@ -117,15 +117,15 @@ def summarize(scored: Iterable[Scored]) -> Summary:
 _GATES = ("is_not_absent", "is_valid_information_in_sandbox")
 
 
-def _holds(verdicts: Mapping[str, Verdict], name: str) -> bool:
+def _holds(verdicts: Mapping[str, ConstraintResult], name: str) -> bool:
     return name in verdicts and verdicts[name].passed is True
 
 
-def _passes(verdicts: Mapping[str, Verdict]) -> int:
+def _passes(verdicts: Mapping[str, ConstraintResult]) -> int:
     return sum(verdict.passed is True for verdict in verdicts.values())
 
 
-def _failures(verdicts: Mapping[str, Verdict]) -> int:
+def _failures(verdicts: Mapping[str, ConstraintResult]) -> int:
     return sum(verdict.passed is False for verdict in verdicts.values())
 
 

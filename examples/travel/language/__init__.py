@@ -1,4 +1,4 @@
-"""How rule-driven travellers and agents write and read messages."""
+"""Writes and reads the messages of rule-driven travellers and agents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What can be known about a trip's wishes: facts, each a slot and its value.
+"""Facts about the wishes for a trip, each a slot with a value.
 
-Facts are what profiles, messages and plans have in common. The values are those of the tables'
+Profiles, messages and plans share them. The values are those of the tables'
 `Constraints`, so that a fact means the same to a traveller, to a planner and to an evaluation.
 """
 
@@ -36,7 +36,7 @@ Slot = Literal[
     "transportation",
     "generic",
 ]
-"""What a fact is about; ``generic`` for wishes that no other slot can hold."""
+"""The subject of a fact; ``generic`` for wishes that fit no other slot."""
 
 SLOTS: Final[tuple[Slot, ...]] = (
     "people",
@@ -52,7 +52,7 @@ SLOTS: Final[tuple[Slot, ...]] = (
 Value = int | str | tuple[str, ...]
 
 ANY: Final = "any"
-"""The value of a slot about which somebody says to have no wish."""
+"""The value of a slot for which somebody says that there is no wish."""
 
 HOUSE_RULES: Final = ("children under 10", "parties", "pets", "smoking", "visitors")
 ROOM_TYPES: Final = ("entire room", "not shared room", "private room", "shared room")

@@ -193,7 +193,7 @@ def wordings(fact: Fact) -> tuple[str, ...]:
 
 
 def say_fact(fact: Fact, random: Random) -> str:
-    """Say one fact in a traveller's own words, never in those of the profile."""
+    """States a fact in a traveller's own words, never in those of the profile."""
     text = random.choice(_OPENINGS) + random.choice(wordings(fact))
     return text[0].upper() + text[1:]
 

@@ -1,7 +1,7 @@
-"""A plan in a traveller's eyes: which wishes it fails, and how one says so.
+"""Checks a plan as a traveller: which wishes it fails, and how to say so.
 
-Judged is what can be seen: the text of the plan, and what the traveller has searched for. Where
-neither tells (the rules of a house that nobody looked up), nothing is held against the plan.
+The check uses what the traveller can see: the text of the plan, and search results. What neither
+shows (such as the rules of a house that nobody looked up) counts as satisfied.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .messages import say_fact
 from .profiles import counted, spelled
 
 __all__ = (
-    "Problem",
+    "PlanProblem",
     "check_plan",
     "edit_plan",
     "find_gaps",
@@ -37,12 +37,12 @@ __all__ = (
 )
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Something that is wrong with a plan.
+class PlanProblem(msgspec.Struct, frozen=True):
+    """A problem of a plan.
 
     Attributes:
-        text: what one sees, as a sentence.
-        fact: the wish that it fails; None for a gap that no wish is needed for to mind.
+        text: the problem, as a sentence.
+        fact: the wish that it fails; None for a gap, which needs no wish.
         days: the days concerned, from 1; empty where it is the plan as a whole.
     """
 
@@ -51,8 +51,8 @@ class Problem(msgspec.Struct, frozen=True):
     days: tuple[int, ...] = ()
 
 
-def check_plan(plan: Plan | str, facts: Iterable[Fact], finds: Finds) -> tuple[Problem, ...]:
-    """What is visibly wrong with a plan: gaps first, then wishes in the order of the facts.
+def check_plan(plan: Plan | str, facts: Iterable[Fact], finds: Finds) -> tuple[PlanProblem, ...]:
+    """The visible problems of a plan: gaps first, then wishes in the order of the facts.
 
     Args:
         plan: parsed, or as text; one that cannot be read is a problem of its own.
@@ -63,7 +63,7 @@ def check_plan(plan: Plan | str, facts: Iterable[Fact], finds: Finds) -> tuple[P
         try:
             plan = parse_plan(plan)
         except InvalidInput as error:
-            return (Problem(f"I cannot make sense of the plan: {error}."),)
+            return (PlanProblem(f"I cannot make sense of the plan: {error}."),)
     wanted = tuple(facts)
     known = learn(Knowledge(origin="", destination="", dates=()), wanted)
     found = list(find_gaps(plan))
@@ -73,8 +73,8 @@ def check_plan(plan: Plan | str, facts: Iterable[Fact], finds: Finds) -> tuple[P
     return tuple(found)
 
 
-def find_gaps(plan: Plan) -> tuple[Problem, ...]:
-    """What a plan leaves out that every trip needs, and what it has twice."""
+def find_gaps(plan: Plan) -> tuple[PlanProblem, ...]:
+    """What a plan lacks that every trip needs, and what it has twice."""
     found = []
     for index, day in enumerate(plan):
         missing = []
@@ -89,14 +89,14 @@ def find_gaps(plan: Plan) -> tuple[Problem, ...]:
             missing.append("a place to sleep")
         if missing:
             text = f"Day {index + 1} lacks {spelled(tuple(missing))}."
-            found.append(Problem(text, days=(index + 1,)))
+            found.append(PlanProblem(text, days=(index + 1,)))
     if plan and not _returns(plan):
-        found.append(Problem("The plan does not bring us back home.", days=(len(plan),)))
+        found.append(PlanProblem("The plan does not bring us back home.", days=(len(plan),)))
     seen: set[tuple[str, str]] = set()
     for meal in meals(plan):
         if (meal.name, meal.city) in seen:
             text = f"{meal.name} in {meal.city} comes up twice."
-            found.append(Problem(text, days=(meal.day + 1,)))
+            found.append(PlanProblem(text, days=(meal.day + 1,)))
         seen.add((meal.name, meal.city))
     return tuple(found)
 
@@ -123,15 +123,15 @@ def searches_to_check(plan: Plan, facts: Iterable[Fact]) -> tuple[SearchRequest,
     return tuple(searches)
 
 
-def say_problem(problem: Problem, random: Random) -> str:
-    """Say what is wrong, and the wish behind it in one's own words."""
+def say_problem(problem: PlanProblem, random: Random) -> str:
+    """States a problem, and the wish behind it in the traveller's own words."""
     if problem.fact is None:
         return f"{problem.text} {random.choice(_REQUESTS)}"
     return f"{problem.text} {say_fact(problem.fact, random)}"
 
 
 def say_edit(wish: Fact, random: Random) -> str:
-    """Tell of a change that one has made to the plan for a wish's sake."""
+    """Reports an edit of the plan that was made for a wish."""
     return f"{random.choice(_EDITED)} {say_fact(wish, random)}"
 
 
@@ -143,7 +143,7 @@ _EDITED: Final = (
 )
 
 
-def _failed(plan: Plan, fact: Fact, known: Knowledge, finds: Finds) -> list[Problem]:
+def _failed(plan: Plan, fact: Fact, known: Knowledge, finds: Finds) -> list[PlanProblem]:
     value = fact.value
     match fact.slot:
         case "cities":
@@ -151,12 +151,12 @@ def _failed(plan: Plan, fact: Fact, known: Knowledge, finds: Finds) -> list[Prob
             if len(cities) == value:
                 return []
             return [
-                Problem(f"The plan takes us to {counted(len(cities), 'city', 'cities')}.", fact)
+                PlanProblem(f"The plan takes us to {counted(len(cities), 'city', 'cities')}.", fact)
             ]
         case "budget" if isinstance(value, int):
             dollars = plan_cost(plan, finds, known.party).dollars
             text = f"By my count it comes to at least ${dollars:,.0f}, which is too much."
-            return [Problem(text, fact)] if dollars > value else []
+            return [PlanProblem(text, fact)] if dollars > value else []
         case "transportation":
             return _unwanted_legs(plan, fact)
         case "cuisine" if isinstance(value, tuple):
@@ -166,16 +166,16 @@ def _failed(plan: Plan, fact: Fact, known: Knowledge, finds: Finds) -> list[Prob
     return []
 
 
-def _unwanted_legs(plan: Plan, fact: Fact) -> list[Problem]:
+def _unwanted_legs(plan: Plan, fact: Fact) -> list[PlanProblem]:
     word = str(fact.value).removeprefix("no ")
     days = tuple(index + 1 for index, day in enumerate(plan) if word in day.transportation.lower())
     how = "in the air" if word == "flight" else "at the steering wheel"
-    return [Problem(f"The plan has us {how} on day {days[0]}.", fact, days)] if days else []
+    return [PlanProblem(f"The plan has us {how} on day {days[0]}.", fact, days)] if days else []
 
 
 def _missing_cuisines(
     plan: Plan, fact: Fact, wanted: tuple[str, ...], finds: Finds
-) -> list[Problem]:
+) -> list[PlanProblem]:
     """The cuisines that no meal offers, if every meal's restaurant is known."""
     served = []
     for meal in meals(plan):
@@ -184,16 +184,16 @@ def _missing_cuisines(
             return []
         served.append(restaurant.cuisines)
     missing = tuple(c for c in wanted if not any(c in cuisines for cuisines in served))
-    return [Problem(f"I see no {spelled(missing)} food in it.", fact)] if missing else []
+    return [PlanProblem(f"I see no {spelled(missing)} food in it.", fact)] if missing else []
 
 
-def _unfit_rooms(plan: Plan, fact: Fact, finds: Finds) -> list[Problem]:
+def _unfit_rooms(plan: Plan, fact: Fact, finds: Finds) -> list[PlanProblem]:
     found = []
     for stay in stays(plan):
         room = look_up(finds.accommodations.get(stay.city, ()), stay.name)
         if room is not None and not _meets(room, fact):
             text = f"The place in {stay.city} is not right: {_flaw(room, fact)}."
-            found.append(Problem(text, fact, tuple(day + 1 for day in stay.days)))
+            found.append(PlanProblem(text, fact, tuple(day + 1 for day in stay.days)))
     return found
 
 

@@ -31,7 +31,7 @@ _PLACES = re.compile(
 
 
 class Request(NamedTuple):
-    """What a request says.
+    """The content of a request.
 
     Attributes:
         origin: a city.
@@ -45,7 +45,7 @@ class Request(NamedTuple):
 
 
 def say_request(origin: str, destination: str, dates: Sequence[str], random: Random) -> str:
-    """A request in plain words that says where and when, and keeps every wish to itself."""
+    """A request in plain words with places and dates, and without any wish."""
     return random.choice(_TEXTS).format(
         days=len(dates), origin=origin, destination=destination, first=dates[0]
     )

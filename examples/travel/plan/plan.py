@@ -21,7 +21,7 @@ __all__ = (
 )
 
 BLANK = "-"
-"""What a field holds that has nothing to say."""
+"""The value of an empty field."""
 
 FIELDS = (
     "current_city",

@@ -52,7 +52,7 @@ _ALIASES = {label.lower(): field for field, label in _LABELS.items()} | {
     "stay": "accommodation",
     "supper": "dinner",
 }
-# Ways to travel that stand as labels themselves, and stay part of the value.
+# Vehicles that occur as labels themselves, and remain part of the value.
 _WAYS = re.compile(r"(?:flight|flight number|self-driving|taxi)", re.IGNORECASE)
 
 _NUMBERS = {word: n for n, word in enumerate(("one two three four five six seven").split(), 1)}
@@ -85,7 +85,7 @@ class PlanConverter(Protocol):
 
 
 async def read_plan(text: str, convert: PlanConverter | None = None) -> Plan:
-    """Parse a plan, and have it converted where it cannot be parsed.
+    """Parses a plan; one that cannot be parsed is converted.
 
     Raises:
         InvalidInput: neither way reads it.
@@ -114,7 +114,7 @@ def _render_day(day: DayPlan) -> str:
 def parse_plan(text: str) -> Plan:
     """Read a plan from text.
 
-    Forgiven are prose around it, bold, bullets, headings, tables, case, blank lines, missing
+    The parser accepts prose around it, bold, bullets, headings, tables, case, blank lines, missing
     semicolons after attractions, prices and remarks after the city, words for nothing, and JSON in
     place of text.
 
@@ -124,14 +124,14 @@ def parse_plan(text: str) -> Plan:
     data = _json_in(text)
     if data is not None:
         return tuple(_tidied(day) for day in plan_from_json(data))
-    reader = _Reader()
+    reader = _PlanParser()
     for number, line in enumerate(text.split("\n"), 1):
         reader.read(number, line.rstrip("\r"))
     return reader.plan()
 
 
 def _json_in(text: str) -> object | None:
-    """The JSON that a text is, or holds in a fenced block; None where there is none."""
+    """The JSON that a text is, or holds in a fenced block; None if there is none."""
     stripped = text.strip()
     fenced = _FENCE.search(text)
     if fenced:
@@ -149,7 +149,7 @@ def _tidied(day: DayPlan) -> DayPlan:
     return DayPlan(days=day.days, **{field: tidy(field, getattr(day, field)) for field in FIELDS})
 
 
-class _Reader:
+class _PlanParser:
     """Takes the lines of a plan one by one."""
 
     def __init__(self) -> None:

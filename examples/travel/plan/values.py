@@ -1,6 +1,6 @@
-"""Tidies the value of a plan's field: what people and models write around what is meant.
+"""Normalises the value of a plan's field: removes what people and models write around it.
 
-Every rule leaves alone what is tidy already. Names of places are data and may hold anything
+Every rule leaves a normal value as it is. Names of places are data and may hold anything
 (asterisks, dollar signs, parentheses, commas), so that only what follows the city is cut, and only
 where it looks like a price or a remark.
 """
@@ -103,7 +103,7 @@ def _place(value: str) -> str:
     if not comma:
         return value
     while True:
-        # The name and its comma stay whatever they look like.
+        # The name and its comma are kept in any case.
         start = len(name) + 1
         cut = min(
             (

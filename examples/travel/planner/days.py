@@ -1,4 +1,4 @@
-"""Turns a draft into the days of a plan: where each meal is had, and what is seen when."""
+"""Turns a draft into the days of a plan: places for the meals, and sights for the days."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ("Slot", "meal_slots", "write_days")
 Meal = Literal["breakfast", "lunch", "dinner"]
 _MEALS: Final[tuple[Meal, ...]] = ("breakfast", "lunch", "dinner")
 
-# Hours of the day: who leaves later has eaten before, who arrives earlier eats afterwards.
+# Hours of the day: a meal is before a later departure, and after an earlier arrival.
 _BREAKFAST: Final = 7.5
 _LUNCH: Final = 13.5
 _DINNER: Final = 20.5
 _LATER_MEALS: Final[tuple[tuple[Meal, float], ...]] = (("lunch", _LUNCH), ("dinner", _DINNER))
 _SIGHTS_A_DAY: Final = 2
-_LAST_SIGHT: Final = 16.0  # who arrives later sees nothing more that day
+_LAST_SIGHT: Final = 16.0  # no sights on that day after a later arrival
 
 
 class Slot(NamedTuple):
-    """A meal to be had.
+    """A meal to plan.
 
     Attributes:
         day: counted from 0.
@@ -41,7 +41,7 @@ class Slot(NamedTuple):
 
 
 def meal_slots(journey: Journey) -> list[Slot]:
-    """The meals of a journey, with those on the way left out where time does not allow them."""
+    """The meals of a journey, without those for which a day of travel has no time."""
     slots: list[Slot] = []
     moves = transfers(journey.nights)
     for number, day in enumerate(moves):

@@ -1,4 +1,4 @@
-"""Small changes to a plan, as somebody makes them who wants one thing different."""
+"""Small edits of a plan that meet one more wish."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def edit_plan(plan: Plan, facts: Iterable[Fact], finds: Finds, wish: Fact) -> Pl
     """Change a plan so that it meets a wish, and nothing else about it where that is possible.
 
     Rooms, meals and ways over land are swapped for others; the number of travellers or of cities
-    takes a new plan, and is no matter for an edit.
+    needs a new plan, not an edit.
 
     Args:
-        plan: as it stands.
-        facts: everything that whoever edits knows, so that one wish is not met against another.
-        finds: what whoever edits has found; only that can come into the plan.
-        wish: what to put right.
+        plan: the current plan.
+        facts: all known wishes, so that an edit for one does not break another.
+        finds: search results; only these can be added to the plan.
+        wish: the wish to meet.
 
     Returns:
-        The edited plan; the plan itself where the finds do not allow to meet the wish.
+        The edited plan; the plan itself if the search results cannot meet the wish.
     """
     nowhere = Knowledge(origin="", destination="", dates=())
     known = learn(nowhere, (*facts, wish))

@@ -1,4 +1,4 @@
-"""What a planner has found: rebuilt from the observations of searches, and from nothing else."""
+"""The search results of a planner, rebuilt from the observations of searches alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
 _Cell = str | int | float | None
 
 
-class _Observation(msgspec.Struct, frozen=True):
+class _SearchObservation(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[_Cell, ...], ...]
 
@@ -37,7 +37,7 @@ class _Name(msgspec.Struct, frozen=True):
 class Finds:
     """The results of all searches so far, by place and date.
 
-    A search that failed is remembered as one that found nothing, so that it is not made again.
+    A failed search is kept as one without results, so that it is not repeated.
 
     Attributes:
         cities: of each state searched.
@@ -62,14 +62,14 @@ class Finds:
         self._made: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
 
     def made(self, search: SearchRequest) -> bool:
-        """Whether this search was made, found it something or not."""
+        """Whether this search was made, with or without results."""
         return _key(search.name, search.arguments) in self._made
 
     def add(self, name: str, arguments: Mapping[str, JSON], observation: JSON) -> None:
-        """Take in the outcome of a search.
+        """Adds the outcome of a search.
 
         Args:
-            name: of the action; one that is no search is passed over.
+            name: of the action; one that is no search is ignored.
             arguments: as it was called.
             observation: what `actions.perform` returned; None for a search that failed.
 
@@ -84,7 +84,7 @@ class Finds:
         if observation is None:
             return
         try:
-            seen = msgspec.convert(observation, _Observation)
+            seen = msgspec.convert(observation, _SearchObservation)
             rows = [dict(zip(seen.columns, row, strict=True)) for row in seen.rows]
             take(self, given, rows)
         except (msgspec.ValidationError, ValueError, KeyError) as error:
@@ -143,18 +143,18 @@ _TAKERS: Mapping[str, Callable[[Finds, Mapping[str, str], _Rows], None]] = {
 }
 
 
-class _Named(Protocol):
+class _NamedRow(Protocol):
     @property
     def name(self) -> str: ...
 
 
-_N = TypeVar("_N", bound=_Named)
+_N = TypeVar("_N", bound=_NamedRow)
 
 
 def _clear(rows: Sequence[_N]) -> tuple[_N, ...]:
-    """The rows whose name, looked for in the table, leads to themselves and to nobody else first.
+    """The rows that a look-up by their name finds first.
 
-    A plan names places in words, and who looks a name up takes the first that contains it.
+    A plan names places in words, and a look-up takes the first row whose name contains the text.
     """
     return tuple(
         row
@@ -164,7 +164,7 @@ def _clear(rows: Sequence[_N]) -> tuple[_N, ...]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name survives in a plan's text, where every line is a field."""
+    """Whether the text of a plan can hold a name unchanged; every line there is a field."""
     return bool(name.strip()) and len(name.splitlines()) == 1
 
 

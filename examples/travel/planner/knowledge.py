@@ -1,4 +1,4 @@
-"""What a planner knows of the wishes for a trip: the request, and the facts learnt since."""
+"""What a planner knows of the wishes for a trip: the request, and facts learnt later."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
         room_type: the wish as in `language_facts.ROOM_TYPES`.
         cuisines: to be had on the trip, each at least once.
         transportation: ``no flight``, ``no self-driving``, or both.
-        settled: slots about which somebody has said something, if only to have no wish.
+        settled: slots that somebody has mentioned, even to say that there is no wish.
     """
 
     origin: str
@@ -49,7 +49,7 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def party(self) -> int:
-        """How many to plan for: where nobody said, one, or two where children come along."""
+        """How many to plan for; by default one, or two with children."""
         if self.people is not None:
             return self.people
         return 2 if self.house_rule == "children under 10" else 1
@@ -66,7 +66,7 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def knowledge_from_request(text: str) -> Knowledge:
-    """What a short request tells: where and when, and, for a city, that it is one city.
+    """The knowledge in a short request: places and dates, and, for a city, that it is one city.
 
     Raises:
         InvalidInput: the request cannot be read.
@@ -77,13 +77,13 @@ def knowledge_from_request(text: str) -> Knowledge:
 
 
 def knowledge_of(trip: Trip, facts: Iterable[Fact]) -> Knowledge:
-    """What somebody knows who knows the request of a trip and these facts."""
+    """The knowledge from the request of a trip and these facts."""
     known = Knowledge(origin=trip.origin, destination=trip.destination, dates=trip.dates)
     return learn(known if known.to_state else learn(known, (Fact("cities", 1),)), facts)
 
 
 def learn(known: Knowledge, facts: Iterable[Fact]) -> Knowledge:
-    """Take in facts: a later one replaces an earlier of its slot, but cuisines and means of
+    """Add facts: a later one replaces an earlier of its slot, but cuisines and means of
     transport to avoid add up. Generic facts change nothing.
     """
     for fact in facts:

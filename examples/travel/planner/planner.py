@@ -1,9 +1,9 @@
-"""The planner: from what is known and what was found, the best plan there is.
+"""The planner: the best plan for the known wishes and the search results.
 
 It works out journeys through the cities that were searched, and takes the most comfortable plan
-within the budget that meets all wishes; where none does, the one that fails least. Where nobody
-said otherwise, it assumes one traveller, one city (two where the destination is a state), and
-that comfort counts more than money.
+within the budget that meets all wishes; if none does, the one that fails fewest. By default it
+assumes one traveller, one city (two if the destination is a state), and that comfort counts more
+than money.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _SPLITS: Final = 40  # how many uneven spreads of the nights are tried
 _CITIES_TO_SEARCH: Final = 8
 
 
-class _Draft(NamedTuple):
-    """A plan in the making, what it costs, and which wishes it fails."""
+class _Candidate(NamedTuple):
+    """A candidate plan, its cost, and the wishes that it fails."""
 
     journey: Journey
     rooms: tuple[Accommodation | None, ...]
@@ -43,7 +43,7 @@ class _Draft(NamedTuple):
 
 
 def plan_trip(known: Knowledge, finds: Finds) -> Plan:
-    """Make the best plan that the finds allow; always one, with blanks where nothing was found."""
+    """Makes the best plan from the search results; it has blanks for what was not found."""
     drafts = (_best_draft(known, finds, count) for count in _counts(known))
     draft = next((draft for draft in drafts if draft is not None), None) or _sketch(known, finds)
     return write_days(
@@ -52,7 +52,7 @@ def plan_trip(known: Knowledge, finds: Finds) -> Plan:
 
 
 def needed_searches(known: Knowledge, finds: Finds) -> tuple[SearchRequest, ...]:
-    """The searches to make next, none where the plan would not get better by any.
+    """The searches to make next; none if no search would improve the plan.
 
     First the cities of a state, then the ways there, between them and back, then the offers of
     the cities of the best journey; and where the plan still fails a wish, those of another.
@@ -77,7 +77,7 @@ def needed_searches(known: Knowledge, finds: Finds) -> tuple[SearchRequest, ...]
 
 
 def _counts(known: Knowledge) -> tuple[int, ...]:
-    """How many cities to try, the likeliest first: where nothing can be found, others may do."""
+    """Numbers of cities to try, the likeliest first; the others if nothing can be found for it."""
     likeliest = city_count(known)
     others = (3, 2, 1) if known.to_state else (1,)
     return tuple(dict.fromkeys((likeliest, *(n for n in others if n < known.days))))
@@ -119,7 +119,7 @@ def _cities_to_search(
 ) -> tuple[str, ...]:
     """The cities, not yet searched, of the best journey that leads to any.
 
-    Cities that were searched and have no room that fits are not gone to again.
+    Cities that were searched and have no suitable room are left out.
     """
     places = candidates(known, finds)
     searched = [city for city in places if _is_searched(city, finds)]
@@ -139,8 +139,8 @@ def _is_searched(city: str, finds: Finds) -> bool:
     return finds.made(SearchRequest("SearchAccommodations", {"city": city}))
 
 
-def _best_draft(known: Knowledge, finds: Finds, count: int) -> _Draft | None:
-    """The best plan through so many cities that were searched; None where no journey is known."""
+def _best_draft(known: Knowledge, finds: Finds, count: int) -> _Candidate | None:
+    """The best plan through this number of searched cities; None if no journey is known."""
     cities = [city for city in candidates(known, finds) if city in finds.accommodations]
     total = known.days - 1
     nights = even_nights(total, count)
@@ -159,18 +159,18 @@ def _best_draft(known: Knowledge, finds: Finds, count: int) -> _Draft | None:
     return best
 
 
-def _rank(draft: _Draft) -> tuple[int, float]:
+def _rank(draft: _Candidate) -> tuple[int, float]:
     return len(draft.unmet), draft.cost
 
 
 def _best_of(
     known: Knowledge, finds: Finds, cities: Sequence[str], nights: tuple[int, ...], limit: int
-) -> _Draft | None:
-    """The most comfortable plan that meets all wishes, else the one that fails least."""
+) -> _Candidate | None:
+    """The most comfortable plan that meets all wishes, else the one that fails fewest."""
     comfortable = journeys(known, finds, cities, nights)[:limit]
     if not comfortable:
         return None
-    worst: list[_Draft] = []
+    worst: list[_Candidate] = []
     for comfort in _COMFORTS if known.budget is not None else (_USUAL_COMFORT,):
         drafts = _drafts(known, finds, comfortable, comfort, lean=False)
         good = [draft for draft in drafts if not draft.unmet]
@@ -185,7 +185,7 @@ def _best_of(
 
 def _drafts(
     known: Knowledge, finds: Finds, ways: Iterable[Journey], comfort: float, *, lean: bool
-) -> list[_Draft]:
+) -> list[_Candidate]:
     people = known.party
     rooms: dict[tuple[str, int], tuple[Accommodation | None, tuple[str, ...]]] = {}
     meals: dict[tuple[tuple[str, int], ...], Table] = {}
@@ -217,12 +217,12 @@ def _drafts(
         if known.budget is not None and cost > known.budget:
             unmet.add("budget")
         burden = way.burden - way.fare + cost
-        drafts.append(_Draft(way, tuple(stay), table, slots, cost, burden, frozenset(unmet)))
+        drafts.append(_Candidate(way, tuple(stay), table, slots, cost, burden, frozenset(unmet)))
     return drafts
 
 
-def _sketch(known: Knowledge, finds: Finds) -> _Draft:
-    """A plan without ways to travel, where none was found: it shows what is still open."""
+def _sketch(known: Knowledge, finds: Finds) -> _Candidate:
+    """A plan without transportation, if none was found: it shows what is still open."""
     count = city_count(known)
     places = candidates(known, finds)[:count] or (known.destination,)
     nights = even_nights(known.days - 1, len(places))

@@ -1,4 +1,4 @@
-"""Reads a plan back: where it goes, where it sleeps and eats, what it costs as far as one can tell."""
+"""Reads a plan back: its cities, stays and meals, and its cost as far as prices are known."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Meal(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a plan costs.
+    """The cost of a plan.
 
     Attributes:
         dollars: of all that has a known price.
@@ -104,7 +104,7 @@ def route_of(day: DayPlan) -> tuple[str, str] | None:
 
 
 def plan_cost(plan: Plan, finds: Finds, people: int) -> Cost:
-    """What a plan costs so many people, from the finds and the prices that the plan itself states."""
+    """The cost of a plan for a number of people, from search results and prices in the plan."""
     prices: list[float | None] = [
         _fare(day, finds, people) for day in plan if day.transportation != BLANK
     ]
@@ -118,12 +118,12 @@ def plan_cost(plan: Plan, finds: Finds, people: int) -> Cost:
     return Cost(sum(known), len(known) == len(prices))
 
 
-class _Named(Protocol):
+class _NamedEntry(Protocol):
     @property
     def name(self) -> str: ...
 
 
-_N = TypeVar("_N", bound=_Named)
+_N = TypeVar("_N", bound=_NamedEntry)
 
 
 def look_up(rows: Sequence[_N], name: str) -> _N | None:

@@ -1,4 +1,4 @@
-"""Ways through a trip's cities: which cities in which order, and how to get from one to the next."""
+"""Routes through the cities of a trip: their order, and the way from each to the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = (
     "transfers",
 )
 
-_HOUR = 30.0  # dollars that an hour under way is worth, where nothing forces to save
+_HOUR = 30.0  # dollars per hour of travel, unless the budget forces to save
 _CIRCLES = 20_000  # more than three cities out of any state give; a bound for stranger wishes
 
 
@@ -70,7 +70,7 @@ class Journey(NamedTuple):
 
 
 def city_count(known: Knowledge) -> int:
-    """How many cities to visit; where nobody said, one, or two where it goes to a state."""
+    """How many cities to visit; by default one, or two if the destination is a state."""
     guess = 2 if known.to_state else 1
     count = guess if known.cities is None else known.cities
     return max(1, min(count, known.days - 1))
@@ -115,7 +115,7 @@ def journeys(
         finds: what ways there are.
         cities: to choose from.
         nights: per stop.
-        saving: take the cheapest leg where there are several, however long it takes.
+        saving: take the cheapest of several legs, however long it takes.
     """
     value = 0.0 if saving else _HOUR
     people = known.party

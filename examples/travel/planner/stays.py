@@ -1,7 +1,7 @@
-"""Where to sleep and eat: the choice of rooms and restaurants for the stops of a journey.
+"""Chooses rooms and restaurants for the stops of a journey.
 
-How much comfort counts against money is a number from 0 (money alone) upwards: what a night in a
-place with one more star is worth, and a meal with one more point.
+The weight of comfort against money is a number from 0 (money alone) upwards: the value of one more
+star for a night, and of one more point for a meal.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Table(NamedTuple):
 
 
 def allows(room: Accommodation, house_rule: str) -> bool:
-    """Whether the house rules leave this open; what they do not forbid is allowed."""
+    """Whether the house rules allow this, that is, do not forbid it."""
     return f"No {house_rule}" not in room.house_rules
 
 

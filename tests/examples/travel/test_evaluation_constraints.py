@@ -15,7 +15,13 @@ from duolog.examples.travel.data.tables import (
     Sandbox,
     Trip,
 )
-from duolog.examples.travel.evaluation import VARIANTS, Evaluation, Variant, Verdict, evaluate
+from duolog.examples.travel.evaluation import (
+    VARIANTS,
+    ConstraintResult,
+    Evaluation,
+    Variant,
+    evaluate,
+)
 from msgspec.structs import replace
 
 Day = dict[str, object]
@@ -121,8 +127,11 @@ def changed(day: int, **fields: object) -> Plan:
     return plan
 
 
-def verdict(evaluation: Evaluation, name: str) -> Verdict:
-    found: Mapping[str, Verdict] = {**(evaluation.commonsense or {}), **(evaluation.hard or {})}
+def verdict(evaluation: Evaluation, name: str) -> ConstraintResult:
+    found: Mapping[str, ConstraintResult] = {
+        **(evaluation.commonsense or {}),
+        **(evaluation.hard or {}),
+    }
     return found[name]
 
 

@@ -10,9 +10,9 @@ from duolog.engine.errors import InvalidInput
 from duolog.examples.travel.data.dataset import Dataset, DatasetInstance
 from duolog.examples.travel.data.tables import Constraints, Sandbox, Trip
 from duolog.examples.travel.evaluation import (
+    ConstraintResult,
     Evaluation,
     Scored,
-    Verdict,
     score_submissions,
     summarize,
 )
@@ -108,11 +108,13 @@ def scored(
 ) -> Scored:
     """A result in which some constraints fail and a kind may be missing."""
 
-    def verdicts(names: tuple[str, ...]) -> dict[str, Verdict]:
-        return {name: Verdict(name not in failing.split(), None) for name in names}
+    def verdicts(names: tuple[str, ...]) -> dict[str, ConstraintResult]:
+        return {name: ConstraintResult(name not in failing.split(), None) for name in names}
 
     hard = verdicts(("valid_room_rule", "valid_cost")) | {
-        name: Verdict(None) for name in HARD if name not in ("valid_room_rule", "valid_cost")
+        name: ConstraintResult(None)
+        for name in HARD
+        if name not in ("valid_room_rule", "valid_cost")
     }
     evaluation = Evaluation(
         commonsense=None if "commonsense" in missing else verdicts(COMMONSENSE),

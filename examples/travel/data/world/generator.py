@@ -1,4 +1,4 @@
-"""Invented worlds to travel in: from a seed, the tables of every city, road and flight.
+"""Generates worlds from a seed: the tables of every city, road and flight.
 
 A world is endless for practical purposes (155 cities, every date), so that its tables are made
 when they are first asked for, each from its own random source: what a city holds depends on the
@@ -28,7 +28,7 @@ _ROOM_TYPES = ("Entire home/apt", "Private room", "Shared room")
 _MINIMUM_NIGHTS = (1, 2, 3, 4, 5, 7, 14, 30)
 _ROAD_FACTOR = 1.2  # roads are longer than the great circle
 _ROAD_SPEED = 108.0  # kilometres an hour
-_SANDBOXES = 256  # how many slices a world keeps, so that a sweep over the same trips reuses them
+_SANDBOXES = 256  # slices that a world caches for runs over the same trips
 _WINDOW = 92  # dates that share one range of flight numbers
 _FLIGHTS_A_DAY = 3
 _PRIME = 8_999_993  # scatters flight numbers without ever giving one out twice
@@ -43,7 +43,7 @@ class CityTables(msgspec.Struct, frozen=True):
 
 
 class _Service(msgspec.Struct, frozen=True):
-    """A flight as the timetable has it: minute of departure, weekdays, and its usual price."""
+    """A flight of the timetable: minute of departure, weekdays, and usual price."""
 
     departs: int
     weekdays: tuple[int, ...]
@@ -78,7 +78,7 @@ class World:
         return tables
 
     def routes(self, origin: str, destination: str) -> tuple[Route, Route]:
-        """The way over land by car and by taxi; both without values where it takes a day or more.
+        """The way over land by car and by taxi; both without values if it takes a day or more.
 
         Costs follow TravelPlanner: five cents a kilometre at the wheel, a dollar in a taxi.
 
@@ -100,7 +100,7 @@ class World:
         )
 
     def flights(self, origin: str, destination: str, date: str) -> tuple[Flight, ...]:
-        """The flights of one ISO date, earliest first; none where the cities are close.
+        """The flights of one ISO date, earliest first; none if the cities are close.
 
         Raises:
             InvalidInput: there is no such city.
@@ -134,10 +134,10 @@ class World:
         )
 
     def sandbox(self, trip: Trip) -> Sandbox:
-        """The slice of the world that a trip is planned in, the same object while it is kept.
+        """The slice of the world for a trip; cached.
 
         Raises:
-            InvalidInput: the trip starts or ends where this world has no city or state.
+            InvalidInput: this world does not have the origin or the destination.
         """
         key = (trip.origin, trip.destination, trip.dates)
         sandbox = self._sandboxes.get(key)

@@ -1,7 +1,7 @@
 """Invented names for the places of a world: restaurants, rooms and sights.
 
 The evaluation finds a place by looking for its name *inside* the names of a city's table, so that
-within one city no name may be part of another: `NameMaker` sees to it.
+within one city no name may be part of another, which `NameMaker` ensures.
 """
 
 from __future__ import annotations

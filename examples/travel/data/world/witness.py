@@ -1,8 +1,7 @@
-"""A plan that satisfies everything, drawn for given wishes: the proof that they can be met.
+"""Draws a plan that satisfies given wishes: the proof that they can be met.
 
-A journey is drawn at random until it meets the wishes, and the budget is set from what it costs.
-Nothing here uses the planner, so that the planner is measured against instances that it had no
-part in.
+A journey is drawn at random until it meets the wishes, and the budget is set from its cost. Nothing
+here uses the planner, so that the planner is measured on instances that do not depend on it.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ _LONGEST_TAXI = 700  # dollars; beyond that a taxi is no sensible way to travel
 
 
 class Witness(NamedTuple):
-    """A plan that meets all wishes but the budget, and what it costs in dollars."""
+    """A plan that meets all wishes but the budget, and its cost in dollars."""
 
     plan: Plan
     cost: float
 
 
-class _Day(NamedTuple):
-    """Where a day is spent: arriving from one city in another, or in the same all day."""
+class _WitnessDay(NamedTuple):
+    """The cities of a day: from one to another, or the same all day."""
 
     came_from: str
     city: str
@@ -48,7 +47,7 @@ def find_witness(world: World, trip: Trip, stops: Sequence[str], random: Random)
 
     Args:
         world: where to travel.
-        trip: what is asked for; its budget is not looked at.
+        trip: the wishes; its budget is ignored.
         stops: the cities to visit, in order.
         random: the source of all choices.
     """
@@ -89,15 +88,17 @@ def _nights(total: int, stops: int) -> list[int]:
     return [total // stops + (stop < total % stops) for stop in range(stops)]
 
 
-def _days(trip: Trip, stops: Sequence[str], nights: Sequence[int]) -> list[_Day]:
+def _days(trip: Trip, stops: Sequence[str], nights: Sequence[int]) -> list[_WitnessDay]:
     slept = [city for city, count in zip(stops, nights, strict=True) for _ in range(count)]
-    return [_Day(a, b) for a, b in zip([trip.origin, *slept], [*slept, trip.origin], strict=True)]
+    return [
+        _WitnessDay(a, b) for a, b in zip([trip.origin, *slept], [*slept, trip.origin], strict=True)
+    ]
 
 
 def _travel(
-    world: World, trip: Trip, days: Sequence[_Day], random: Random
+    world: World, trip: Trip, days: Sequence[_WitnessDay], random: Random
 ) -> list[Flight | Route | None] | None:
-    """How to get from city to city, None on days without travel; or None for no way at all."""
+    """The way from city to city, None on days without travel; or None if there is no way at all."""
     banned = trip.constraints.transportation
     drive = banned != "no self-driving" and (banned == "no flight" or random.random() < 0.3)
     legs: list[Flight | Route | None] = []
@@ -132,7 +133,7 @@ def _room(world: World, trip: Trip, city: str, nights: int, random: Random) -> A
 
 
 def _meals(
-    world: World, trip: Trip, days: Sequence[_Day], random: Random
+    world: World, trip: Trip, days: Sequence[_WitnessDay], random: Random
 ) -> list[tuple[Restaurant | None, ...]] | None:
     """Breakfast, lunch and dinner of each day, all different, with every cuisine asked for."""
     last = len(days) - 1
