@@ -22,7 +22,7 @@ _BLIND = Options(taus=(), judge="none")
 
 @final
 class Outlook:
-    """What an agent can tell of how its session goes, and the advice that follows from it.
+    """What an agent knows of how its session goes, and the advice that follows from it.
 
     Args:
         rules: the numbers in the controller's rules.
@@ -62,7 +62,7 @@ class Adaptive:
     """The adaptive collaborating agent: works, asks, or leaves the lead to the human.
 
     The mind plans as a two-stage agent's does. Where it would message, the advice decides: before
-    it has put anything up, whether it asks, or goes to work on what it knows; after that, whether it
+    it has submitted anything, whether it asks, or goes to work on what it knows; after that, whether it
     asks along with its report, or only reports.
 
     Args:
@@ -92,7 +92,7 @@ class Adaptive:
 
 
 def _noted(decision: Decision, advice: Advice) -> Decision:
-    """The decision, with a note to oneself on why it came to that."""
+    """The decision, with a note to oneself on its reason."""
     if not decision.verbs:
         return decision
     note = Note(f"{advice.move.capitalize()}: {advice.why}.")

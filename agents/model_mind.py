@@ -1,6 +1,6 @@
 """The mind of an agent on a model: what it is shown, what it may do, how its replies are read.
 
-It works for any task: the task is told by a ``Brief``, the actions by their specs. See ``kinds`` for
+It works for any task: a ``Brief`` describes the task, and specs its actions. See ``kinds`` for
 when it is asked for what.
 """
 
@@ -25,7 +25,7 @@ from ..engine.models.prompting.actions import (
     wait_action,
 )
 from ..engine.models.prompting.conversation import (
-    Conversation,
+    ModelConversation,
     UnreadableReply,
     read_choice,
     reply_text,
@@ -53,7 +53,7 @@ _MESSAGE = re.compile(r"^[ \t]*[*_#]*message[*_]*[ \t]*:[*_]*", re.IGNORECASE | 
 
 
 def prompt_digest(brief: Brief) -> str:
-    """The digest of all that agents on models are told, but for what changes as they work."""
+    """The digest of all that agents on models are shown, except what changes as they work."""
     return codec.digest([_PROMPTS.digest, brief])
 
 
@@ -66,7 +66,7 @@ class ModelMind:
         brief: what the task is about.
     """
 
-    def __init__(self, conversation: Conversation, brief: Brief) -> None:
+    def __init__(self, conversation: ModelConversation, brief: Brief) -> None:
         self._conversation = conversation
         self._brief = brief
 
@@ -135,7 +135,7 @@ class ModelMind:
     def _messages(
         self, view: View, prompt: str, tokens: int, *, alone: bool
     ) -> tuple[Message, ...]:
-        """What the model is shown, within about so many tokens."""
+        """What the model is shown, within about the given number of tokens."""
         brief = self._brief
         system = _PROMPTS.fill(
             "alone" if alone else "together",

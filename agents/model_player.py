@@ -9,7 +9,7 @@ from typing import final
 from ..engine.events import Participant
 from ..engine.models.clients.rehearsal import RuleReplies
 from ..engine.models.model_player import model_player
-from ..engine.models.prompting.conversation import Conversation
+from ..engine.models.prompting.conversation import ModelConversation
 from ..engine.models.protocol import ModelReply
 from ..engine.session.actors import Player
 from ..engine.session.decisions import Decision, Say
@@ -38,7 +38,7 @@ def model_agent(
         InvalidInput: nothing reaches the model; or it is to be rehearsed, and there are no rules.
     """
 
-    def mind(conversation: Conversation) -> AgentMind:
+    def mind(conversation: ModelConversation) -> AgentMind:
         return ModelMind(conversation, brief)
 
     return model_player(

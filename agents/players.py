@@ -29,7 +29,7 @@ def agent_player(
         session: session id.
         cell: says of what kind it is, and on which model, if on any.
         setting: says how the model is reached and asked.
-        brief: what a model is told of the task.
+        brief: describes the task to a model.
         rules: makes the rules that the task ships for agents, if it ships any.
         name: of the participant.
 

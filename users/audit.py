@@ -42,7 +42,7 @@ NAME = "simulator-audit"
 
 _COPIED = 6
 """Words in a row that nobody takes over from a text by chance; names and numbers, which cannot be
-put in other words, do not count.
+in other words, do not count.
 """
 _SHORT = 4
 """So many are a copy where they are the whole entry."""
@@ -67,7 +67,7 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: the message.
-        profile: what only the user was told.
+        profile: what only the user knows.
         request: the initial request.
         known: whatever else it could see: others' messages, outputs, outcomes of its own actions.
         before: the user's own messages so far, without the request.
@@ -92,7 +92,7 @@ Check: TypeAlias = Callable[[Utterance], Iterable[Fault]]
 
 
 def find_leaks(said: Utterance) -> Iterator[Fault]:
-    """Where the message copies the profile: so many of its words in a row, or a whole short entry.
+    """Where the message copies the profile: several of its words in a row, or a whole short entry.
 
     What others had said in the same words before is no leak.
     """
@@ -219,7 +219,7 @@ def _words(text: str) -> list[str]:
 
 
 def _fixed(entry: str) -> set[str]:
-    """The words of an entry that cannot be put otherwise: numbers, and names but for its first word."""
+    """The words of an entry that cannot be paraphrased: numbers, and names but for its first word."""
     written = _WORD.findall(entry)[1:]
     return {word.lower().replace("’", "'") for word in written if not word[0].islower()}
 

@@ -1,6 +1,6 @@
 """The mind of a simulated user on a model; the hidden profile is in its own prompts, and no others.
 
-When it chooses what, and when it rates, is in ``simulated``; a persona is put into words here, and
+When it chooses what, and when it rates, is in ``simulated``; a persona is described in words here, and
 the part of it that is chance is drawn from the session's seed.
 """
 
@@ -21,7 +21,7 @@ from ..engine.models.prompting.actions import (
     task_actions,
 )
 from ..engine.models.prompting.conversation import (
-    Conversation,
+    ModelConversation,
     UnreadableReply,
     read_choice,
     reply_text,
@@ -53,7 +53,7 @@ _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"))
 
 
 def prompt_digest(brief: Brief) -> str:
-    """The digest of all that simulated users on models are told, but for their profile and persona,
+    """The digest of all that simulated users on models are shown, except their profile and persona,
     and what changes as they go on.
     """
     return codec.digest([_PROMPTS.digest, _CHOICES, brief])
@@ -68,7 +68,7 @@ class ModelUserMind:
         brief: what the task is about.
     """
 
-    def __init__(self, conversation: Conversation, brief: Brief) -> None:
+    def __init__(self, conversation: ModelConversation, brief: Brief) -> None:
         self._conversation = conversation
         self._brief = brief
 
@@ -149,7 +149,7 @@ class ModelUserMind:
     def _messages(
         self, view: View, persona: Persona, prompt: str, tokens: int
     ) -> tuple[Message, ...]:
-        """What the model is shown, within about so many tokens."""
+        """What the model is shown, within about the given number of tokens."""
         others = [f"{one.name} ({one.role})" for one in view.participants if one.name != view.me]
         system = _PROMPTS.fill(
             "person",
@@ -223,7 +223,7 @@ def _manner(persona: Persona) -> str:
 
 
 def _read_line(reply: ModelReply) -> str:
-    """A message of one line, without what models put around it."""
+    """A message of one line, without the decoration that models add."""
     text = " ".join(reply_text(reply).split())
     label = _LABEL.match(text)
     text = text[label.end() :] if label else text

@@ -8,7 +8,7 @@ from typing import final
 from ..engine.events import Participant
 from ..engine.models.clients.rehearsal import RuleReplies
 from ..engine.models.model_player import model_player
-from ..engine.models.prompting.conversation import Conversation
+from ..engine.models.prompting.conversation import ModelConversation
 from ..engine.models.protocol import ModelReply
 from ..engine.session.actors import Player, Policy
 from ..engine.session.decisions import Decision, Rate, Say
@@ -37,7 +37,7 @@ def model_user(
         InvalidInput: nothing reaches the model; or it is to be rehearsed, and there are no rules.
     """
 
-    def mind(conversation: Conversation) -> UserMind:
+    def mind(conversation: ModelConversation) -> UserMind:
         return ModelUserMind(conversation, brief)
 
     def policy(mind: UserMind) -> Policy:

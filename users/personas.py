@@ -1,4 +1,4 @@
-"""Personas of simulated users: what they are willing to do, and how long they put up with things."""
+"""Personas of simulated users: what they are willing to do, and how patient they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         acts: searches and edits the output itself.
         volunteers: tells what it knows without being asked, while the agent works.
         vague: share of questions that it waves away though it knows the answer.
-        untold: wishes that it does not bother to tell where the output shows nothing wrong.
+        untold: wishes that it does not mention where the output shows nothing wrong.
         patience: rounds without progress in a row after which it gives up.
         contentment: share of what it wants at which it is satisfied.
     """

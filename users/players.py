@@ -29,7 +29,7 @@ def user_player(
         session: session id.
         cell: says which persona, and which model, if any.
         setting: says how the model is reached and asked; its ``person`` plays in place of either.
-        brief: what a model is told of the task.
+        brief: describes the task to a model.
         rules: makes the rules that the task ships for users, if it ships any.
         name: of the participant.
 

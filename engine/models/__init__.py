@@ -1,4 +1,4 @@
-"""The door to models: requests and replies, clients that answer, and the layer that calls them.
+"""Asking models: requests and replies, clients that answer, and the layer that calls them.
 
 A *client* makes one attempt: ``LiteLLMModel``, ``ScriptedModel``, ``RecordedModel``. ``Models`` is
 what the sessions of an experiment share: limits, budget, cache. ``model_actor`` connects an actor's

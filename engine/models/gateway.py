@@ -16,7 +16,7 @@ from .protocol import ModelClient, ModelReply, ModelRequest, Preparing
 from .traffic.budget import Budget, Spending
 from .traffic.cache import ResponseCache
 from .traffic.circuit_breaker import Breaker, Circuit
-from .traffic.rate_limit import Gate, Rates
+from .traffic.rate_limit import RateLimiter, Rates
 from .traffic.retry import Retry
 
 __all__ = ("ModelStatistics", "Models", "Terms")
@@ -47,7 +47,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class ModelStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the calls that this program made.
+    """Statistics of the calls that this program made.
 
     Attributes:
         spent: calls, failures, tokens and cost.
@@ -95,7 +95,7 @@ class Models:
         self._terms_of = dict(terms_of or {})
         self._budget = budget
         self._cache = cache
-        self._gates: dict[str, Gate] = {}
+        self._limiters: dict[str, RateLimiter] = {}
         self._circuits: dict[str, Circuit] = {}
         self._spent = Spending()
         self._waited = 0.0
@@ -151,7 +151,7 @@ class Models:
             yield make
 
     def statistics(self) -> ModelStatistics:
-        """What came of the calls so far."""
+        """Statistics of the calls so far."""
         cache = self._cache
         return ModelStatistics(
             spent=self._spent,
@@ -165,10 +165,10 @@ class Models:
     async def _in_line(self, request: ModelRequest) -> ModelReply:
         """Waits for a slot, for a circuit that is closed, and for room in the minute; then asks."""
         model = request.model
-        gate, circuit = self._at(model)
+        limiter, circuit = self._at(model)
         came = time.perf_counter()
-        async with gate.slot(), circuit.passing():
-            passage = await gate.enter(_estimate(request))
+        async with limiter.slot(), circuit.passing():
+            admission = await limiter.enter(_estimate(request))
             if self._budget is not None:
                 self._budget.check()  # now, since those ahead may have used it up
             self._waited += time.perf_counter() - came
@@ -176,9 +176,9 @@ class Models:
                 reply = await self._ask(request)
             except ModelRateLimited as error:
                 if error.retry_after and error.retry_after <= self.terms(model).retry.patience:
-                    gate.pause(error.retry_after)
+                    limiter.pause(error.retry_after)
                 raise
-            gate.used(passage, reply.tokens)
+            limiter.used(admission, reply.tokens)
             return reply
 
     async def _ask(self, request: ModelRequest) -> ModelReply:
@@ -209,13 +209,13 @@ class Models:
         if self._budget is not None:
             self._budget.spent = self._budget.spent.after(reply)
 
-    def _at(self, model: str) -> tuple[Gate, Circuit]:
-        gate, circuit = self._gates.get(model), self._circuits.get(model)
-        if gate is None or circuit is None:
+    def _at(self, model: str) -> tuple[RateLimiter, Circuit]:
+        limiter, circuit = self._limiters.get(model), self._circuits.get(model)
+        if limiter is None or circuit is None:
             terms = self.terms(model)
-            gate = self._gates[model] = Gate(terms.rates)
+            limiter = self._limiters[model] = RateLimiter(terms.rates)
             circuit = self._circuits[model] = Circuit(model, terms.breaker, terms.retry.patience)
-        return gate, circuit
+        return limiter, circuit
 
     def _down(self) -> dict[str, str]:
         return {model: c.down for model, c in self._circuits.items() if c.down is not None}

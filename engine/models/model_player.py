@@ -11,7 +11,7 @@ from ..session.actors import Player, Policy
 from .calls.actor_caller import model_actor
 from .clients.rehearsal import Rehearsal, RuleReplies
 from .gateway import Models
-from .prompting.conversation import Conversation, ModelPolicy, ModelUse
+from .prompting.conversation import ModelConversation, ModelPolicy, ModelUse
 from .protocol import Caller
 
 __all__ = ("model_player",)
@@ -25,7 +25,7 @@ def model_player(
     models: Models,
     use: ModelUse,
     *,
-    mind: Callable[[Conversation], Mind],
+    mind: Callable[[ModelConversation], Mind],
     policy: Callable[[Mind], Policy],
     rehearsal: Rehearsal | None,
     rules: Callable[[], Mind] | None,
@@ -56,7 +56,7 @@ def model_player(
         )
 
     def make(caller: Caller) -> Policy:
-        conversation = Conversation(caller, use)
+        conversation = ModelConversation(caller, use)
         played = mind(conversation)
         if rehearsal is not None and rules is not None:
             replies = RuleReplies(rehearsal, session, participant.name, as_text=use.text_actions)

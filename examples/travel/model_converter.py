@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from ...engine.errors import InvalidInput, ModelRefused
-from ...engine.models.prompting.conversation import Conversation, UnreadableReply, reply_text
+from ...engine.models.prompting.conversation import ModelConversation, UnreadableReply, reply_text
 from ...engine.models.protocol import Message, ModelReply
 from .briefing import PROMPTS, TRAVEL_BRIEF
 from .plan.plan import Plan
@@ -22,7 +22,7 @@ class ModelConverter:
         conversation: what the model is asked through.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: ModelConversation) -> None:
         self._conversation = conversation
 
     async def __call__(self, text: str) -> Plan:

@@ -87,7 +87,7 @@ def asking_travel_utility(
         use: which model, and how it is called.
         variant: the rules of evaluation, see ``evaluation.Variant``.
     """
-    from ...engine.models.prompting.conversation import Conversation
+    from ...engine.models.prompting.conversation import ModelConversation
     from ...scoring.scorers.model_scorer import ModelScorer, version_of
     from .briefing import PROMPTS
     from .model_converter import ModelConverter
@@ -96,7 +96,7 @@ def asking_travel_utility(
     version = version_of(_VERSION, use, PROMPTS.digest)
 
     def make(caller: Caller) -> Scorer:
-        convert = ModelConverter(Conversation(caller, use))
+        convert = ModelConverter(ModelConversation(caller, use))
         return travel_utility(sandbox, variant, convert=convert, version=version, config=config)
 
     return ModelScorer(models, make)

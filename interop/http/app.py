@@ -25,7 +25,7 @@ from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.jsonl_export import to_jsonl
 from ...engine.records import ENGINE, TRACE, Draft, Record
 from ..follow import Follow, follow_records
-from .auth import Gate
+from .auth import RequestGuard
 from .limits import HttpLimits
 from .openapi import describe
 from .requests import Drafts, Fault, read_batch
@@ -69,7 +69,7 @@ def make_app(
             Route("/healthz", api.health),
             Route("/openapi.json", api.openapi),
         ],
-        middleware=[Middleware(Gate, token=token)],
+        middleware=[Middleware(RequestGuard, token=token)],
         exception_handlers={HTTPException: _on_http_error, DuologError: on_error},
     )
     app.router.redirect_slashes = False

@@ -1,4 +1,4 @@
-"""Who may come in: checks token, host and spelling of each request before anything reads it."""
+"""Checks token, host and encoding of each request before anything else reads it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .responses import problem
 
-__all__ = ("OPEN", "Gate", "is_loopback")
+__all__ = ("OPEN", "RequestGuard", "is_loopback")
 
 OPEN: Final = frozenset({"/healthz", "/openapi.json"})
 """Paths that need no token."""
@@ -31,14 +31,14 @@ def is_loopback(host: str) -> bool:
 
 
 @final
-class Gate:
+class RequestGuard:
     """Lets requests through to an app, or refuses them.
 
     Without a token, only requests that are addressed to this machine by a name of its own come in:
     a web page elsewhere may have its host name lead here, and would pass for a local client.
 
     Args:
-        app: what lies behind.
+        app: handles the requests that are let through.
         token: what clients have to bring; None for nothing.
     """
 
@@ -78,5 +78,5 @@ class Gate:
     def _knows(self, authorization: str) -> bool:
         scheme, _, token = authorization.partition(" ")
         given = sha256(token.strip().encode()).digest()
-        # Both are digests, so that the time it takes tells neither the token nor its length.
+        # Both are digests, so that the time it takes reveals neither the token nor its length.
         return scheme.lower() == "bearer" and hmac.compare_digest(given, self._digest or b"")

@@ -10,7 +10,7 @@ from ..._version import __version__
 from ...engine.events import EVENTS
 from .limits import HttpLimits
 from .requests import Batch
-from .responses import Appended, Health, Problem, SessionPage, Sessions
+from .responses import Appended, Health, HttpProblem, SessionPage, Sessions
 
 __all__ = ("describe",)
 
@@ -33,7 +33,7 @@ def describe(limits: HttpLimits) -> Schema:
     """The description, as OpenAPI 3.1 has it.
 
     Args:
-        limits: what is told of them.
+        limits: described in it.
     """
     return {
         "openapi": "3.1.0",
@@ -52,7 +52,7 @@ def describe(limits: HttpLimits) -> Schema:
 
 
 def _schemas() -> Schema:
-    types = [Batch, Appended, Sessions, SessionPage, Health, Problem, *EVENTS.values()]
+    types = [Batch, Appended, Sessions, SessionPage, Health, HttpProblem, *EVENTS.values()]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     for kind in EVENTS:
         body = schemas[kind]
@@ -120,7 +120,7 @@ def _agui() -> Schema:
         _parameter("updates", "query", text, "1: with what scoring makes of it, in CUSTOM events"),
         _parameter("Last-Event-ID", "header", text, "As `after`, and goes before it"),
     ]
-    found = _operation("Follows a session as events of AG-UI", "Problem", parameters)
+    found = _operation("Follows a session as events of AG-UI", "HttpProblem", parameters)
     found["responses"]["200"] = {
         "description": "Events of AG-UI 1.0, with `id:` the position on the last one of each record",
         "content": {"text/event-stream": {"schema": text}},
@@ -136,7 +136,7 @@ def _stream() -> Schema:
         _parameter("updates", "query", text, "1: with what scoring makes of the records"),
         _parameter("Last-Event-ID", "header", text, "As `after`, and goes before it"),
     ]
-    found = _operation("Follows the log as server-sent events", "Problem", parameters)
+    found = _operation("Follows the log as server-sent events", "HttpProblem", parameters)
     found["responses"]["200"] = {
         "description": "`event: record` with `id:` the position; `event: update` where asked for",
         "content": {"text/event-stream": {"schema": text}},
@@ -147,7 +147,7 @@ def _stream() -> Schema:
 def _operation(summary: str, answer: str, parameters: list[Schema], *statuses: int) -> Schema:
     responses: Schema = {"200": {"description": "Done", "content": _json(answer)}}
     for status in sorted({400, 401, 421, 503, *statuses}):
-        responses[str(status)] = {"description": _STATUSES[status], "content": _json("Problem")}
+        responses[str(status)] = {"description": _STATUSES[status], "content": _json("HttpProblem")}
     return {"summary": summary, "parameters": parameters, "responses": responses}
 
 

@@ -30,7 +30,7 @@ from .requests import Fault
 __all__ = (
     "Appended",
     "Health",
-    "Problem",
+    "HttpProblem",
     "RecordData",
     "SessionPage",
     "Sessions",
@@ -80,7 +80,7 @@ class RecordData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
-    """What an append came to: its records, or those that the log had already, and the version of
+    """The result of an append: its records, or those that the log had already, and the version of
     the last of them.
     """
 
@@ -115,7 +115,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     streams: int
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HttpProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a request was refused.
 
     Attributes:
@@ -162,7 +162,7 @@ def problem(
 ) -> Response:
     """A refusal, named as HTTP names its status unless it has a name of its own."""
     name = error or HTTPStatus(status).phrase.lower().replace(" ", "-")
-    return as_json(Problem(error=name, message=message), status, headers)
+    return as_json(HttpProblem(error=name, message=message), status, headers)
 
 
 def fault(found: Fault) -> Response:
@@ -170,7 +170,7 @@ def fault(found: Fault) -> Response:
     where = "" if found.event is None else f"event {found.event}: "
     field = f"{found.field}: " if found.field else ""
     return as_json(
-        Problem(
+        HttpProblem(
             error="invalid",
             message=f"{where}{field}{found.what}",
             event=found.event,
@@ -188,7 +188,7 @@ def on_error(request: Request, error: Exception) -> Response:
             "a request failed", path=request.url.path, error=f"{type(error).__name__}: {error}"
         )
     return as_json(
-        Problem(
+        HttpProblem(
             error=name,
             message=str(error),
             id=error.event_id if isinstance(error, DuplicateConflict) else None,

@@ -79,7 +79,7 @@ class Server:
         await self._started.wait()
 
     def stop(self) -> None:
-        """Begins to stop; when told a second time, leaves at once."""
+        """Begins to stop; at a second call, ends at once."""
         if self._stopping.is_set():
             self._uvicorn.force_exit = True
         self._stopping.set()
@@ -156,7 +156,7 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 @final
 class _Refused(asyncio.Protocol):
-    """A connection too many: it is told so, and ended."""
+    """A connection too many: it gets a refusal, and is ended."""
 
     def __init__(self, others: set[_Refused]) -> None:
         self._others = others

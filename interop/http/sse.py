@@ -20,7 +20,7 @@ from ...engine.log.contract import EventLog
 from ...engine.log.jsonl_export import to_jsonl
 from ..agui.stream import follow_agui
 from ..follow import Follow, Step
-from .responses import Problem
+from .responses import HttpProblem
 
 __all__ = ("EventStream", "agui_events", "record_events")
 
@@ -130,7 +130,7 @@ async def _send_all(
         except LogClosed:
             return  # the client learns of it when it connects again
         except DuologError as error:
-            problem = Problem(error="stream-failed", message=str(error))
+            problem = HttpProblem(error="stream-failed", message=str(error))
             await sending.send(_event(_encode(problem), "error"))
 
 

@@ -1,4 +1,4 @@
-"""What LiteLLM tells its callbacks about a call, as a ``ModelCalled`` and where it belongs.
+"""Decodes what LiteLLM passes to its callbacks: the call as a ``ModelCalled``, and its owner.
 
 LiteLLM hands over one big dictionary per call. The caller's ``metadata`` in it says which session
 the call belongs to, and who in it made the call.
@@ -18,7 +18,16 @@ from ...engine.models.litellm.errors import model_error
 from ...engine.models.litellm.replies import reply_of, tokens_of
 from ...telemetry.jsonable import plain
 
-__all__ = ("ACTOR", "PURPOSE", "ROLE", "SESSION", "Place", "call_id", "called", "place_of")
+__all__ = (
+    "ACTOR",
+    "PURPOSE",
+    "ROLE",
+    "SESSION",
+    "CallOwner",
+    "call_id",
+    "model_called",
+    "owner_of",
+)
 
 SESSION: Final = "duolog_session"
 """Key in a call's metadata: the id of the session that it belongs to. Without it, a call is left
@@ -39,8 +48,8 @@ _UNIMPORTANT: Final = frozenset(
 """Parameters that change nothing in what is asked."""
 
 
-class Place(NamedTuple):
-    """Where a call belongs: session, actor and role, and what it was made for."""
+class CallOwner(NamedTuple):
+    """Who made a call: session, actor and role, and what it was made for."""
 
     session: str
     actor: str
@@ -48,15 +57,15 @@ class Place(NamedTuple):
     purpose: str
 
 
-def place_of(told: Mapping[str, object]) -> Place | None:
-    """Where a call belongs; None where it does not say so."""
-    metadata = _metadata(told)
+def owner_of(details: Mapping[str, object]) -> CallOwner | None:
+    """The owner of a call; None where its metadata names none."""
+    metadata = _metadata(details)
     session = metadata.get(SESSION)
     if not isinstance(session, str) or not session:
         return None
     role: Literal["human", "agent"] = "human" if metadata.get(ROLE) == "human" else "agent"
     actor, purpose = metadata.get(ACTOR), metadata.get(PURPOSE)
-    return Place(
+    return CallOwner(
         session,
         actor if isinstance(actor, str) and actor else role,
         role,
@@ -64,28 +73,28 @@ def place_of(told: Mapping[str, object]) -> Place | None:
     )
 
 
-def call_id(told: Mapping[str, object]) -> str:
+def call_id(details: Mapping[str, object]) -> str:
     """LiteLLM's id of a call; empty where there is none."""
-    found = told.get("litellm_call_id")
+    found = details.get("litellm_call_id")
     return found if isinstance(found, str) else ""
 
 
-def called(
-    told: Mapping[str, object], response: object, began: datetime, ended: datetime, attempt: int
+def model_called(
+    details: Mapping[str, object], response: object, began: datetime, ended: datetime, attempt: int
 ) -> ModelCalled:
-    """A call that is over as an event.
+    """The event of a call that is over.
 
     Args:
-        told: what LiteLLM tells.
+        details: what LiteLLM passes to its callbacks.
         response: its response, whole where it was streamed; None where the call failed.
         began: when the call was made.
         ended: when the answer was there.
         attempt: which one, from 1, of those under the call's id.
     """
-    model = _model(told)
-    purpose = _metadata(told).get(PURPOSE)
+    model = _model(details)
+    purpose = _metadata(details).get(PURPOSE)
     latency = max(0.0, (ended - began).total_seconds())
-    error = told.get("exception")
+    error = details.get("exception")
     reply: JSON = None
     tokens, cost, failure = Tokens(), None, None
     if response is None or isinstance(error, BaseException):
@@ -94,11 +103,11 @@ def called(
         failure = failure_text(said if isinstance(said, ModelError) else model_error(said, model))
     else:
         reply, tokens = _answer(response, model, latency)
-        cost = _cost(told) if tokens.prompt is not None else None
+        cost = _cost(details) if tokens.prompt is not None else None
     return ModelCalled(
         model=model,
         purpose=purpose if isinstance(purpose, str) and purpose else "act",
-        request=_digest(told),
+        request=_digest(details),
         reply=reply,
         tokens=tokens,
         latency=latency,
@@ -117,30 +126,30 @@ def _answer(response: object, model: str, latency: float) -> tuple[JSON, Tokens]
     return reply_json(reply), reply.tokens
 
 
-def _model(told: Mapping[str, object]) -> str:
+def _model(details: Mapping[str, object]) -> str:
     """The model with its provider before it, however it was asked for."""
-    model, provider = str(told.get("model") or "unknown"), told.get("custom_llm_provider")
+    model, provider = str(details.get("model") or "unknown"), details.get("custom_llm_provider")
     if not isinstance(provider, str) or not provider or model.startswith(f"{provider}/"):
         return model
     return f"{provider}/{model}"
 
 
-def _cost(told: Mapping[str, object]) -> float | None:
-    cost = told.get("response_cost")
+def _cost(details: Mapping[str, object]) -> float | None:
+    cost = details.get("response_cost")
     return float(cost) if isinstance(cost, int | float) else None
 
 
-def _digest(told: Mapping[str, object]) -> str:
-    given = told.get("optional_params")
+def _digest(details: Mapping[str, object]) -> str:
+    given = details.get("optional_params")
     parameters = given if isinstance(given, Mapping) else {}
     asked = {name: value for name, value in parameters.items() if name not in _UNIMPORTANT}
-    request = {"model": _model(told), "messages": told.get("messages"), "parameters": asked}
+    request = {"model": _model(details), "messages": details.get("messages"), "parameters": asked}
     return digest(plain(request))
 
 
-def _metadata(told: Mapping[str, object]) -> Mapping[str, object]:
+def _metadata(details: Mapping[str, object]) -> Mapping[str, object]:
     """What the caller passed as ``metadata``."""
-    parameters = told.get("litellm_params")
+    parameters = details.get("litellm_params")
     if isinstance(parameters, Mapping):
         for name in ("metadata", "litellm_metadata"):
             metadata = parameters.get(name)

@@ -18,16 +18,16 @@ __all__ = ("LiteLLMLogger",)
 
 @final
 class LiteLLMLogger(CustomLogger):
-    """Records calls; made by ``duolog.litellm_logger``, to be put into ``litellm.callbacks``."""
+    """Records calls; made by ``duolog.litellm_logger``, to be added to ``litellm.callbacks``."""
 
     def __init__(self, calls: CallRecorder) -> None:
         super().__init__()
         self._calls = calls
 
     async def settle(self, session: str | None = None, seconds: float = 10.0) -> bool:
-        """Waits until LiteLLM has told of all calls that were begun; whether it has.
+        """Waits until LiteLLM has reported all calls that were begun; returns whether it has.
 
-        A stream that its reader leaves before the end is never told of, and is waited for in vain.
+        A stream that its reader leaves before the end is never reported, and is waited for in vain.
 
         Args:
             session: only the calls of this one.
@@ -43,7 +43,7 @@ class LiteLLMLogger(CustomLogger):
         """How it stands."""
         return self._calls.statistics()
 
-    # --- called by LiteLLM ------------------------------------------------------------------------
+    # --- called by LiteLLM --------------------------------------------------------------------------
 
     def log_pre_api_call(
         self, model: object, messages: object, kwargs: Mapping[str, object]

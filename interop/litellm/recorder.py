@@ -1,4 +1,4 @@
-"""Records the calls that a product makes through LiteLLM, as it tells its callbacks of them."""
+"""Records the calls that a product makes through LiteLLM, from its callbacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...telemetry.queue import Entry
 from ...telemetry.receipt import Receipt
 from ...telemetry.recorder import Recorder
 from ...telemetry.session import About, check_about
-from .calls import call_id, called, place_of
+from .calls import call_id, model_called, owner_of
 
 __all__ = ("CallRecorder", "CallWaiter", "EmbeddedLog", "LiteLLMStatistics")
 
@@ -41,11 +41,11 @@ class LiteLLMStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         recorded: calls handed over to the log.
-        repeated: what LiteLLM told again, and was left out.
+        repeated: calls that LiteLLM reported again, and that were left out.
         skipped: calls whose metadata name no session.
         failed: calls that could not be handed over: there was no room, or the log is closed, or
-            LiteLLM told something unexpected.
-        under_way: calls that were begun and are not over, as far as LiteLLM told.
+            LiteLLM reported something unexpected.
+        under_way: calls that were begun and are not over, as far as LiteLLM reported.
     """
 
     recorded: int = 0
@@ -79,8 +79,8 @@ class CallWaiter(Protocol):
         ...
 
 
-class _Outcome(NamedTuple):
-    """What tells one attempt of a call from another: LiteLLM may tell of each more than once."""
+class _CallOutcome(NamedTuple):
+    """What distinguishes one attempt of a call from another: LiteLLM may report each more than once."""
 
     failed: bool
     began: datetime
@@ -88,7 +88,7 @@ class _Outcome(NamedTuple):
 
 @final
 class CallRecorder:
-    """Takes what LiteLLM tells of calls, from any thread, and hands it over to a log.
+    """Takes LiteLLM's reports of calls, from any thread, and hands them over to a log.
 
     Args:
         log: an open ``Log`` or ``SyncLog``.
@@ -105,31 +105,31 @@ class CallRecorder:
         self._about = about
         # Protects what follows.
         self._lock = threading.Lock()
-        self._told: OrderedDict[str, list[_Outcome]] = OrderedDict()
+        self._told: OrderedDict[str, list[_CallOutcome]] = OrderedDict()
         self._begun: OrderedDict[str, str] = OrderedDict()  # sessions by the ids of calls
         self._recorded = self._repeated = self._skipped = self._failed = 0
 
-    def begin(self, told: Mapping[str, object]) -> None:
+    def begin(self, details: Mapping[str, object]) -> None:
         """Takes note of a call that is about to be made."""
         try:
-            place, call = place_of(told), call_id(told)
-            if place is None or not call:
+            owner, call = owner_of(details), call_id(details)
+            if owner is None or not call:
                 return
             with self._lock:
-                self._begun[call] = place.session
+                self._begun[call] = owner.session
                 if len(self._begun) > _CALLS:
                     self._begun.popitem(last=False)
         except Exception as error:  # noqa: BLE001  (logged, and counted)
             self._complain("a call could not be noted", error)
 
     def end(
-        self, told: Mapping[str, object], response: object, began: datetime, ended: datetime
+        self, details: Mapping[str, object], response: object, began: datetime, ended: datetime
     ) -> None:
         """Records a call that is over."""
         call = ""
         try:
-            call = call_id(told)
-            self._record(told, call, response, began, ended)
+            call = call_id(details)
+            self._record(details, call, response, began, ended)
         except Exception as error:  # noqa: BLE001  (logged, and counted)
             self._complain("a call could not be recorded", error)
         finally:
@@ -138,28 +138,30 @@ class CallRecorder:
 
     def _record(
         self,
-        told: Mapping[str, object],
+        details: Mapping[str, object],
         call: str,
         response: object,
         began: datetime,
         ended: datetime,
     ) -> None:
-        place = place_of(told)
-        attempt = self._attempt(call, _Outcome(response is None, began), known=place is not None)
-        if place is None or attempt is None:
+        owner = owner_of(details)
+        attempt = self._attempt(
+            call, _CallOutcome(response is None, began), known=owner is not None
+        )
+        if owner is None or attempt is None:
             return
-        event = called(told, response, began, ended, attempt)
+        event = model_called(details, response, began, ended, attempt)
         recorder = self._log.recorder
-        lane = recorder.lane_nowait(place.session, self._about)
+        lane = recorder.lane_nowait(owner.session, self._about)
         names = {one.name: one.role for one in lane.opened.participants}
         ident = f"litellm/{call}" if attempt == 1 else f"litellm/{call}/{attempt}"
         entry = Entry(
             "called_model",
             Saying(event),
-            place.actor,
-            names.get(place.actor, place.role),
+            owner.actor,
+            names.get(owner.actor, owner.role),
             ended.timestamp(),
-            Receipt(place.session),
+            Receipt(owner.session),
             ident if call else None,
         )
         if not recorder.hand_over(lane, entry):  # its callers wait for room; LiteLLM must not
@@ -170,8 +172,8 @@ class CallRecorder:
             else:
                 self._failed += 1
 
-    def _attempt(self, call: str, outcome: _Outcome, *, known: bool) -> int | None:
-        """Which attempt of its call this is; None where LiteLLM told of it before."""
+    def _attempt(self, call: str, outcome: _CallOutcome, *, known: bool) -> int | None:
+        """Which attempt of its call this is; None where LiteLLM reported it before."""
         with self._lock:
             if not known:
                 self._skipped += 1
@@ -209,7 +211,7 @@ class CallRecorder:
     async def settle(self, session: str | None, seconds: float) -> bool:
         """Waits until calls are over; whether they are."""
         with anyio.move_on_after(seconds):
-            # LiteLLM tells of a call on any thread, and none of them owes this loop a call.
+            # LiteLLM reports a call on any thread, and none of them owes this loop a call.
             while self.under_way(session):  # noqa: ASYNC110
                 await anyio.sleep(_POLL)
         return not self.under_way(session)

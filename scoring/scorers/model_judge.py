@@ -16,7 +16,7 @@ from ...engine.errors import InvalidInput, ModelRefused
 from ...engine.events import ScorerRef, SessionOpened, SnapshotTaken, UtilityScored
 from ...engine.models.gateway import Models
 from ...engine.models.prompting.conversation import (
-    Conversation,
+    ModelConversation,
     ModelUse,
     UnreadableReply,
     reply_text,
@@ -62,13 +62,13 @@ def model_judge(models: Models, use: ModelUse, *, rounds: Rounds = "handoff") ->
     config = {"use": msgspec.to_builtins(use), "prompts": _PROMPTS.digest}
 
     def make(caller: Caller) -> Scorer:
-        rate = partial(_verdict, Conversation(caller, use))
+        rate = partial(_verdict, ModelConversation(caller, use))
         return ProgressJudge(JUDGE, version, rate, config=config, rounds=rounds)
 
     return ModelScorer(models, make)
 
 
-async def _verdict(conversation: Conversation, evidence: Evidence) -> Verdict:
+async def _verdict(conversation: ModelConversation, evidence: Evidence) -> Verdict:
     """Asks the model about one round."""
     try:
         found = await conversation.ask(
@@ -153,13 +153,15 @@ def rubric_utility(
     version = version_of(_VERSION, use, _PROMPTS.digest, list(criteria))
     config = {"use": msgspec.to_builtins(use), "criteria": msgspec.to_builtins(list(criteria))}
     ref = reference(name, version, config)
-    return ModelScorer(models, lambda caller: _Rubric(ref, criteria, Conversation(caller, use)))
+    return ModelScorer(
+        models, lambda caller: _Rubric(ref, criteria, ModelConversation(caller, use))
+    )
 
 
 @final
 class _Rubric:
     def __init__(
-        self, ref: ScorerRef, criteria: Sequence[Criterion], conversation: Conversation
+        self, ref: ScorerRef, criteria: Sequence[Criterion], conversation: ModelConversation
     ) -> None:
         self.ref = ref
         self._criteria = criteria

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from duolog.engine.errors import ModelError
 from duolog.engine.models import ModelReply, ModelRequest, ToolCall
-from duolog.engine.models.prompting.conversation import Conversation, ModelUse
+from duolog.engine.models.prompting.conversation import ModelConversation, ModelUse
 
 
 class Answers:
@@ -36,8 +36,8 @@ class Answers:
         return ["\n".join(m.content for m in request.messages) for request in self.requests]
 
 
-def conversation(answers: Answers, use: ModelUse | None = None) -> Conversation:
-    return Conversation(answers, use or ModelUse(model="m"))
+def conversation(answers: Answers, use: ModelUse | None = None) -> ModelConversation:
+    return ModelConversation(answers, use or ModelUse(model="m"))
 
 
 def calls(*named: tuple[str, str]) -> ModelReply:

@@ -15,7 +15,7 @@ from ...session.desk import Desk
 from ...session.view import View
 from ..gateway import Models
 from ..protocol import Asker, Caller, ModelReply, ModelRequest
-from .attempts import Asking
+from .attempts import RetryingCaller
 
 __all__ = ("DeskCaller", "model_actor")
 
@@ -39,7 +39,7 @@ def model_actor(models: Models, make: Callable[[Caller], Policy]) -> Actor:
 
     async def actor(desk: Desk) -> None:
         caller = DeskCaller(models, desk)
-        await play(desk, _Timed(make(caller), caller))
+        await play(desk, _TimedPolicy(make(caller), caller))
 
     return actor
 
@@ -51,7 +51,7 @@ class DeskCaller:
     def __init__(self, models: Models, desk: Desk) -> None:
         self._desk = desk
         self._seconds: float | None = None
-        self._asking = Asking(
+        self._asking = RetryingCaller(
             models,
             desk,
             Asker(desk.session, desk.name),
@@ -84,7 +84,7 @@ class DeskCaller:
 
 
 @final
-class _Timed:
+class _TimedPolicy:
     """A policy whose decisions take the time of the calls behind them."""
 
     def __init__(self, policy: Policy, caller: DeskCaller) -> None:

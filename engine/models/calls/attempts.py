@@ -1,7 +1,7 @@
 """Asks until there is an answer: attempt after attempt, each of them recorded before its reply is used.
 
-What it is recorded in is a *line*: an actor's desk, or what a scorer has in its place. On resuming,
-the line gives what was recorded instead of making the attempt.
+Attempts are recorded in a ``CallLog``: an actor's desk, or its counterpart for a scorer. On resuming, it
+gives what was recorded instead of making the attempt.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
 from .call_records import failure_text, recorded_failure, recorded_reply, reply_json
 
-__all__ = ("Asking", "Line")
+__all__ = ("CallLog", "RetryingCaller")
 
 
-class Line(Protocol):
+class CallLog(Protocol):
     """Where calls are recorded; an actor's ``Desk`` is one."""
 
     async def call(
@@ -58,12 +58,12 @@ class Line(Protocol):
 
 
 @final
-class Asking:
+class RetryingCaller:
     """Asks for one actor or scorer in one session.
 
     Args:
         models: shared by all sessions.
-        line: where calls are recorded.
+        log: where calls are recorded.
         asker: who asks.
         seed: of the session's randomness; decides the jitter of waits.
         latency: seconds that a reply is recorded to have taken.
@@ -72,14 +72,14 @@ class Asking:
     def __init__(
         self,
         models: Models,
-        line: Line,
+        log: CallLog,
         asker: Asker,
         *,
         seed: int | None,
         latency: Callable[[ModelReply], float],
     ) -> None:
         self._models = models
-        self._line = line
+        self._log = log
         self._asker = asker
         self._seed = seed
         self._latency = latency
@@ -91,11 +91,11 @@ class Asking:
         chance = random.Random(f"{self._seed}/{self._asker}/{self._calls}")
         retry = self._models.terms(request.model).retry
         anonymous = msgspec.structs.replace(request, asker=None)
-        attempt = _Attempt(self._models, self._line, request, self._asker, purpose, self._latency)
+        attempt = _Attempt(self._models, self._log, request, self._asker, purpose, self._latency)
         failures = 0
         while True:
             attempt.begin()
-            came = await self._line.call(
+            came = await self._log.call(
                 model=request.model,
                 purpose=purpose,
                 request=anonymous,
@@ -111,7 +111,7 @@ class Asking:
                 continue  # an earlier run of the program failed here, and tried again or ended
             failures += 1
             if not retry.again(error, failures):
-                self._line.interrupt(str(error))
+                self._log.interrupt(str(error))
             attempt.wait = retry.wait(error, failures, chance)
 
 
@@ -127,14 +127,14 @@ class _Attempt:
     def __init__(
         self,
         models: Models,
-        line: Line,
+        log: CallLog,
         request: ModelRequest,
         asker: Asker,
         purpose: str,
         latency: Callable[[ModelReply], float],
     ) -> None:
         self._models = models
-        self._line = line
+        self._log = log
         self._request = msgspec.structs.replace(request, asker=asker)
         self._purpose = purpose
         self._latency = latency
@@ -148,17 +148,17 @@ class _Attempt:
         self.error = None
 
     async def make(self) -> Reply:
-        """Waits, asks, and says what came of it, as it is to be recorded."""
+        """Waits, asks, and returns the outcome to be recorded."""
         began = time.perf_counter()
-        with self._line.excused():
+        with self._log.excused():
             if self.wait > 0:
                 await anyio.sleep(self.wait)
             try:
                 reply = await self._models.attempt(self._request)
             except Divergence as error:
-                self._line.interrupt(error)
+                self._log.interrupt(error)
             except (BudgetExhausted, InvalidInput, MissingExtra, ModelDown) as error:
-                self._line.interrupt(str(error))  # nobody was asked
+                self._log.interrupt(str(error))  # nobody was asked
             except ModelError as error:
                 self.error = error
         if self.error is not None:

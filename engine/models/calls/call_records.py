@@ -26,7 +26,7 @@ _KINDS: Mapping[str, type[ModelError]] = {
 }
 
 
-class _Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _ReplyBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The part of a reply that ``ModelCalled`` has no field for."""
 
     text: str = ""
@@ -38,14 +38,14 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def reply_json(reply: ModelReply) -> JSON:
     """What goes into ``ModelCalled.reply``."""
-    said = _Said(
+    body = _ReplyBody(
         text=reply.text,
         tool_calls=reply.tool_calls,
         finish=reply.finish,
         model=reply.model,
         from_cache=reply.from_cache,
     )
-    recorded: JSON = msgspec.to_builtins(said)
+    recorded: JSON = msgspec.to_builtins(body)
     return recorded
 
 
@@ -56,18 +56,18 @@ def recorded_reply(reply: JSON, tokens: Tokens, cost: float | None, latency: flo
         CodecError: it was not recorded by a caller.
     """
     try:
-        said = msgspec.convert(reply, _Said)
+        body = msgspec.convert(reply, _ReplyBody)
     except msgspec.ValidationError as error:
         raise CodecError(f"a recorded reply does not read as one of a model: {error}") from error
     return ModelReply(
-        text=said.text,
-        tool_calls=said.tool_calls,
-        finish=said.finish,
+        text=body.text,
+        tool_calls=body.tool_calls,
+        finish=body.finish,
         tokens=tokens,
         cost=cost,
         latency=latency,
-        model=said.model,
-        from_cache=said.from_cache,
+        model=body.model,
+        from_cache=body.from_cache,
     )
 
 

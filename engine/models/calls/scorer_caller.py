@@ -15,7 +15,7 @@ from ...scorers.protocol import Measurement, stream_of
 from ...session.desk import Reply
 from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
-from .attempts import Asking
+from .attempts import RetryingCaller
 
 __all__ = ("ScorerCaller",)
 
@@ -40,10 +40,10 @@ class ScorerCaller:
     """
 
     def __init__(self, models: Models, session: str, ref: ScorerRef) -> None:
-        self._line = _Notebook(session)
-        self._asking = Asking(
+        self._log = _ScorerCallLog(session)
+        self._asking = RetryingCaller(
             models,
-            self._line,
+            self._log,
             Asker(session, stream_of(ref)),
             seed=None,
             latency=lambda reply: 0.0,
@@ -53,7 +53,7 @@ class ScorerCaller:
         self, recorded: Sequence[Record], excused: Callable[[], AbstractContextManager[None]]
     ) -> None:
         """Takes over the calls that the log holds; see ``Attended``."""
-        self._line.attend(recorded, excused)
+        self._log.attend(recorded, excused)
 
     async def ask(self, request: ModelRequest, *, purpose: str) -> ModelReply:
         """Asks a model; see ``Caller``."""
@@ -61,11 +61,11 @@ class ScorerCaller:
 
     def take(self) -> list[Measurement]:
         """The attempts since the last time, in order, to be recorded."""
-        return self._line.take()
+        return self._log.take()
 
 
-class _Notebook:
-    """Notes down the calls of one scorer in one session."""
+class _ScorerCallLog:
+    """Collects the calls of one scorer in one session."""
 
     def __init__(self, session: str) -> None:
         self._session = session

@@ -1,7 +1,7 @@
 """Rehearsals: the task's rules answer in place of the models, and what that would cost is estimated.
 
-Minds on models ask exactly what they would ask; the replies are what the rules would do, put as a
-model would put it. So calls and prompts are real, and only completions are guessed.
+Minds on models ask exactly what they would ask; the replies are what the rules decide, written as a
+model would write it. So calls and prompts are real, and only completions are guessed.
 """
 
 from __future__ import annotations

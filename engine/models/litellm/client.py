@@ -36,7 +36,7 @@ class _LiteLLM(Protocol):
     def stream_chunk_builder(self, chunks: Sequence[object]) -> object: ...
 
 
-class _Stream(Protocol):
+class _ReplyStream(Protocol):
     """The part of a streamed response that is used here."""
 
     chunks: Sequence[object]
@@ -92,7 +92,7 @@ class LiteLLMModel:
             response = await litellm.acompletion(**arguments)
             counted = True
             if self._stream:
-                response, counted = await _whole(litellm, cast(_Stream, response))
+                response, counted = await _whole(litellm, cast(_ReplyStream, response))
             if response is None:
                 raise ModelBadReply(f"{request.model!r}: the stream ended before the answer did")
             return reply_of(response, request.model, time.perf_counter() - began, counted=counted)
@@ -180,7 +180,7 @@ def _message(message: Message) -> dict[str, object]:
     return said
 
 
-async def _whole(litellm: _LiteLLM, stream: _Stream) -> tuple[object, bool]:
+async def _whole(litellm: _LiteLLM, stream: _ReplyStream) -> tuple[object, bool]:
     """The response that a stream amounts to, None where it ended before it was done; and whether
     the provider counted its tokens.
 

@@ -68,8 +68,8 @@ def model_error(error: BaseException, model: str) -> ModelError:
     Anything unknown counts as unavailable, and so is tried again a few times.
     """
     names = {cls.__name__ for cls in type(error).__mro__}
-    told = str(error).partition(_TRACEBACK)[0]  # LiteLLM puts some into what errors say
-    said = _PREFIXES.sub("", " ".join(told.split()))
+    text = str(error).partition(_TRACEBACK)[0]  # LiteLLM puts some into the text of errors
+    said = _PREFIXES.sub("", " ".join(text.split()))
     text = scrub(f"{model!r}: {said}")
     if len(text) > _LONGEST:
         text = text[:_LONGEST] + "..."
@@ -117,7 +117,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _headers(error: BaseException) -> dict[str, str]:
-    """The headers of the provider's response, wherever LiteLLM put them."""
+    """The headers of the provider's response, from any of the places where LiteLLM has them."""
     response = getattr(error, "response", None)
     for headers in (
         getattr(error, "litellm_response_headers", None),

@@ -31,16 +31,16 @@ __all__ = (
 )
 
 _LAST = ("wait", "finish")
-"""What leaves nothing to be done after it."""
+"""Actions after which nothing can follow in the same step."""
 
 
 @final
 class OfferedAction(NamedTuple):
-    """Something that an actor may do.
+    """An action that an actor is offered.
 
     Attributes:
-        spec: how it is told, and what arguments it takes.
-        verb: what it comes to, given arguments that fit.
+        spec: its name, description and arguments.
+        verb: makes the verb, given arguments that fit.
     """
 
     spec: ActionSpec
@@ -91,7 +91,7 @@ class ActionSpace:
         return "\n".join(_described(action.spec) for action in self._actions.values())
 
     def read_calls(self, calls: Sequence[ToolCall]) -> tuple[Verb, ...]:
-        """The verbs that tool calls come to.
+        """Decodes tool calls into verbs.
 
         Raises:
             InvalidInput: there is none, or one of them does not fit; then none of them counts.
@@ -101,7 +101,7 @@ class ActionSpace:
         return self._verbs([(call.name, _object(call.name, call.arguments)) for call in calls])
 
     def read_text(self, text: str) -> tuple[Verb, ...]:
-        """The verbs that a text comes to: what stands behind ``Action:`` at the start of a line.
+        """Decodes a text into verbs: the JSON behind ``Action:`` at the start of a line.
 
         Raises:
             InvalidInput: there is no such line, more than one, or it cannot be read; then nothing
@@ -136,7 +136,7 @@ def task_actions(specs: Mapping[str, ActionSpec]) -> tuple[OfferedAction, ...]:
 
 
 def submit_action(schema: Mapping[str, JSON], media_type: str) -> OfferedAction:
-    """Putting up a new version of the shared output, whose content is as the schema says."""
+    """Submits a new version of the shared output, whose content the schema describes."""
     parameters = _parameters(content={**schema, "description": "The whole of it, not a part."})
     what = "Put up a new version of the shared output. It takes the place of the one before."
     return OfferedAction(
@@ -146,7 +146,7 @@ def submit_action(schema: Mapping[str, JSON], media_type: str) -> OfferedAction:
 
 
 def message_action(teammates: str) -> OfferedAction:
-    """Sending a message to the others, who are named."""
+    """Sends a message to the others, who are named."""
     what = f"Send a message to {teammates}."
     return OfferedAction(
         ActionSpec(name="message", description=what, parameters=_parameters(text=_TEXT)),
@@ -155,7 +155,7 @@ def message_action(teammates: str) -> OfferedAction:
 
 
 def note_action() -> OfferedAction:
-    """Writing into one's own memory."""
+    """Writes into the actor's own memory."""
     what = "Write something into your scratchpad, to remember it. Nobody else sees it."
     return OfferedAction(
         ActionSpec(name="note", description=what, parameters=_parameters(text=_TEXT)),
@@ -164,7 +164,7 @@ def note_action() -> OfferedAction:
 
 
 def wait_action() -> OfferedAction:
-    """Leaving the turn to the others."""
+    """Leaves the turn to the others."""
     what = "Do nothing until somebody else has done or said something."
     return OfferedAction(
         ActionSpec(name="wait", description=what, parameters=_NOTHING), lambda given: Wait()
@@ -172,7 +172,7 @@ def wait_action() -> OfferedAction:
 
 
 def finish_action() -> OfferedAction:
-    """Ending the session."""
+    """Ends the session."""
     what = "End the work: the task is done, and the shared output is final."
     return OfferedAction(
         ActionSpec(name="finish", description=what, parameters=_NOTHING), lambda given: Finish()
@@ -180,7 +180,7 @@ def finish_action() -> OfferedAction:
 
 
 def approve_action(asked: int) -> OfferedAction:
-    """Giving or denying the approval that was asked for at a trace version."""
+    """Gives or denies the approval that was asked for at a trace version."""
     parameters = _parameters(
         approved={"type": "boolean", "description": "Whether you allow it."},
         comment={"type": "string", "description": "What you say to it; may be empty."},
@@ -255,7 +255,7 @@ _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse)
 def _items(text: str) -> list[JSON]:
     """The JSON behind ``Action:``: one action, or a list of several.
 
-    What a model makes up of the observation that would follow is no part of its action.
+    An observation that the model makes up after it is no part of the action.
     """
     found = _ACTION.search(text)
     if found is None:

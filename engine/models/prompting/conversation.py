@@ -1,7 +1,7 @@
-"""Asks a model until its reply can be read: what cannot be is answered with the error, a few times.
+"""Asks a model until its reply can be parsed; a reply that cannot be is answered with the error.
 
-Every reply is in the log. One that cannot be read, after so many tries, counts as waiting: nothing
-in it is ever carried out.
+Every reply is in the log. When the tries are used up, the actor waits: nothing in an unreadable reply
+is ever carried out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..protocol import Caller, Message, ModelReply, ModelRequest, Tool
 from .prompt_context import CHARACTERS_PER_TOKEN
 
 __all__ = (
-    "Conversation",
+    "ModelConversation",
     "ModelPolicy",
     "ModelUse",
     "UnreadableReply",
@@ -81,13 +81,13 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @final
 class UnreadableReply(msgspec.Struct, frozen=True):
-    """No reply could be read, and why not the last one."""
+    """No reply could be parsed; why not the last one."""
 
     why: str
 
 
 @final
-class Conversation:
+class ModelConversation:
     """Asks one model for one actor or scorer.
 
     Args:
@@ -115,11 +115,11 @@ class Conversation:
         *,
         tools: tuple[Tool, ...] = (),
     ) -> T | UnreadableReply:
-        """What the model's reply is read as.
+        """Asks the model, and parses its reply.
 
         Args:
             purpose: what for, as a verb, e.g. ``act``; recorded.
-            compose: the messages, within about so many tokens.
+            compose: makes the messages, given about how many tokens they may take.
             read: reads a reply; raises ``InvalidInput``, for the model to read, where it cannot.
             tools: what the model may call.
 
@@ -130,7 +130,9 @@ class Conversation:
         for _ in range(_CUTS):
             try:
                 return await self._converse(purpose, compose(context), read, tools)
-            except ModelRefused:  # too long, perhaps: providers say so in too many ways to tell
+            except (
+                ModelRefused
+            ):  # too long, perhaps: providers say so in too many ways to recognise
                 context //= 2
         return await self._converse(purpose, compose(context), read, tools)
 
@@ -183,7 +185,7 @@ class ModelPolicy:
         conversation: what its mind asks the model through.
     """
 
-    def __init__(self, policy: Policy, conversation: Conversation) -> None:
+    def __init__(self, policy: Policy, conversation: ModelConversation) -> None:
         self._policy = policy
         self._conversation = conversation
 
@@ -201,7 +203,7 @@ class ModelPolicy:
 
 
 def reply_text(reply: ModelReply) -> str:
-    """What a reply says, without the thinking that some models put before it.
+    """The text of a reply, without the thinking that some models write before it.
 
     Raises:
         InvalidInput: nothing.
@@ -220,7 +222,7 @@ def read_choice(text: str, options: Mapping[Key, str], *, label: str) -> Key:
     merely occurs in the text chooses nothing.
 
     Args:
-        text: what was said.
+        text: of the reply.
         options: their keys, and their words as the model was given them, numbered from 1.
         label: what the line begins with, e.g. ``Plan``.
 

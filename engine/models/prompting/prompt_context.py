@@ -36,7 +36,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         request: the initial request.
         output: the shared output as it stands, and who left it so.
         chat: what was said.
-        actions: the actor's own actions and what came of them.
+        actions: the actor's own actions and their outcomes.
         others: what the others did besides talking, since the actor's own last act.
         notes: its scratchpad.
         team: the names and roles of the others.
@@ -54,7 +54,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def situation(view: View, tokens: int) -> Situation:
-    """What a view shows, within about so many tokens.
+    """What a view shows, within about the given number of tokens.
 
     Where it is too much, observations are shortened, the oldest first; then left out, the oldest
     first; then messages, and at last notes, are shortened in the same order. The request, the
@@ -65,9 +65,11 @@ def situation(view: View, tokens: int) -> Situation:
         tokens: the budget, at `CHARACTERS_PER_TOKEN` characters each.
     """
     chat = [_message(view, index) for index in range(len(view.messages))]
-    actions = [_Action(action) for action in view.actions.values()]
-    own = [_Submission(record) for record in view.records if _is_own_snapshot(view, record)]
-    deeds: list[_Action | _Submission] = sorted([*actions, *own], key=lambda deed: deed.version)
+    actions = [_ActionText(action) for action in view.actions.values()]
+    own = [_SubmissionText(record) for record in view.records if _is_own_snapshot(view, record)]
+    deeds: list[_ActionText | _SubmissionText] = sorted(
+        [*actions, *own], key=lambda deed: deed.version
+    )
     notes = list(view.notes)
     output = _output(view)
     others = "\n".join(_others(view)) or "(nothing)"
@@ -93,7 +95,7 @@ def situation(view: View, tokens: int) -> Situation:
     )
 
 
-class _Action:
+class _ActionText:
     """One of the actor's own actions, as it is shown."""
 
     def __init__(self, action: ActionSeen) -> None:
@@ -113,7 +115,7 @@ class _Action:
         return len(self._head) + len(self._outcome) + len(self._observation) + 6
 
     def shorten(self, keep: int) -> int:
-        """Leaves so many characters of the observation; says how many it saved."""
+        """Cuts the observation to a number of characters; returns how many it saved."""
         before = len(self._observation)
         if before > keep:
             shortened = _cut(self._observation, keep)
@@ -122,8 +124,8 @@ class _Action:
         return before - len(self._observation)
 
 
-class _Submission:
-    """A version of the output that the actor put up itself."""
+class _SubmissionText:
+    """A version of the output that the actor itself submitted."""
 
     def __init__(self, record: Record) -> None:
         self.version = record.version

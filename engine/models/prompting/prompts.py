@@ -1,4 +1,4 @@
-"""Prompts as text files beside the code that uses them: loaded once, filled in, told by a digest."""
+"""Prompts as text files beside the code that uses them: loaded once, filled in, identified by a digest."""
 
 from __future__ import annotations
 

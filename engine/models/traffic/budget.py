@@ -16,7 +16,7 @@ __all__ = ("Budget", "Spending", "spending")
 
 @final
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """What calls came to.
+    """The totals of calls.
 
     Attributes:
         calls: attempts, failed ones too.
@@ -101,7 +101,7 @@ class Budget:
         if self._cost is not None and spent.unpriced:
             return (
                 f"{spent.unpriced} calls had no known price, so that a budget of {self._cost} US "
-                "dollars cannot be kept; tell their prices, or limit tokens instead"
+                "dollars cannot be kept; set their prices, or limit tokens instead"
             )
         return None
 
@@ -109,7 +109,7 @@ class Budget:
         """Refuses the next call.
 
         Raises:
-            BudgetExhausted: nothing is left, or it cannot be told.
+            BudgetExhausted: nothing is left, or that is unknown.
         """
         why = self.exhausted
         if why is not None:
@@ -117,7 +117,7 @@ class Budget:
 
 
 async def spending(log: EventLog) -> Spending:
-    """What the calls in a log came to, those of judges included."""
+    """The totals of the calls in a log, those of judges included."""
     spent = Spending()
     async for record in log.read_all():
         event = record.event if record.kind == "ModelCalled" else None

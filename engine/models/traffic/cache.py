@@ -17,7 +17,7 @@ from ..protocol import ModelReply, ModelRequest, request_digest
 __all__ = ("ResponseCache",)
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+class _CachedReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a file holds; the request is there for people to read."""
 
     request: ModelRequest
@@ -65,14 +65,14 @@ class ResponseCache:
         Raises:
             InvalidInput: the directory cannot be written.
         """
-        entry = _Entry(request=msgspec.structs.replace(request, asker=None), reply=reply)
+        entry = _CachedReply(request=msgspec.structs.replace(request, asker=None), reply=reply)
         await anyio.to_thread.run_sync(self._write, self._path(request), msgspec.json.encode(entry))
 
     def _path(self, request: ModelRequest) -> Path:
         digest = request_digest(request)
         return self._directory / digest[:2] / f"{digest[2:]}.json"
 
-    def _read(self, path: Path) -> _Entry | None:
+    def _read(self, path: Path) -> _CachedReply | None:
         """What a file holds; a damaged one is as good as none."""
         try:
             content = path.read_bytes()
@@ -81,7 +81,7 @@ class ResponseCache:
         except OSError as error:
             raise InvalidInput(f"cannot read the response cache: {error}") from error
         try:
-            return msgspec.json.decode(content, type=_Entry)
+            return msgspec.json.decode(content, type=_CachedReply)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             journal("models").warning(
                 "response_cache_entry_unreadable", path=str(path), error=str(error)

@@ -13,7 +13,7 @@ import msgspec
 from ...errors import InvalidInput
 from ...events import Tokens
 
-__all__ = ("Gate", "Passage", "Rates", "Window")
+__all__ = ("Admission", "RateLimiter", "Rates", "TokenWindow")
 
 _MINUTE = 60.0
 
@@ -44,7 +44,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Passage:
+class Admission:
     """One call among those of the last minute: when it passed, and how many tokens it counts with."""
 
     __slots__ = ("time", "tokens")
@@ -55,7 +55,7 @@ class Passage:
 
 
 @final
-class Window:
+class TokenWindow:
     """The calls of the last 60 seconds, and when there is room for another.
 
     All times are seconds on one clock that never runs backward.
@@ -64,11 +64,11 @@ class Window:
     def __init__(self, rates: Rates) -> None:
         self._requests = rates.requests_per_minute
         self._tokens = rates.tokens_per_minute
-        self._passed: deque[Passage] = deque()
+        self._passed: deque[Admission] = deque()
         self._sum = 0
 
     def wait(self, tokens: int, now: float) -> float:
-        """Seconds until a call of so many tokens may pass, as far as can be told; 0 if at once."""
+        """Seconds until a call of this many tokens may pass, as far as is known; 0 if at once."""
         passed = self._passed
         while passed and passed[0].time + _MINUTE <= now:
             self._sum -= passed.popleft().tokens
@@ -84,19 +84,19 @@ class Window:
                 until = max(until, before.time + _MINUTE)
         return until - now
 
-    def enter(self, tokens: int, now: float) -> Passage:
+    def enter(self, tokens: int, now: float) -> Admission:
         """Counts a call from now on."""
-        passage = Passage(now, self._clip(tokens))
+        admission = Admission(now, self._clip(tokens))
         if self._requests is not None or self._tokens is not None:
-            self._passed.append(passage)
-            self._sum += passage.tokens
-        return passage
+            self._passed.append(admission)
+            self._sum += admission.tokens
+        return admission
 
-    def correct(self, passage: Passage, tokens: int) -> None:
-        """Counts a call with so many tokens instead."""
-        if self._passed and passage.time >= self._passed[0].time:
-            self._sum += tokens - passage.tokens
-        passage.tokens = tokens
+    def correct(self, admission: Admission, tokens: int) -> None:
+        """Corrects the number of tokens that a call is counted with."""
+        if self._passed and admission.time >= self._passed[0].time:
+            self._sum += tokens - admission.tokens
+        admission.tokens = tokens
 
     def _clip(self, tokens: int) -> int:
         """A call larger than a minute allows counts as a whole minute, else it could never pass."""
@@ -104,7 +104,7 @@ class Window:
 
 
 @final
-class Gate:
+class RateLimiter:
     """Lets calls of one model pass as its rates allow, first come, first served.
 
     All waits are real. Nothing is refused: whoever comes too early waits.
@@ -113,7 +113,7 @@ class Gate:
     def __init__(self, rates: Rates) -> None:
         concurrency = rates.concurrency
         self._slots = None if concurrency is None else anyio.CapacityLimiter(concurrency)
-        self._window = Window(rates)
+        self._window = TokenWindow(rates)
         self._first = anyio.Lock(fast_acquire=True)  # held by the first in line
         self._not_before = 0.0
 
@@ -133,8 +133,8 @@ class Gate:
         finally:
             self._slots.release_on_behalf_of(owner)
 
-    async def enter(self, tokens: int) -> Passage:
-        """Waits until the minute has room for a call of about so many tokens."""
+    async def enter(self, tokens: int) -> Admission:
+        """Waits until the minute has room for a call of about this many tokens."""
         async with self._first:
             while True:
                 now = anyio.current_time()
@@ -143,10 +143,10 @@ class Gate:
                     return self._window.enter(tokens, now)
                 await anyio.sleep(wait)
 
-    def used(self, passage: Passage, tokens: Tokens) -> None:
+    def used(self, admission: Admission, tokens: Tokens) -> None:
         """Takes what the reply counts in place of the estimate, as far as it says."""
         if tokens.prompt is not None or tokens.completion is not None:
-            self._window.correct(passage, (tokens.prompt or 0) + (tokens.completion or 0))
+            self._window.correct(admission, (tokens.prompt or 0) + (tokens.completion or 0))
 
     def pause(self, seconds: float) -> None:
         """Lets nobody pass for so long: the provider asks for it."""

@@ -39,7 +39,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     patience: float = 600.0
 
     def again(self, error: ModelError, failures: int) -> bool:
-        """Whether to try again after so many failures, the last one this."""
+        """Whether to try again after a number of failures, the last of which is given."""
         if not isinstance(error, _TRANSIENT):
             return False
         if (_asked(error) or 0.0) > self.patience:
@@ -47,7 +47,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
         return self.attempts is None or failures < self.attempts
 
     def wait(self, error: ModelError, failures: int, chance: random.Random) -> float:
-        """Seconds to wait after so many failures, the last one this.
+        """Seconds to wait after a number of failures, the last of which is given.
 
         The provider's wish is never cut short; jitter is added to it rather than taken away.
         """

@@ -8,7 +8,7 @@ from duolog.engine.errors import InvalidInput, ModelRefused
 from duolog.engine.events import ActionTaken, MessageSent, ModelCalled, SessionOpened, TurnYielded
 from duolog.engine.models import Message, ModelReply, Tool
 from duolog.engine.models.prompting.conversation import (
-    Conversation,
+    ModelConversation,
     ModelPolicy,
     ModelUse,
     UnreadableReply,
@@ -172,7 +172,7 @@ def test_no_text_breaks_reading_a_choice(text: str) -> None:
 class Policy:
     """Says a word, and counts how often it was asked."""
 
-    def __init__(self, asking: Conversation, *, readable: bool = True) -> None:
+    def __init__(self, asking: ModelConversation, *, readable: bool = True) -> None:
         self._asking = asking
         self._readable = readable
         self.asked = 0

@@ -9,7 +9,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import Tokens
 from duolog.engine.models import Rates
-from duolog.engine.models.traffic.rate_limit import Gate, Window
+from duolog.engine.models.traffic.rate_limit import RateLimiter, TokenWindow
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +27,7 @@ def test_no_minute_holds_more_than_it_may(
     arrivals: list[tuple[float, int]], requests: int | None, tokens: int | None
 ) -> None:
     """Calls come one after another, each as soon as the window lets it pass."""
-    window = Window(Rates(requests_per_minute=requests, tokens_per_minute=tokens))
+    window = TokenWindow(Rates(requests_per_minute=requests, tokens_per_minute=tokens))
     now = 0.0
     passed: list[tuple[float, int]] = []
     for gap, size in arrivals:
@@ -43,7 +43,7 @@ def test_no_minute_holds_more_than_it_may(
 
 
 def test_whoever_finds_room_does_not_wait() -> None:
-    window = Window(Rates(requests_per_minute=2, tokens_per_minute=100))
+    window = TokenWindow(Rates(requests_per_minute=2, tokens_per_minute=100))
     assert window.wait(60, 0.0) == 0
     window.enter(60, 0.0)
     assert window.wait(40, 1.0) == 0
@@ -55,7 +55,7 @@ def test_whoever_finds_room_does_not_wait() -> None:
 
 
 def test_an_estimate_gives_way_to_the_count() -> None:
-    window = Window(Rates(tokens_per_minute=100))
+    window = TokenWindow(Rates(tokens_per_minute=100))
     passage = window.enter(90, 0.0)
     assert window.wait(50, 1.0) > 0
     window.correct(passage, 20)
@@ -68,7 +68,7 @@ def test_an_estimate_gives_way_to_the_count() -> None:
 
 
 def test_a_call_larger_than_a_minute_passes_alone() -> None:
-    window = Window(Rates(tokens_per_minute=100))
+    window = TokenWindow(Rates(tokens_per_minute=100))
     assert window.wait(5000, 0.0) == 0
     window.enter(5000, 0.0)
     assert window.wait(1, 30.0) == 30.0
@@ -82,7 +82,7 @@ def test_limits_below_one_are_refused(name: str) -> None:
 
 
 async def test_no_more_at_once_than_allowed() -> None:
-    gate = Gate(Rates(concurrency=3))
+    gate = RateLimiter(Rates(concurrency=3))
     inside = most = 0
     order: list[int] = []
 
@@ -104,7 +104,7 @@ async def test_no_more_at_once_than_allowed() -> None:
 
 
 async def test_one_task_may_hold_two_slots() -> None:
-    gate = Gate(Rates(concurrency=2))
+    gate = RateLimiter(Rates(concurrency=2))
     async with gate.slot(), gate.slot():
         with anyio.move_on_after(0) as waiting:
             async with gate.slot():
@@ -115,7 +115,7 @@ async def test_one_task_may_hold_two_slots() -> None:
 
 
 async def test_a_pause_holds_everybody() -> None:
-    gate = Gate(Rates())
+    gate = RateLimiter(Rates())
     gate.pause(0.05)
     gate.pause(0.01)  # does not shorten it
     began = anyio.current_time()
@@ -131,7 +131,7 @@ async def test_a_pause_holds_everybody() -> None:
 
 
 async def test_whoever_gives_up_waiting_lets_the_next_one_on() -> None:
-    gate = Gate(Rates(tokens_per_minute=10))
+    gate = RateLimiter(Rates(tokens_per_minute=10))
     first = await gate.enter(10)
     with anyio.move_on_after(0.01) as waiting:
         await gate.enter(1)

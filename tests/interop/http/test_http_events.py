@@ -248,7 +248,7 @@ async def test_the_description_names_each_path_and_kind() -> None:
     }
     schemas = found["components"]["schemas"]
     assert schemas["SnapshotTaken"]["required"] == ["content"]
-    assert {"Batch", "Posted", "Appended", "Problem", "RecordData"} <= set(schemas)
+    assert {"Batch", "Posted", "Appended", "HttpProblem", "RecordData"} <= set(schemas)
     text = json.dumps(found)
     for part in text.split('"$ref": "#/components/schemas/')[1:]:
         assert part.partition('"')[0] in schemas
