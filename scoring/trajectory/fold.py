@@ -189,7 +189,7 @@ class TrajectoryFold:
         blank = not isinstance(event, SnapshotTaken) or is_blank(event)
         self._utility.book.submitted(record.version, blank=blank)
         updates = self._acted(record)
-        turned = self._utility.turn(self._trigger(record), self._projector.snapshot)
+        turned = self._utility.turn(Trigger(record, self._version), self._projector.snapshot)
         return [*updates, *turned] if turned and self._emit else updates
 
     def _acted(self, record: Record) -> Sequence[Update]:
@@ -212,12 +212,12 @@ class TrajectoryFold:
         elif message:
             due = self._ratings.book.fall_due(self._index.number - 1)
             if self._emit:
-                updates += self._ratings.refresh(self._trigger(record), due)
+                updates += self._ratings.refresh(Trigger(record, self._version), due)
         self._meter.human(record)
         if not self._emit:
             return _NOTHING
         updates.append(
-            self._trigger(record).update(
+            Trigger(record, self._version).update(
                 EffortUpdated, self._index.number, effort=self._meter.measures()
             )
         )
@@ -238,7 +238,9 @@ class TrajectoryFold:
         if not self._emit:
             return _NOTHING
         about, numbers = changed
-        return self._ratings.refresh(self._trigger(record), numbers, about=about, event=event)
+        return self._ratings.refresh(
+            Trigger(record, self._version), numbers, about=about, event=event
+        )
 
     def _closed(self, record: Record) -> Sequence[Update]:
         event = record.event
@@ -251,7 +253,7 @@ class TrajectoryFold:
             self.state = event.reason
         if isinstance(event, SessionClosed) and self._emit:
             updates.append(
-                self._trigger(record).update(
+                Trigger(record, self._version).update(
                     SessionEnded, self._index.number, state=event.reason, by=event.by
                 )
             )
@@ -270,7 +272,7 @@ class TrajectoryFold:
         if not self._emit:
             return _NOTHING
         snapshot = self._projector.snapshot
-        return self._utility.refresh(self._trigger(record), changed, event, snapshot)
+        return self._utility.refresh(Trigger(record, self._version), changed, event, snapshot)
 
     def _rated(self, record: Record) -> Sequence[Update]:
         event = record.event
@@ -283,7 +285,9 @@ class TrajectoryFold:
         if not self._emit:
             return _NOTHING
         about, numbers = changed
-        return self._ratings.refresh(self._trigger(record), numbers, about=about, event=event)
+        return self._ratings.refresh(
+            Trigger(record, self._version), numbers, about=about, event=event
+        )
 
     def _failed(self, record: Record) -> Sequence[Update]:
         changed = self._ratings.book.fail(record.stream)
@@ -291,10 +295,10 @@ class TrajectoryFold:
             return _NOTHING
         event = record.event
         error = f"{event.type}: {event.error}" if isinstance(event, ScorerFailed) else "forgotten"
-        down = self._trigger(record).update(
+        down = Trigger(record, self._version).update(
             ScorerDown, self._index.number, scorer=record.stream, error=error
         )
-        return [down, *self._ratings.refresh(self._trigger(record), changed)]
+        return [down, *self._ratings.refresh(Trigger(record, self._version), changed)]
 
     def _flagged(self, record: Record) -> Sequence[Update]:
         event = record.event
@@ -303,9 +307,6 @@ class TrajectoryFold:
         return _NOTHING
 
     # --- rounds ----------------------------------------------------------------------------------
-
-    def _trigger(self, record: Record) -> Trigger:
-        return Trigger(record, self._version)
 
     def _begin(self, record: Record) -> list[Update]:
         """Begins the first round, if there is none yet."""
@@ -321,14 +322,14 @@ class TrajectoryFold:
         if not self._emit:
             return
         stage = self._projector.stage
-        opened = self._trigger(record).update(
+        opened = Trigger(record, self._version).update(
             RoundOpened, self._index.number, stage=stage, utility=self._utility.before
         )
         updates.append(opened)
         if stage == "refinement" and not self._refining:
             self._refining = True
             updates.append(
-                self._trigger(record).update(StageChanged, self._index.number, stage=stage)
+                Trigger(record, self._version).update(StageChanged, self._index.number, stage=stage)
             )
 
     def _close(self, record: Record, over: Round, due: bool, updates: list[Update]) -> None:
@@ -341,8 +342,8 @@ class TrajectoryFold:
             return
         point = self._point(over, effort, self._utility.before)
         self._utility.before = point.utility
-        updates.append(self._trigger(record).update(RoundClosed, number, point=point))
-        updates += self._ratings.refresh(self._trigger(record), changed)
+        updates.append(Trigger(record, self._version).update(RoundClosed, number, point=point))
+        updates += self._ratings.refresh(Trigger(record, self._version), changed)
 
     def _point(
         self, over: Round, effort: Mapping[str, float | None], before: float | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
@@ -48,7 +48,7 @@ class Update(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="update"
     version: int
 
 
-class Trigger(NamedTuple):
+class Trigger(msgspec.Struct, frozen=True, gc=False):
     """What brings updates about.
 
     Attributes:

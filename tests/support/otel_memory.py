@@ -1,4 +1,4 @@
-"""OpenTelemetry providers that keep what they are told, and ways to look at it."""
+"""OpenTelemetry providers that keep what they are given, and ways to look at it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import Sampler
 
-Told: TypeAlias = Mapping[str, object]
+Labels: TypeAlias = Mapping[str, object]
 
 
 class Memory:
@@ -47,15 +47,15 @@ class Memory:
         found = [span for span in self.spans() if span.name == name]
         return sorted(found, key=lambda span: span.start_time or 0)[number]
 
-    def events(self) -> list[tuple[str, int, Told]]:
+    def events(self) -> list[tuple[str, int, Labels]]:
         """The events: name, the id of the span that they are about, attributes."""
-        told = [one.log_record for one in self._events.get_finished_logs()]
-        return [(e.event_name or "", e.span_id or 0, dict(e.attributes or {})) for e in told]
+        found = [one.log_record for one in self._events.get_finished_logs()]
+        return [(e.event_name or "", e.span_id or 0, dict(e.attributes or {})) for e in found]
 
-    def metrics(self) -> dict[str, list[tuple[Told, float, int]]]:
+    def metrics(self) -> dict[str, list[tuple[Labels, float, int]]]:
         """By name: attributes, sum, and count of each data point."""
         data = self._reader.get_metrics_data()
-        found: dict[str, list[tuple[Told, float, int]]] = {}
+        found: dict[str, list[tuple[Labels, float, int]]] = {}
         for resource in data.resource_metrics if data else ():
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
