@@ -1,23 +1,25 @@
 """What ``docs/experiments.md`` shows is what happens: every snippet of it is run, against a server of
-models on loopback in place of a provider."""
+models on loopback in place of a provider.
+
+Commands of Duolog's run in this process, as ``duolog.cli.main``: as programs each would load LiteLLM
+anew, which takes seconds.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
-import documents
 import pytest
 import toast_model
 import travel_model
 from documents import OFFLINE, Snippet, commands, snippets
+from duolog.cli import main
 from openai_server import Answer, Body, OpenAIServer
 
-PYTHON = (sys.executable, "-P", "-m")
 KEY = "sk-proj-the-key-of-this-page-1234567890"
 
 
@@ -27,37 +29,38 @@ def play(body: Body) -> Answer:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # each command on models imports LiteLLM, which takes seconds
-def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+def test_every_snippet_runs(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    litellm_at_work: None,
+) -> None:
     shown: dict[str, str] = {}
-    installed = (str(tmp_path / "installed"), os.environ.get("PYTHONPATH"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "installed")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("COLUMNS", "120")
     with OpenAIServer(answer=play).running() as server:
-        environment = {
-            **os.environ,
-            "OPENAI_API_KEY": KEY,
-            "OPENAI_BASE_URL": server.url,
-            "PYTHONPATH": os.pathsep.join(filter(None, installed)),
-            "COLUMNS": "120",
-        }
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         for snippet in snippets((root / "docs" / "experiments.md").read_text(encoding="utf-8")):
             if snippet.language == "console":
                 for command in commands(snippet.text):
-                    shown[" ".join(command)] = run(command, tmp_path, environment, snippet)
+                    shown[" ".join(command)] = run(command, snippet, capfd)
             else:
                 assert snippet.file, f"line {snippet.line}: nothing says what file this is"
                 (tmp_path / snippet.file).write_text(snippet.text, encoding="utf-8")
         asked = len(server.requests)
         options = "--models gpt-4o-mini --user-model gpt-4o-mini --sessions 2 --log no.db --dry-run"
-        unruly = [*PYTHON, "duolog", "run", "toast", *options.split()]
-        refused = subprocess.run(
-            unruly, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+        code = main(["run", "toast", *options.split()])
+        refused = capfd.readouterr().err
 
     # A task without rules has nothing that could play the models' parts.
-    assert refused.returncode == 2
-    assert "this task ships no rules for" in refused.stderr
-    assert "nothing can be estimated" in refused.stderr
-    assert refused.stderr.count("\n") == 1
+    assert code == 2
+    assert "this task ships no rules for" in refused
+    assert "nothing can be estimated" in refused
+    assert refused.count("\n") == 1
     assert not (tmp_path / "no.db").exists()
 
     assert asked > 100
@@ -73,14 +76,20 @@ def test_every_snippet_runs(root: Path, tmp_path: Path) -> None:
     assert KEY not in "".join(shown.values())
 
 
-def run(command: list[str], where: Path, environment: Mapping[str, str], snippet: Snippet) -> str:
-    """Runs a command of the page; gives what it shows."""
+def run(command: list[str], snippet: Snippet, capfd: pytest.CaptureFixture[str]) -> str:
+    """Runs a command of the page; what it shows."""
     name, *arguments = command
-    place = f"experiments.md, line {snippet.line}"
     if name == "export" or arguments[-1:] == [".[llm]"]:
         return ""  # the environment has it
     if name == "pip":
         assert arguments == ["install", "."]
-        return documents.run([*PYTHON, *command, *OFFLINE], where, place, environment, shows=False)
-    assert name == "duolog", f"{place}: who runs {name}?"
-    return documents.run([*PYTHON, *command], where, place, environment)
+        subprocess.run([sys.executable, "-P", "-m", *command, *OFFLINE], check=True)
+        importlib.invalidate_caches()
+        return ""
+    assert name == "duolog", f"experiments.md, line {snippet.line}: who runs {name}?"
+    capfd.readouterr()
+    code = main(arguments)
+    out, err = capfd.readouterr()
+    assert code == 0, f"experiments.md, line {snippet.line}: {err}"
+    assert out.strip(), f"experiments.md, line {snippet.line} shows nothing"
+    return out if "--json" in arguments else out + err

@@ -105,6 +105,7 @@ def test_vacuum(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["finished"] is True
 
 
+@pytest.mark.slow
 def test_another_process_can_hold_it_up(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reader = sqlite3.connect(log, isolation_level=None)
     try:

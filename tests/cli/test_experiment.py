@@ -49,6 +49,7 @@ def openings(path: Path) -> dict[str, SessionOpened]:
     return anyio.run(read)
 
 
+@pytest.mark.slow
 def test_a_grid_runs_in_all_its_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "grid.db"
     file = write(tmp_path / "grid.toml", f'log = "{log}"\n{GRID}')
@@ -70,6 +71,7 @@ def test_a_grid_runs_in_all_its_cells(tmp_path: Path, capsys: pytest.CaptureFixt
     assert all(sorted(instances) == ["0", "1", "5"] for instances in cells.values())
 
 
+@pytest.mark.slow
 def test_each_cell_is_run_once_however_often_the_grid_is_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -215,6 +215,7 @@ def test_many_problems_are_not_all_told(tmp_path: Path, capsys: Capture) -> None
     ]
 
 
+@pytest.mark.slow
 def test_real_results_agree_with_the_published_rounds(
     test_data: Callable[[str], Path], tmp_path: Path, capsys: Capture
 ) -> None:

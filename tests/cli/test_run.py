@@ -71,6 +71,7 @@ def test_it_simulates_and_prints_the_report(
     assert len({session for session, _ in streams(path)}) == 6
 
 
+@pytest.mark.slow
 def test_run_again_it_does_nothing_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_file_that_is_no_log_stays_as_it_is(
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_enforced_tolerance_ends_sessions_earlier(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,6 +83,7 @@ def nowhere(secret: str, directory: Path) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_whole_experiment_on_models(
     server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_whole_experiment_on_models(
     assert KEY not in out + err + again.err
 
 
+@pytest.mark.slow
 def test_a_wrong_key_ends_the_run_and_is_not_shown(
     server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_wrong_key_ends_the_run_and_is_not_shown(
     assert list(ends(path).values()) == ["finished"] * 6
 
 
+@pytest.mark.slow
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
     server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +149,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
     assert len(calls(path)) == len(server.requests) > first
 
 
+@pytest.mark.slow
 def test_the_cache_answers_what_was_asked_before(
     server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +166,7 @@ def test_the_cache_answers_what_was_asked_before(
     assert nowhere(KEY, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_dry_run_asks_nobody_and_writes_nothing(
     server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

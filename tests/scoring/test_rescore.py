@@ -78,6 +78,7 @@ async def test_what_it_adds_is_of_the_snapshots() -> None:
     assert [event.snapshot for event in scored] == drafts
 
 
+@pytest.mark.slow
 def test_an_unknown_scorer_is_one_clear_line(
     tmp_path: object, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -194,6 +194,7 @@ def test_looking_at_the_trajectory_in_between_changes_nothing(
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(SESSIONS, OPTIONS, st.randoms(use_true_random=False))
 def test_whoever_follows_the_updates_knows_the_trajectory(

@@ -61,6 +61,7 @@ async def until_closed(updates: AsyncIterator[Update], session: str) -> list[Upd
     return found
 
 
+@pytest.mark.slow
 async def test_it_keeps_the_contract_of_a_log(tmp_path: Path) -> None:
     await check_event_log(lambda: duolog.open("memory://"))
     paths = iter(range(1000))

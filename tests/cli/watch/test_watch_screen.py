@@ -229,6 +229,7 @@ async def test_it_grows_with_what_another_process_writes(
         assert await process.wait() == 0
 
 
+@pytest.mark.slow
 async def test_who_reads_further_up_is_not_disturbed_by_what_comes() -> None:
     script = script_of(["human", "agent"] * 40, "a")
     async with MemoryLog() as log:

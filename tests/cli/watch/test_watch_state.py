@@ -124,6 +124,7 @@ async def test_while_it_looks_back_the_log_may_grow() -> None:
             assert (watched.shown.count, watched.count, watched.row(0).rounds) == (5, 2, 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(
     st.lists(st.lists(st.sampled_from(MOVES), max_size=8), min_size=1, max_size=4),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from duolog.cli.watch.timeline import Moment, Timeline
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
@@ -47,6 +48,7 @@ def test_looking_back_shows_what_was_to_be_seen_then(script: Script, visits: lis
         assert whole.told[:count] == then.told
 
 
+@pytest.mark.slow
 @given(scripts(), st.data())
 def test_looking_back_while_it_grows_changes_nothing(script: Script, data: st.DataObject) -> None:
     timeline = Timeline(script.session, OPTIONS)

@@ -105,6 +105,7 @@ async def test_a_subscriber_sees_what_another_process_appends_at_once(tmp_path: 
         assert tap.statistics().dropped == 0
 
 
+@pytest.mark.slow
 async def test_looking_for_others_costs_next_to_nothing(tmp_path: Path) -> None:
     """Less than a hundredth of a core, for a process that follows a log where nothing happens."""
     async with open_log(f"sqlite:///{tmp_path}/a.db") as log, log.subscribe() as subscription:

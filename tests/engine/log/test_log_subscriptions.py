@@ -31,6 +31,7 @@ def said(text: str) -> Draft:
     return Draft(MessageSent(text=text), "ann", "human", 1.0)
 
 
+@pytest.mark.slow
 async def test_a_thousand_subscribers_one_of_them_slow(make: Callable[[], Store]) -> None:
     """Nobody loses a record, and the slow one holds nobody up."""
     total = 3 * BUFFER

@@ -160,6 +160,7 @@ def follow_each_other(recorded: Sequence[ModelCalled]) -> None:
         before = call
 
 
+@pytest.mark.slow
 async def test_faults_change_nothing_but_the_attempts(openai_server: OpenAIServer) -> None:
     """Without them the same is said and done at the same time."""
     server = openai_server
@@ -249,6 +250,7 @@ async def test_resumed_after_any_record_it_ends_as_it_would_have() -> None:
 # --- interruptions ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_an_outage_leaves_sessions_to_be_resumed(openai_server: OpenAIServer) -> None:
     server = openai_server
     server.answer = answer
@@ -408,6 +410,7 @@ async def test_a_budget_stops_an_experiment_which_goes_on_with_a_larger_one() ->
         assert spent.cost == pytest.approx((await spending(whole)).cost)
 
 
+@pytest.mark.slow
 async def test_the_cache_answers_an_experiment_that_is_run_anew(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:

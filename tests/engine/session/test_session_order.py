@@ -119,6 +119,7 @@ async def test_real_waiting_changes_nothing() -> None:
     assert slow == fast
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [200, pytest.param(1000, marks=pytest.mark.soak)])
 async def test_a_session_among_many_others_is_the_session_alone(others: int) -> None:
     watched = {f"watched-{seed}": seed for seed in range(5)}

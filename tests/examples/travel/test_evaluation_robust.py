@@ -70,6 +70,7 @@ DAYS = st.dictionaries(KEYS, SCRAPS | JSON, max_size=9)
 PLANS = JSON | st.lists(DAYS, max_size=5) | st.lists(DAYS | JSON, max_size=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @settings(max_examples=examples(300))
 @given(plan=PLANS)
@@ -87,6 +88,7 @@ def test_no_json_value_crashes_the_evaluation(variant: Variant, plan: object) ->
     assert json.loads(json.dumps(found.to_json(4)))["row_index"] == 4
 
 
+@pytest.mark.slow
 @given(plan=PLANS)
 @settings(max_examples=examples(200))
 def test_the_strict_variant_has_no_errors(plan: object) -> None:

@@ -272,6 +272,7 @@ VISIBLE = {
 }
 
 
+@pytest.mark.slow
 def test_a_user_who_has_searched_everything_sees_what_the_evaluation_sees() -> None:
     seen_slots = set()
     for index in range(60):

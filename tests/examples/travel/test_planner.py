@@ -66,6 +66,7 @@ def score(plan: Plan, instance: Instance, sandbox: Sandbox) -> float:
     return evaluate(plan, instance.trip, sandbox).performance
 
 
+@pytest.mark.slow
 def test_with_all_wishes_known_nearly_every_instance_is_solved() -> None:
     scores = []
     for index in range(120):
@@ -81,6 +82,7 @@ def test_with_all_wishes_known_nearly_every_instance_is_solved() -> None:
     assert min(scores) > 0.8
 
 
+@pytest.mark.slow
 def test_from_the_request_alone_a_plan_is_sound_but_misses_wishes() -> None:
     scores, sound = [], 0
     for index in range(120):

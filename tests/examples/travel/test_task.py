@@ -83,6 +83,7 @@ async def test_every_pair_comes_to_an_end_of_its_own(agent: str, user: str) -> N
         assert utilities(trace)
 
 
+@pytest.mark.slow
 async def test_collaboration_is_worth_more_than_the_request_alone() -> None:
     alone = [utilities(await run(session("auto", NOBODY, i)))[-1] for i in range(6)]
     for agent in ("one-stage", "two-stage"):
@@ -90,6 +91,7 @@ async def test_collaboration_is_worth_more_than_the_request_alone() -> None:
         assert sum(together) > sum(alone) + 0.5
 
 
+@pytest.mark.slow
 async def test_who_asks_first_drafts_later_and_better() -> None:
     def first(trace: list[Record]) -> tuple[float, float]:
         drafted = next(record.time for record in trace if record.kind == "SnapshotTaken")
@@ -101,6 +103,7 @@ async def test_who_asks_first_drafts_later_and_better() -> None:
     assert sum(a[1] for a in one) < sum(b[1] for b in two)
 
 
+@pytest.mark.slow
 async def test_the_user_tells_one_wish_at_a_time_and_never_in_the_words_of_the_profile() -> None:
     for instance in range(9):
         one = session("two-stage", "proactive", instance)
@@ -123,6 +126,7 @@ async def test_ratings_come_from_the_user_before_it_hands_over() -> None:
     assert numbers == sorted(set(numbers))
 
 
+@pytest.mark.slow
 async def test_the_demo_shows_that_concurrency_is_real() -> None:
     """In the log of the demo: a message while the agent works, an edit while it searches, and a
     snapshot that is refused since its base is outdated."""
@@ -228,6 +232,7 @@ def test_an_instance_that_is_not_there_is_refused(name: str) -> None:
         TASK.session(Cell(agent="auto", user=NOBODY, instance=name, seed=0), Setting())
 
 
+@pytest.mark.slow
 def test_the_rules_play_on_the_benchmarks_own_instances(
     test_data: Callable[[str], Path],
 ) -> None:

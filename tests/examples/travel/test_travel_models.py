@@ -82,6 +82,7 @@ def events(records: Sequence[Record], kind: type) -> list[object]:
     return [record.event for record in records if isinstance(record.event, kind)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_text", [False, True])
 @pytest.mark.parametrize("agent", ["auto", "one-stage", "two-stage"])
 async def test_a_whole_session_over_http_and_again_from_its_log(
@@ -205,6 +206,7 @@ def test_several_wishes_at_once_are_flagged() -> None:
     assert list(find_too_much(said(text, before=("There will be 2 of us.",)))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instances", "least"), [(6, 60), pytest.param(20, 200, marks=pytest.mark.soak)]
 )

@@ -150,6 +150,7 @@ def test_unknown_places_are_named() -> None:
         World(1).sandbox(trip("Omaha", "Atlantis"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 7])
 def test_every_instance_has_a_plan_that_satisfies_everything(seed: int) -> None:
     world = World(seed)

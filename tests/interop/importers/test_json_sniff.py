@@ -63,6 +63,7 @@ JSONS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=4), JSONS, min_size=1))
 def test_all_keys_of_an_object_are_found(value: dict[str, object]) -> None:
     for text in (json.dumps(value), json.dumps([value], indent=1), json.dumps([[], value])):

@@ -147,6 +147,7 @@ def test_what_is_missing_on_a_side_is_left_out() -> None:
     assert quantity(compare(unrated, ("a", "b"))[0], "drop@1").pairs == 0
 
 
+@pytest.mark.slow
 def test_it_is_seeded() -> None:
     chance = random.Random(1)
     many = [played(agent, i, chance.random()) for agent in "ab" for i in range(40)]

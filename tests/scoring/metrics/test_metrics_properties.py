@@ -122,6 +122,7 @@ def test_every_absent_number_has_a_reason_and_none_is_nan(
     assert b"NaN" not in msgspec.json.encode(report)
 
 
+@pytest.mark.slow
 @given(SESSIONS, CONVENTIONS)
 def test_explanations_add_up_to_the_means(
     sessions: Sequence[Trajectory], convention: Literal["formal", "paper"]

@@ -81,6 +81,7 @@ def every_figure(report: Report, panels: Panels) -> list[object]:
 LONG = ("one-stage", "an-agent-with-a-rather-long-name", "third", "fourth", "fifth")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agents", "models"),
     [
@@ -199,6 +200,7 @@ def test_quintiles_show_each_session_and_the_mean() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
     report = reported(models=("m", "n"), count=6)
     kinds = ("png", "svg", "pdf")
@@ -214,6 +216,7 @@ def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
     assert not re.search(r"(href|src)=\"http", svg)
 
 
+@pytest.mark.slow
 def test_trajectories_give_curves_against_other_effort(tmp_path: Path) -> None:
     paths = save_figures(sessions(), tmp_path, ["svg"], efforts=["tokens_read", "acts"])
     assert [path.name for path in paths] == [
