@@ -122,7 +122,6 @@ def test_every_absent_number_has_a_reason_and_none_is_nan(
     assert b"NaN" not in msgspec.json.encode(report)
 
 
-@pytest.mark.slow
 @given(SESSIONS, CONVENTIONS)
 def test_explanations_add_up_to_the_means(
     sessions: Sequence[Trajectory], convention: Literal["formal", "paper"]
@@ -159,7 +158,12 @@ def test_explanations_add_up_to_the_means(
             assert item.first_round is not None
             assert item.best_round is not None
             assert item.final is not None
-            rounds = [note.utility for note in item.rounds] or [item.final]
+            # What was measured nowhere so far counts as nothing: under ``paper``, since ``formal``
+            # gives such a session no numbers.
+            rounds = [0.0 if note.utility is None else note.utility for note in item.rounds]
+            rounds = rounds or [item.final]
+            if convention == "formal":
+                assert None not in [note.utility for note in item.rounds]
             assert item.first in (None, rounds[item.first_round - 1])
             assert item.overall == rounds[item.best_round - 1]
             for stop in item.stops:
