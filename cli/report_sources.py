@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from ..engine.errors import InvalidInput, LogNotFound
 from ..engine.log.contract import EventLog
+from ..engine.records import TRACE
 from ..scoring.live import score_sessions
 from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
 from ..scoring.trajectory.options import Options
@@ -17,7 +19,7 @@ from ..scoring.trajectory.scorer_choice import preferred
 from .lookup import existing_log, name_of, one_named
 from .runtime import collect_rarely, run
 
-__all__ = ("SOURCE", "load", "one_session")
+__all__ = ("SOURCE", "judges_of", "load", "one_session")
 
 SOURCE = "log"
 """The label that distinguishes several sources: the name of the file without its suffix."""
@@ -62,6 +64,32 @@ def one_session(trajectories: Sequence[Trajectory], name: str) -> Trajectory:
     """
     ids = [item.session for item in trajectories]
     return trajectories[ids.index(one_named(name, ids, "the report"))]
+
+
+def judges_of(sources: Sequence[str]) -> list[str]:
+    """Who rated rounds in some logs: ``human`` for people, or ``name@version`` of a scorer.
+
+    Raises:
+        InvalidInput: a source is a file of trajectories, which does not say who rated.
+        LogError: a log cannot be read.
+    """
+    found: set[str] = set()
+    for source in sources:
+        if _is_file(source):
+            raise InvalidInput(
+                f"{source} holds trajectories, which do not say who rated: name logs"
+            )
+        found |= run(partial(_judges, source))
+    return sorted(found)
+
+
+async def _judges(source: str) -> set[str]:
+    async with existing_log(source) as log:
+        return {
+            "human" if record.stream == TRACE else record.stream
+            async for record in log.read_all()
+            if record.kind == "ProgressRated"
+        }
 
 
 def _is_file(source: str) -> bool:

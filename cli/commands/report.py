@@ -13,9 +13,10 @@ from ..arguments import choices, example, numbers, one_of
 from ..output import print_json, print_text, say, written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ...scoring.metrics import Report
+    from ...scoring.trajectory.options import Options
     from ...scoring.trajectory.points import Trajectory
 
 __all__ = ("print_report", "report_command")
@@ -31,6 +32,7 @@ _FORMATS = ("png", "svg", "pdf")
         "duolog report demo.db --figures figures --html report.html",
         "duolog report trajectories.jsonl --convention paper --json",
         "duolog report demo.db --explain travel-3-two-stage",
+        "duolog report demo.db --compare one-stage,two-stage",
     ),
 )
 def report_command(
@@ -84,6 +86,22 @@ def report_command(
     forks: Annotated[
         bool, typer.Option("--forks", help="Compare each fork with its origin instead.")
     ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGENTS", help="Compare agents in pairs, instance by instance, instead."
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity",
+            help="Show instead how the drop depends on judge, threshold and missing ratings.",
+        ),
+    ] = False,
+    agreement: Annotated[
+        bool, typer.Option("--agreement", help="Show instead how far the judges agree.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="A row per group.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="The table in Markdown.")] = False,
@@ -103,12 +121,22 @@ def report_command(
     Process measures (initiatives, confirmations, approvals, halts, interruptions) come from the
     messages in a log; files of trajectories need not have them.
     """
+    analysis = _analysis(
+        {
+            "--forks": forks,
+            "--compare": compare is not None,
+            "--sensitivity": sensitivity,
+            "--agreement": agreement,
+        }
+    )
     if as_json + as_csv + as_markdown > 1:
         raise InvalidInput("choose one of --json, --csv and --markdown")
     if explain is not None and (as_csv or as_markdown):
         raise InvalidInput("--explain prints text, or JSON with --json")
-    if forks and (as_csv or as_markdown or explain is not None or figures or html):
-        raise InvalidInput("--forks prints a table of its own, or JSON with --json")
+    if analysis is not None:
+        _check_analysis(
+            analysis, bool(as_csv or as_markdown or explain or figures or html), convention
+        )
     if convention == "paper" and rounds == "handoff":
         raise InvalidInput("--convention paper counts rounds by human-turn; leave --rounds out")
     taus = numbers(tau, "--tau")
@@ -120,10 +148,11 @@ def report_command(
     from ...scoring.trajectory.options import Options
     from ..report_sources import load
 
-    trajectories = load(sources, Options(rounds=counted, taus=taus, utility=utility, judge=judge))
-    if forks:
-        _compare(trajectories, bootstrap, seed, as_json=as_json)
+    options = Options(rounds=counted, taus=taus, utility=utility, judge=judge)
+    if analysis is not None:
+        _analyse(sources, options, analysis, compare, bootstrap, seed, as_json=as_json)
         return
+    trajectories = load(sources, options)
     report = aggregate(
         _whole(trajectories),
         convention=convention,
@@ -177,6 +206,63 @@ def _whole(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
 
         say(f"{count(left, 'fork')} left out, since their origins are here: --forks compares them")
     return found
+
+
+def _analysis(asked: Mapping[str, bool]) -> str | None:
+    """The analysis that is asked for instead of the table, if any.
+
+    Raises:
+        InvalidInput: several are.
+    """
+    chosen = [name for name, given in asked.items() if given]
+    if len(chosen) > 1:
+        raise InvalidInput(f"choose one of {', '.join(chosen)}")
+    return chosen[0] if chosen else None
+
+
+def _check_analysis(analysis: str, other_output: bool, convention: str) -> None:
+    """Refuses options that an analysis cannot follow.
+
+    Raises:
+        InvalidInput: there is one.
+    """
+    if other_output:
+        raise InvalidInput(f"{analysis} prints a table of its own, or JSON with --json")
+    if convention == "paper":
+        raise InvalidInput(f"{analysis} goes by the formal convention")
+
+
+def _analyse(
+    sources: Sequence[str],
+    options: Options,
+    analysis: str,
+    agents: str | None,
+    bootstrap: int,
+    seed: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Prints an analysis other than the table."""
+    from ..report_analyses import agreement_of, sensitivity_of
+    from ..report_sources import load
+    from ..text.statistics import print_agreement, print_comparisons, print_sensitivity
+    from ..text.terminal import screen
+
+    if analysis == "--forks":
+        _compare(load(sources, options), bootstrap, seed, as_json=as_json)
+    elif analysis == "--compare":
+        from ...scoring.metrics.compare import compare
+
+        names = choices(agents or "", "--compare")
+        sessions = _whole(load(sources, options))
+        pairs = compare(sessions, names, taus=options.taus, bootstrap=bootstrap, seed=seed)
+        print_json(pairs) if as_json else print_comparisons(screen(), pairs)
+    elif analysis == "--agreement":
+        agreed = agreement_of(sources, options, bootstrap=bootstrap, seed=seed)
+        print_json(agreed) if as_json else print_agreement(screen(), agreed)
+    else:
+        found = sensitivity_of(sources, options, taus=options.taus, bootstrap=bootstrap, seed=seed)
+        print_json(found) if as_json else print_sensitivity(screen(), found)
 
 
 def _compare(

@@ -300,3 +300,63 @@ def test_bad_input_is_one_line(
     assert out == ""
     assert err.startswith(f"duolog: {message.format(**names)}")
     assert err.count("\n") == 1
+
+
+PAIRED = "".join(
+    f'{{"session": "{agent}{i}", "instance": "{i}", "group": {{"agent": "{agent}"}}, '
+    f'"rounds": [{{"utility": {value + bonus:.2f}, "rating": 4}}], "tokens": {{"agent": 10}}}}\n'
+    for agent, bonus in (("a", 0.0), ("b", 0.2))
+    for i, value in enumerate((0.1, 0.5, 0.3, 0.7))
+)
+
+
+@pytest.fixture
+def paired(tmp_path: Path) -> str:
+    path = tmp_path / "paired.jsonl"
+    path.write_text(PAIRED, encoding="utf-8")
+    return str(path)
+
+
+def test_agents_are_compared_in_pairs(paired: str, capsys: pytest.CaptureFixture[str]) -> None:
+    listed: Any = as_json(capsys, paired, "--compare", "a,b")
+    [found] = listed
+    overall = found["differences"][0]
+    assert overall["quantity"] == "overall"
+    assert overall["difference"]["value"] == pytest.approx(0.2)
+    assert overall["p"] == pytest.approx(
+        2 / 16
+    )  # of 16 ways to flip four signs, two are as far out
+    assert main(["report", paired, "--compare", "a,b"]) == 0
+    shown = capsys.readouterr().out
+    assert "b against a" in shown
+    assert "4 instances played by both" in shown
+    assert "+0.200" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--compare", "a"], "at least two different names"),
+        (["--compare", "a,z"], "no session has agent 'z' to compare; there are: a, b"),
+        (["--compare", "a,b", "--sensitivity"], "choose one of --compare, --sensitivity"),
+        (["--compare", "a,b", "--csv"], "--compare prints a table of its own"),
+        (["--compare", "a,b", "--convention", "paper"], "--compare goes by the formal convention"),
+        (["--agreement"], "do not say who rated: name logs"),
+    ],
+)
+def test_analyses_that_cannot_be_made(
+    options: list[str], message: str, paired: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", paired, *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_judges_and_their_weight(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(dinner), "--sensitivity"]) == 0
+    shown = capsys.readouterr().out
+    assert "Bad below" in shown
+    assert "unsatisfactory" in shown
+    rows = as_json(capsys, str(dinner), "--sensitivity")["rows"]
+    assert {row["least"] for row in rows} == {2, 3, 4}
+    assert main(["report", str(dinner), "--agreement"]) == 0
+    assert "Agreement of judges" in capsys.readouterr().out
