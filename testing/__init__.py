@@ -1,15 +1,14 @@
 """The public test kit, for everybody who tests agents or extends Duolog.
 
-Actors that follow a script, sessions to put them in, an order for tasks that run at once, folds
-told as *given, when, then*, and checks of contracts that a store, a scorer or an importer has to
-keep::
+Scripted actors, sessions for them, an order for concurrent tasks, *given, when, then* for folds, and
+checks of the contracts of stores, scorers and importers::
 
     user = Script().say("A weekend in Oslo, please.").hear().finish()
     helper = Script().hear().submit("Day 1: the fjord").say("How is this?")
     result, streams = await played(a_session(human(user), agent(helper)))
     assert result.reason == "finished"
 
-Each name is imported when it is first used, since pytest loads the plug-in beside it in every run.
+Each name is imported on first use, since pytest loads the plug-in of this package in every run.
 """
 
 from __future__ import annotations

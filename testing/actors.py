@@ -1,4 +1,4 @@
-"""Actors for tests: one that follows a script, and one that does anything at all."""
+"""Actors for tests: one that follows a script, and one that decides at random."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from ..engine.session.view import View
 __all__ = ("Improviser", "Script", "Step", "agent", "human")
 
 Step = Callable[[Desk], Awaitable[object]]
-"""One thing that a scripted actor does at its desk."""
+"""One step of a scripted actor at its desk."""
 
 
 @final
 class Script:
-    """An actor that does one thing after another, and leaves when it has done them all.
+    """An actor that performs its steps one after another, and leaves after the last.
 
-    Scripts are never changed: each method gives a new one with a step more, so that they can be
+    Scripts are immutable: each method returns a new one with one more step, so that they can be
     shared and continued in several ways. A script is a step too: ``Script(greeting, request)``.
     """
 
@@ -43,16 +43,16 @@ class Script:
         self._steps = steps
 
     async def __call__(self, desk: Desk) -> None:
-        """Does what the script says."""
+        """Performs the steps."""
         for step in self._steps:
             await step(desk)
 
     def then(self, step: Step) -> Script:
-        """Does anything else: what a coroutine function does with the desk."""
+        """Performs any other step: a coroutine function of the desk."""
         return Script(*self._steps, step)
 
     def times(self, count: int) -> Script:
-        """Does all of it so far ``count`` times."""
+        """Repeats all steps so far, so that they are performed ``count`` times."""
         return Script(*(self._steps * count))
 
     def say(self, text: str, *, to: Sequence[str] = ()) -> Script:
@@ -60,7 +60,7 @@ class Script:
         return self.then(lambda desk: desk.say(text, to))
 
     def act(self, name: str, **arguments: JSON) -> Script:
-        """Takes an action, and goes on at once; see ``result``."""
+        """Takes an action, and continues at once; see ``result``."""
         return self.then(lambda desk: desk.act(name, arguments))
 
     def result(self) -> Script:
@@ -75,7 +75,7 @@ class Script:
         return self.then(step)
 
     def submit(self, content: JSON, *, overwrite: bool = False) -> Script:
-        """Puts up a new version of the shared output, made from what it saw last."""
+        """Submits a new version of the shared output, based on the one that it saw last."""
         return self.then(lambda desk: desk.submit(content, overwrite=overwrite))
 
     def ask(self, question: str) -> Script:
@@ -83,7 +83,7 @@ class Script:
         return self.then(lambda desk: desk.ask(question))
 
     def approve(self, *, approved: bool = True, comment: str = "") -> Script:
-        """Gives or denies the approval that others have waited for longest."""
+        """Gives or denies the approval that was asked for first."""
 
         async def step(desk: Desk) -> None:
             desk.look()
@@ -95,7 +95,7 @@ class Script:
         return self.then(step)
 
     def note(self, text: str) -> Script:
-        """Writes into its own memory."""
+        """Writes a note into its own memory."""
         return self.then(lambda desk: desk.note(text))
 
     def rate(self, rating: int, explanation: str = "") -> Script:
@@ -103,11 +103,11 @@ class Script:
         return self.then(lambda desk: desk.rate(rating, explanation))
 
     def leave_turn(self, reason: str = "") -> Script:
-        """Says that it leaves the turn to the others."""
+        """Yields its turn to the others."""
         return self.then(lambda desk: desk.yield_turn(reason))
 
     def call(self, reply: JSON, request: JSON = None, *, model: str = "scripted") -> Script:
-        """Asks a model, which answers with ``reply``."""
+        """Calls a model, which answers with ``reply``."""
 
         async def send() -> Reply:
             return Reply(reply=reply)
@@ -117,11 +117,11 @@ class Script:
         )
 
     def pause(self, seconds: float) -> Script:
-        """Lets session time pass, come what may."""
+        """Lets session time pass, whatever happens."""
         return self.then(lambda desk: desk.pause(seconds))
 
     def hear(self, *, within: float | None = None) -> Script:
-        """Waits for news, for ``within`` seconds at most, and takes it in."""
+        """Waits for news, for ``within`` seconds at most, and reads it."""
 
         async def step(desk: Desk) -> None:
             await desk.news(within=within)
@@ -130,7 +130,7 @@ class Script:
         return self.then(step)
 
     def look(self) -> Script:
-        """Takes in what has happened, without waiting."""
+        """Reads the news, without waiting."""
 
         async def step(desk: Desk) -> None:
             desk.look()
@@ -144,14 +144,14 @@ class Script:
 
 @final
 class Improviser:
-    """A policy that does anything at random, and finishes after so many decisions.
+    """A policy that decides at random, and finishes after a number of decisions.
 
     Randomness is the session's: one seed, one performance. It says, acts, submits (now and then
     over the others' heads), asks, approves, notes, rates, waits and does nothing; works for a while
     on each decision; and keeps, changes or drops what is pending when there is news.
 
     Args:
-        decisions: after how many it finishes; None for never.
+        decisions: number of decisions after which it finishes; None for never.
         actions: the actions that it takes.
     """
 
@@ -160,7 +160,7 @@ class Improviser:
         self._actions = actions
 
     async def decide(self, view: View) -> Decision:
-        """Anything."""
+        """A random decision."""
         chance = view.random
         if view.pending is not None and chance.random() < 0.4:
             return view.pending

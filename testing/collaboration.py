@@ -1,4 +1,4 @@
-"""A collaboration that a test records, and what the test may assert of it afterwards."""
+"""Records a collaboration in a test, and asserts on it afterwards."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ..telemetry.receipt import Receipt
 from ..telemetry.session import About, Recording, check_about
 from ..telemetry.sync import open_sync
 
-__all__ = ("Collaboration", "CollaborationError", "Taping")
+__all__ = ("Collaboration", "CollaborationError", "RecordedSession")
 
 _WIDTH = 100
 
 
 @final
 class CollaborationError(AssertionError):
-    """Raised where a collaboration did not come to what a test expects of it.
+    """A collaboration is not as a test expects.
 
     Attributes:
         transcript: of the session; the message ends with it.
@@ -45,24 +45,24 @@ class CollaborationError(AssertionError):
         self.transcript = transcript
 
 
-class _Ending(TypedDict):
+class _SessionEnding(TypedDict):
     reason: CloseReason
     detail: str
 
 
 @final
 class Collaboration:
-    """What the fixture ``duolog_session`` gives: records sessions, and asserts on the last one.
+    """The value of the fixture ``duolog_session``: records sessions, and asserts on the last one.
 
     Args:
-        name: of the test; sessions have it for an id, and a number from the second on.
-        where: the log that they go to; ``memory://`` for one that lives no longer than they do.
+        name: of the test: the id of its first session; further ones have a number appended.
+        where: URL of their log; ``memory://`` for one that exists only while they are recorded.
     """
 
     def __init__(self, name: str, where: str = "memory://") -> None:
         self._name = name
         self._where = where
-        self._tapings: list[Taping] = []
+        self._tapings: list[RecordedSession] = []
 
     def record(
         self,
@@ -70,22 +70,24 @@ class Collaboration:
         scorers: Sequence[Scorer] = (),
         options: Options | None = None,
         **about: Unpack[About],
-    ) -> Taping:
+    ) -> RecordedSession:
         """A session to be recorded: enter it with ``with``, or with ``async with``.
 
-        It is closed when it is left, if it is not by then: as finished, or as failed where an
-        exception comes out of it. Then the scorers measure what is left to be measured.
+        Leaving it closes it, unless it is closed already: as finished, or as failed if there is an
+        exception. Then the scorers complete their measurements.
 
         Args:
-            scorers: who measures it.
+            scorers: the scorers that measure it.
             options: how it is scored.
-            about: what it is about, as for ``Log.session``.
+            about: facts about it, as for ``Log.session``.
 
         Raises:
             InvalidInput: ``about`` has a name that ``Log.session`` does not know.
         """
         check_about(about)
-        taping = Taping(self._name, self._where, tuple(scorers), options or Options(), about)
+        taping = RecordedSession(
+            self._name, self._where, tuple(scorers), options or Options(), about
+        )
         self._tapings.append(taping)
         return taping
 
@@ -93,10 +95,10 @@ class Collaboration:
 
     @property
     def result(self) -> SessionTranscript:
-        """The last session, read whole.
+        """The last session, complete and scored.
 
         Raises:
-            InvalidInput: none has been recorded, or it is being recorded still.
+            InvalidInput: none has been recorded, or its recording is not over.
         """
         if not self._tapings:
             raise InvalidInput(
@@ -105,13 +107,13 @@ class Collaboration:
         found = self._tapings[-1].result
         if found is None:
             raise InvalidInput(
-                "the session is not over: assert on it behind the 'with' that records it"
+                "the session is not over: assert on it after the 'with' that records it"
             )
         return found
 
     @property
     def trajectory(self) -> Trajectory:
-        """What the last session came to, round by round; raises as ``result``."""
+        """The trajectory of the last session; raises as ``result``."""
         return self.result.trajectory
 
     @property
@@ -121,24 +123,24 @@ class Collaboration:
 
     @property
     def utility(self) -> float | None:
-        """Utility at its end; None where nothing was scored; raises as ``result``."""
+        """Utility at its end; None if nothing was scored; raises as ``result``."""
         points = self.trajectory.points
         scored = any(point.value is not None for point in points)
         return points[-1].utility if scored else None
 
     @property
     def effort(self) -> Mapping[str, float | None]:
-        """The human's effort, all in all, by measure; raises as ``result``."""
+        """The human's total effort, by measure; raises as ``result``."""
         points = self.trajectory.points
         return points[-1].effort if points else {}
 
     @property
     def rounds(self) -> int:
-        """How many rounds it took; raises as ``result``."""
+        """The number of rounds; raises as ``result``."""
         return len(self.trajectory.points)
 
     def stop(self, tau: int) -> int | None:
-        """The round after which a tolerance is used up; None where it is not.
+        """The round after which a tolerance is used up; None if it is not.
 
         Raises:
             InvalidInput: the tolerance is below 1; or as ``result``.
@@ -165,7 +167,7 @@ class Collaboration:
     def assert_effort(
         self, measure: str, *, at_least: float | None = None, at_most: float | None = None
     ) -> None:
-        """Asserts on the human's effort, all in all.
+        """Asserts on the human's total effort.
 
         Raises:
             CollaborationError: it is not as expected, or is not known.
@@ -193,7 +195,7 @@ class Collaboration:
         self._within("the number of rounds", self.rounds, at_least, at_most)
 
     def assert_stop(self, tau: int, *, after: int | None = None) -> None:
-        """Asserts that a human of this tolerance would stop, in the end or after a given round.
+        """Asserts that a human of this tolerance would stop, at all or after a given round.
 
         Raises:
             CollaborationError: they would not.
@@ -207,7 +209,7 @@ class Collaboration:
             self._fail(f"τ = {tau} is used up after round {found}, and not after round {after}")
 
     def assert_no_stop(self, tau: int) -> None:
-        """Asserts that a human of this tolerance would go on to the end; raises as ``assert_stop``."""
+        """Asserts that a human of this tolerance would stay to the end; raises as ``assert_stop``."""
         __tracebackhide__ = True
         found = self.stop(tau)
         if found is not None:
@@ -244,7 +246,7 @@ class Collaboration:
     # --- the report -------------------------------------------------------------------------------
 
     def sections(self, error: BaseException) -> Iterator[tuple[str, str]]:
-        """What a report of this failure lacks: title and transcript of each session."""
+        """Title and transcript of each session, for the report of a failure, unless it has them."""
         for taping in self._tapings:
             if taping.result is not None:
                 text = text_of(taping.result)
@@ -253,11 +255,11 @@ class Collaboration:
 
 
 @final
-class Taping:
+class RecordedSession:
     """A session while it is recorded: a context manager, synchronous and asynchronous.
 
     Attributes:
-        result: what was recorded, once it is over.
+        result: the transcript; None until it is over.
     """
 
     def __init__(
@@ -352,8 +354,8 @@ class Taping:
         await self._async.__aexit__(kind, error, traceback)
 
 
-def _ending(error: BaseException | None) -> _Ending:
-    """How a session ends that is left with this exception."""
+def _ending(error: BaseException | None) -> _SessionEnding:
+    """The ending of a session that is left with this exception."""
     if error is None:
         return {"reason": "finished", "detail": ""}
     return {"reason": "failed", "detail": type(error).__name__}

@@ -1,4 +1,4 @@
-"""Folds told as stories: given a trace, when more happens, then this comes of it."""
+"""Tests of folds as *given, when, then*: given a trace, when more records follow, then a result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Out_co = TypeVar("Out_co", covariant=True)
 
 
 class Fold(Protocol[Out_co]):
-    """What is told as given, when, then: takes records in order, and gives something now and then."""
+    """The interface of a fold: takes records in order, and returns a result or None."""
 
     def feed(self, record: Record, /) -> Out_co | None:
         """Takes the next record."""
@@ -25,7 +25,7 @@ class Fold(Protocol[Out_co]):
 
 
 def by(role: Role, event: Event | Unknown, *, actor: str | None = None, time: float = 0.0) -> Draft:
-    """An event as somebody's: ``by("human", MessageSent(text="Hello"))``."""
+    """The draft of an event by a role: ``by("human", MessageSent(text="Hello"))``."""
     return Draft(event, actor or role, role, time)
 
 
@@ -57,15 +57,15 @@ def records_of(*facts: Event | Draft, session: str = "session", after: int = 0) 
 
 @final
 class Given:
-    """A trace that was there before; made by ``given``."""
+    """A trace from before; made by ``given``."""
 
     def __init__(self, facts: Sequence[Event | Draft]) -> None:
         self._facts = facts
 
     def when(self, fold: Fold[T], *facts: Event | Draft) -> When[T]:
-        """Feeds the trace to a fold, and then more, if there is more: what came of that is kept.
+        """Feeds the trace to a fold, and then more records, whose results are kept.
 
-        Without more, what came of the given trace is.
+        Without more, the results of the given trace are kept.
         """
         before = records_of(*self._facts)
         after = records_of(*facts, after=len(before))
@@ -78,22 +78,22 @@ class Given:
 
 @final
 class When(Generic[T]):
-    """What came of it."""
+    """The results of a fold."""
 
     def __init__(self, outputs: list[T]) -> None:
         self.outputs = outputs
 
     def then(self, *expected: T) -> None:
-        """Compares what came of it with what should have."""
+        """Compares the results with the expected ones."""
         require(self.outputs == list(expected), f"{self.outputs} is not {list(expected)}")
 
     def then_nothing(self) -> None:
-        """Nothing came of it."""
+        """Asserts that there are no results."""
         require(not self.outputs, f"{self.outputs} came of it")
 
 
 def given(*facts: Event | Draft) -> Given:
-    """Begins a story about a fold.
+    """Begins a test of a fold.
 
     For example::
 
@@ -101,6 +101,6 @@ def given(*facts: Event | Draft) -> Given:
             .when(RoundProjector(), by("human", MessageSent(text="A trip, please")))
             .then(Round(number=1, first=1, last=2, ...))
 
-    The facts are events by the environment, or drafts that say by whom (see ``by``).
+    The facts are events by the environment, or drafts that name their role (see ``by``).
     """
     return Given(facts)

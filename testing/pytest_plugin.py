@@ -1,7 +1,7 @@
 """The pytest plug-in: the fixture ``duolog_session``, and the transcript of a test that failed.
 
-pytest loads this module in every run wherever Duolog is installed: it imports nothing else before
-a test asks for the fixture.
+pytest loads this module in every run if Duolog is installed. It imports nothing else before a test
+uses the fixture.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def duolog_session(request: pytest.FixtureRequest) -> Collaboration:
-    """Records what a human and an agent do in a test, and asserts on what it came to.
+    """Records what a human and an agent do in a test, and asserts on the result.
 
     Use ``with`` in a synchronous test, ``async with`` in an asynchronous one::
 
@@ -48,7 +48,7 @@ def duolog_session(request: pytest.FixtureRequest) -> Collaboration:
 
 
 def _where(config: pytest.Config) -> str:
-    """The log that the sessions go to."""
+    """URL of the log for the sessions."""
     given: str | None = config.getoption(_OPTION)
     if given is None and (named := str(config.getini(_OPTION))):
         return named if "://" in named else str(config.rootpath / named)
@@ -61,7 +61,7 @@ def _where(config: pytest.Config) -> str:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds to the report of a test that failed what was recorded, unless its error shows it."""
+    """Adds the recorded sessions to the report of a test that failed, unless its error shows them."""
     report = yield
     collaboration = item.stash.get(_KEY, None)
     if collaboration is not None and report.failed and call.excinfo is not None:

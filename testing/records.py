@@ -1,4 +1,4 @@
-"""For tests of folds and scorers: writes a session's records by hand, runs a scorer on them."""
+"""Writes the records of a session by hand, and runs a scorer on them: for tests of both."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ AGENT = Participant(name="bot", role="agent")
 class Script:
     """Writes the records of one session as a log would: positions, versions and times grow.
 
-    Each method appends one record and returns it. Time goes on by a second per record, unless
-    ``at`` says otherwise.
+    Each method appends one record and returns it. Time advances by a second per record, unless
+    ``at`` gives it.
 
     Args:
         session: session id.
@@ -100,12 +100,12 @@ class Script:
         return self.add(event, "engine", "environment", at=0.0)
 
     def human(self, said: str | Event, *, actor: str = "ann", at: float | None = None) -> Record:
-        """What a human says, or any other event of a human's."""
+        """A message of a human, or any other event of a human."""
         event = MessageSent(text=said) if isinstance(said, str) else said
         return self.add(event, actor, "human", at=at)
 
     def agent(self, said: str | Event, *, actor: str = "bot", at: float | None = None) -> Record:
-        """What an agent says, or any other event of an agent's."""
+        """A message of an agent, or any other event of an agent."""
         event = MessageSent(text=said) if isinstance(said, str) else said
         return self.add(event, actor, "agent", at=at)
 
@@ -143,7 +143,7 @@ class Script:
         until: Record | None = None,
         rounds: Literal["handoff", "human-turn"] = "handoff",
     ) -> Record:
-        """A progress rating by a judge, or by the human where ``judge`` is None."""
+        """A progress rating by a judge, or by the human if ``judge`` is None."""
         event = ProgressRated(
             round=round,
             rating=rating,
@@ -162,7 +162,7 @@ class Script:
 
 
 async def run_scorer(scorer: Scorer, records: Iterable[Record]) -> list[Measurement]:
-    """What a scorer measures of a session, given its trace records in order."""
+    """The measurements of a scorer for a session, given its trace records in order."""
     running = scorer.begin("s")
     measurements: list[Measurement] = []
     for record in records:

@@ -1,4 +1,4 @@
-"""Sessions for tests, an environment to act on, and what two runs of one have alike."""
+"""Sessions for tests, an environment for them, and the streams that two runs have in common."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _SECONDS: Mapping[str, float] = {"look": 1.5, "search": 20.0, "build": 40.0, "fu
 
 @final
 class Workshop:
-    """An environment whose outcomes tell in which order its actions were performed.
+    """An environment whose outcomes show the order in which its actions were performed.
 
-    Each action that has an effect adds one to a count, which is what is observed: ``look`` takes 1.5
-    seconds and ``search`` 20, both may be repeated; ``build`` takes 40 and may not. ``fumble`` is an
-    action that nobody gets right.
+    Each action that has an effect increases a count, which is its observation: ``look`` takes 1.5
+    seconds and ``search`` 20, both may be repeated; ``build`` takes 40 and may not. ``fumble`` always
+    fails.
 
     Args:
-        pace: a factor on those times, for a clock on which they are waited for.
+        pace: a factor on those times, for a real clock.
 
     Attributes:
         performed: trace versions of the actions performed, in order.
         recalled: trace versions of those whose recorded outcomes were taken over.
-        count: how many actions have had an effect.
+        count: number of actions that had an effect.
     """
 
     def __init__(self, pace: float = 1.0) -> None:
@@ -62,14 +62,14 @@ class Workshop:
 
     @property
     def actions(self) -> Mapping[str, ActionSpec]:
-        """What can be done in it."""
+        """Its actions, by name."""
         return {
             name: ActionSpec(name=name, description=f"{name} things", repeatable=name != "build")
             for name in _SECONDS
         }
 
     async def perform(self, action: Action) -> Outcome:
-        """Counts."""
+        """Increases the count."""
         self.performed.append(action.version)
         if action.name == "fumble":
             raise InvalidInput("nobody can do this")
@@ -80,7 +80,7 @@ class Workshop:
         )
 
     def recall(self, action: Action, resolved: ActionResolved) -> None:
-        """Counts what was counted before."""
+        """Increases the count for an action whose recorded outcome is taken over."""
         self.recalled.append(action.version)
         if resolved.outcome == "ok":
             self.count += 1
@@ -129,14 +129,14 @@ def a_session(
 
 
 class Played(NamedTuple):
-    """A session that was run: how it ended, and its streams by name, as ``streams`` gives them."""
+    """The result of a session, and its streams by name, as ``streams`` returns them."""
 
     result: SessionResult
     streams: dict[str, list[Record]]
 
     @property
     def trace(self) -> list[Record]:
-        """What the actors did."""
+        """The trace stream."""
         return self.streams[TRACE]
 
 
@@ -148,8 +148,8 @@ async def played(session: Session, *, fails: bool = False) -> Played:
         fails: whether it is meant to end as failed.
 
     Raises:
-        AssertionError: it failed, and was not meant to, or the other way round. An ``assert`` in an
-            actor fails the session, not the test: this is what makes it count.
+        AssertionError: it failed, and was not meant to, or the other way round. So an ``assert`` in
+            an actor, which fails the session, fails the test too.
     """
     async with open_log("memory://") as log:
         result = await run_session(log, session)
@@ -160,7 +160,7 @@ async def played(session: Session, *, fails: bool = False) -> Played:
 
 
 async def streams(log: EventLog, session: str) -> dict[str, list[Record]]:
-    """All streams of a session by name, with positions set to 0: what two runs have alike."""
+    """All streams of a session by name, with positions set to 0, as two runs have them in common."""
     found: dict[str, list[Record]] = {}
     async for record in log.read_all(session=session):
         found.setdefault(record.stream, []).append(
@@ -188,7 +188,7 @@ async def put_records(log: EventLog, records: Iterable[Record]) -> None:
 
 @contextmanager
 def virtual_turns(*actors: str, seed: int = 0, hold: float = 600.0) -> Iterator[VirtualTurns]:
-    """Turns under a virtual clock, for tests of what takes turns; call it on a running loop.
+    """Turns under a virtual clock, for tests of actors; call it on a running loop.
 
     An actor that holds the turn for too long is an ``AssertionError`` in the loop.
     """

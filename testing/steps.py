@@ -1,4 +1,4 @@
-"""An order for what several tasks do at once."""
+"""Puts the steps of concurrent tasks into a fixed order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ("Steps",)
 
 @final
 class Steps:
-    """Puts what several tasks do into one order, that of the numbers they wait for.
+    """Orders the steps of several tasks by the numbers that they wait for.
 
     Each number is used once, from 0 on::
 

@@ -1,4 +1,4 @@
-"""Small tools for the checks of a log: what must hold, what must be raised, what was read."""
+"""Small tools for the checks of a log: assertions, expected errors, collected items."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ E = TypeVar("E", bound=Exception)
 
 
 def require(condition: bool, promise: str) -> None:
-    """Fails a check, whatever the interpreter's options: ``promise`` is what does not hold."""
+    """Asserts a condition, also under ``python -O``; ``promise`` says what does not hold."""
     if not condition:
         raise AssertionError(promise)
 
 
 async def raises(error: type[E], call: Awaitable[object]) -> E:
-    """The error that a call must raise."""
+    """Asserts that a call raises an error, and returns the error."""
     try:
         result = await call
     except error as raised:

@@ -20,7 +20,7 @@ from ...engine.task import Cell, Setting, opening, session_clock, session_id
 from ...users.personas import PERSONAS
 from ...users.players import user_player
 from .briefing import TRAVEL_BRIEF
-from .data.sources import DatasetInstances, InventedInstances, Source
+from .data.sources import DatasetInstances, InstanceSource, InventedInstances
 from .data.tables import Sandbox
 from .environment import TravelEnvironment
 from .rule_agent import TravelAgent
@@ -116,7 +116,7 @@ class TravelTask:
             raise InvalidInput(f"the session was run on other data than {source.name}")
         return (travel_utility(source.instance(cell.instance)[1]),)
 
-    def _source(self, seed: int) -> Source:
+    def _source(self, seed: int) -> InstanceSource:
         return self._files or self._generated(seed)
 
 

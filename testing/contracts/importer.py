@@ -1,4 +1,4 @@
-"""What any importer has to keep, checked on a source: ``check_importer``."""
+"""Checks the contract of importers on a source: ``check_importer``."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = ("check_importer",)
 async def check_importer(importer: Importer, source: Path, reading: Reading | None = None) -> None:
     """Checks that an importer keeps its contract on a source that it can read.
 
-    It reads the same twice; each session comes in one piece, is opened first and closed last; events
-    refer to what came before; who acts was announced; importing twice adds nothing to a log that
-    finds nothing wrong with it.
+    Two readings are equal; the events of a session are contiguous, its opening is the first and its
+    close the last; events refer to earlier ones; every actor is a participant; importing twice adds
+    nothing; and the log accepts everything.
 
     Args:
         importer: reads one format.
@@ -42,7 +42,7 @@ async def check_importer(importer: Importer, source: Path, reading: Reading | No
         reading: how it is read.
 
     Raises:
-        AssertionError: the contract is broken; says in what.
+        AssertionError: the contract is broken; the message says where.
     """
     how = reading or Reading()
 

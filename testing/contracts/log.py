@@ -1,4 +1,4 @@
-"""Checks that any store must pass to be an ``EventLog``, for Duolog's own stores and other people's.
+"""Checks the contract of ``EventLog``, for the stores of Duolog and of others.
 
     async def test_my_store(tmp_path):
         await check_event_log(lambda: MyLog(tmp_path / uuid4().hex))
@@ -55,7 +55,7 @@ async def check_event_log(factory: Callable[[], EventLog]) -> None:
     """Checks that the logs a factory makes keep the contract of ``EventLog``.
 
     Args:
-        factory: gives a new, empty log, not entered yet, each time.
+        factory: returns a new, empty log, not entered yet, on each call.
 
     Raises:
         AssertionError: a promise is broken; says which.
@@ -146,7 +146,7 @@ async def check_expected_version(log: EventLog) -> None:
 
 
 async def check_bad_input(log: EventLog) -> None:
-    """What cannot be stored is refused whole, and harms nothing."""
+    """What cannot be stored is refused whole, and has no effect."""
     good = message("good")
     await raises(InvalidInput, log.append("", [good]))
     await raises(InvalidInput, log.append("s", [good], stream=""))
@@ -246,7 +246,7 @@ def _story(index: int) -> list[Draft]:
 
 
 async def check_summaries(log: EventLog) -> None:
-    """The list of sessions says what a fold over all records would."""
+    """The list of sessions equals a fold over all records."""
     names = [f"s{index}" for index in range(8)]
     for index, name in enumerate(names):
         for draft in _story(index):
@@ -276,7 +276,7 @@ async def check_summaries(log: EventLog) -> None:
 
 
 async def check_closing(log: EventLog) -> None:
-    """A log is used between enter and exit; closing wakes those who follow it, and is idempotent.
+    """A log is used between enter and exit; closing wakes its subscribers, and is idempotent.
 
     Unlike the other checks, this one gets a log that is not entered.
     """

@@ -1,4 +1,4 @@
-"""Checks that a scorer keeps its contract, for Duolog's own scorers and other people's."""
+"""Checks the contract of scorers, for the scorers of Duolog and of others."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ _FEW = 3
 
 
 async def check_scorer(scorer: Scorer, *traces: Sequence[Record]) -> None:
-    """Checks that a scorer measures the same whenever it is asked, and says what it must.
+    """Checks that a scorer keeps its contract.
 
-    It must give the same measurements for the same trace each time, whatever other sessions it
-    scores meanwhile; name each of them apart; put its own name on them; keep utilities in [0, 1]
-    and ratings in 1..5, or say why one is missing; and bear with events that it does not know and
-    with sessions that were forgotten.
+    It gives the same measurements for the same trace each time, whatever other sessions it scores
+    meanwhile; each has an identity of its own and the scorer's name; utilities are in [0, 1] and
+    ratings in 1..5, or missing with a reason; unknown events and erased sessions raise no error.
 
     Args:
         scorer: the scorer.
-        traces: the traces of sessions to try it on, each from its opening on. Without any, a few
-            improvised ones, which few tasks can make sense of: better give your own.
+        traces: the traces of sessions to check it on, each from its opening on. By default a few
+            random ones, which mean little to most tasks: better give your own.
 
     Raises:
         AssertionError: a promise is broken; says which.
@@ -71,7 +70,7 @@ async def _improvised(seed: int) -> list[Record]:
 async def _measure(
     session: SessionScorer, trace: Sequence[Record]
 ) -> list[tuple[int, Measurement]]:
-    """What a scorer makes of a trace, each measurement with the version it came at."""
+    """The measurements of a scorer for a trace, each with the version after which it came."""
     return [(r.version, found) for r in trace for found in await session.observe(r)]
 
 
@@ -79,13 +78,13 @@ async def _bear(scorer: Scorer, trace: Sequence[Record], what: str) -> None:
     try:
         await _measure(scorer.begin(trace[0].session), trace)
     except Exception as error:
-        raise AssertionError(f"a scorer bears with {what}, and does not raise {error!r}") from error
+        raise AssertionError(f"a scorer must accept {what}, and not raise {error!r}") from error
 
 
 async def _together(
     scorer: Scorer, traces: Sequence[Sequence[Record]]
 ) -> list[list[tuple[int, Measurement]]]:
-    """The same of several traces, a record of each in turn."""
+    """The same for several traces, a record of each in turn."""
     sessions = [scorer.begin(trace[0].session) for trace in traces]
     measured: list[list[tuple[int, Measurement]]] = [[] for _ in traces]
     for step in range(max(map(len, traces))):
@@ -136,7 +135,7 @@ def _check_utility(trace: Sequence[Record], event: UtilityScored) -> None:
 
 
 def _with_unknown(trace: Sequence[Record]) -> list[Record]:
-    """The trace with an event of an unknown kind in the place of each note."""
+    """The trace with an event of an unknown kind in place of each note."""
     strange = {"kind": "FromTheFuture", "body": b'{"kind":"FromTheFuture"}', "_event": None}
     return [
         msgspec.structs.replace(record, **strange) if record.kind == "NoteTaken" else record

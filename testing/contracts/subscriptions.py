@@ -1,4 +1,4 @@
-"""Checks of a log under concurrency: who appends at once, follows, falls behind or is cancelled."""
+"""Checks a log under concurrency: writers, subscribers, slow subscribers, cancellation."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ async def check_subscription(log: EventLog) -> None:
 
 
 async def check_slow_subscription(log: EventLog) -> None:
-    """A slow subscriber loses nothing, holds nobody up, and says how far it is behind."""
+    """A slow subscriber loses nothing, blocks nobody, and reports how far it is behind."""
     total = 6000
     async with log.subscribe() as slow, log.subscribe() as fast:
         await appended(log, "s", 1)
@@ -191,7 +191,7 @@ async def check_slow_subscription(log: EventLog) -> None:
 
 
 async def check_future_subscription(log: EventLog) -> None:
-    """A subscription after a position that is still to come gives what follows that position."""
+    """A subscription after a future position gives what follows that position."""
     records = await appended(log, "s", 2)
     after = records[-1].position + 3
     async with log.subscribe(after_position=after) as subscription:
@@ -203,7 +203,7 @@ async def check_future_subscription(log: EventLog) -> None:
 
 
 async def check_tap(log: EventLog) -> None:
-    """A tap gives live records only, the newest where its buffer is full, and counts the rest."""
+    """A tap gives live records only, the newest if its buffer is full, and counts the others."""
     await appended(log, "s", 3)
     async with log.tap(buffer=10) as tap, log.tap(session="t") as other:
         await appended(log, "s", 4)
@@ -254,7 +254,7 @@ async def check_reading_while_writing(log: EventLog) -> None:
     require(got == before, "what comes later is not part of it")
     abandoned = log.read("s")
     await anext(abandoned)
-    await appended(log, "s", 1)  # a reader that goes away halfway holds nothing up
+    await appended(log, "s", 1)  # a reader that stops halfway blocks nothing
 
 
 LIVE_CHECKS: Final = (

@@ -13,10 +13,10 @@ from .instances import Instance, make_instance
 from .tables import Sandbox
 from .world.generator import generate_world
 
-__all__ = ("DatasetInstances", "InventedInstances", "Source")
+__all__ = ("DatasetInstances", "InstanceSource", "InventedInstances")
 
 
-class Source(Protocol):
+class InstanceSource(Protocol):
     """A source of instances."""
 
     @property
