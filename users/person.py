@@ -146,7 +146,9 @@ class Person:
         before = self._refused or desk.view.snapshot_text
         after = await self._seat.edit(before)
         if after is None:
-            raise InvalidInput("there is no editor here; write a file, and /submit it")
+            raise InvalidInput(
+                "there is no editor here, or it failed; write a file, and /submit it"
+            )
         if after.strip() == desk.view.snapshot_text.strip():
             self._seat.notify("Nothing is changed.")
         else:

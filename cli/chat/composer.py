@@ -137,6 +137,6 @@ class Composer(TextArea):
         if select or not self.navigator.is_last_wrapped_line(self.cursor_location):
             super().action_cursor_down(select)
             return
-        later = self.past.forward()
+        later = self.past.forward(self.text)
         if later is not None:
             self.put(later)

@@ -12,25 +12,27 @@ __all__ = ("History",)
 class History:
     """Lines that were sent, the newest last, and a place among them.
 
-    The line that is being written stands behind the newest, and is kept while one looks back.
+    The line that is being written stands behind the newest. What is changed in any of them is kept
+    until a line is sent, so that looking back loses nothing.
     """
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._changed: dict[int, str] = {}
         self._at = 0
-        self._draft = ""
 
     def add(self, line: str) -> None:
         """Takes a line that was sent, unless it is the newest already."""
         if line and self._lines[-1:] != [line]:
             self._lines.append(line)
         self._at = len(self._lines)
-        self._draft = ""
+        self._changed.clear()
 
     def restore(self, lines: Iterable[str]) -> None:
         """Takes what was sent in an earlier run, as older than all that is here."""
         older = list(lines)
         self._lines[:0] = older
+        self._changed = {at + len(older): line for at, line in self._changed.items()}
         self._at += len(older)
 
     def back(self, current: str) -> str | None:
@@ -39,16 +41,19 @@ class History:
         Args:
             current: what the input holds.
         """
-        if self._at == 0:
-            return None
-        if self._at == len(self._lines):
-            self._draft = current
-        self._at -= 1
-        return self._lines[self._at]
+        return self._go(self._at - 1, current)
 
-    def forward(self) -> str | None:
-        """The line after, in the end the one that was being written; None behind that."""
-        if self._at == len(self._lines):
+    def forward(self, current: str) -> str | None:
+        """The line after, in the end the one that is being written; None behind that.
+
+        Args:
+            current: what the input holds.
+        """
+        return self._go(self._at + 1, current)
+
+    def _go(self, at: int, current: str) -> str | None:
+        if not 0 <= at <= len(self._lines):
             return None
-        self._at += 1
-        return self._draft if self._at == len(self._lines) else self._lines[self._at]
+        self._changed[self._at] = current
+        self._at = at
+        return self._changed.get(at, self._lines[at] if at < len(self._lines) else "")

@@ -16,7 +16,7 @@ from ...scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
-from ..text.terminal import number
+from ..text.terminal import number, shorten
 from ..text.transcript_view import effort_text
 from ..text.wording import count
 
@@ -24,6 +24,9 @@ __all__ = ("Measures", "advice_text")
 
 _LATEST = 4
 """Rounds whose numbers are shown."""
+
+_REASON = 60
+"""Characters of a reason."""
 
 
 def advice_text(update: Update) -> str | None:
@@ -83,8 +86,11 @@ class Measures:
     def utility(self) -> str:
         """The utility after the latest rounds, the newest last."""
         values = [self._utilities[key] for key in sorted(self._utilities)][-_LATEST:]
+        while values[:1] == [None]:
+            values.pop(0)
         text = " → ".join(number(value) for value in values) or number(None)
-        return f"{text} (its latest score is missing: {self._missing})" if self._missing else text
+        why = shorten(self._missing or "", _REASON)
+        return f"{text} (the latest score is missing: {why})" if why else text
 
     @property
     def ratings(self) -> str:

@@ -47,7 +47,7 @@ class ConversationPane(VerticalScroll, can_focus=False):
         before: Entry | None = None
         for entry in entries:
             if before is not None:
-                apart = entry.spoken or before.spoken or "\n" in entry.text.plain
+                apart = entry.apart or before.apart or "\n" in entry.text.plain
                 text.append("\n\n" if apart else "\n")
             if entry.name:
                 text.append(f"{entry.name}: ", "bold cyan" if entry.name == "you" else "bold")

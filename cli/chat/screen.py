@@ -88,7 +88,8 @@ class ScreenSeat:
 
     def notify(self, text: str) -> None:
         """Adds a text to the conversation that only the person sees."""
-        self.state.notify(f"{text}\n{KEYS}" if text == HELP else text)
+        first = not self._begun  # what the person has to know stands above all that happened
+        self.state.notify(f"{text}\n{KEYS}" if text == HELP else text, first=first)
 
     async def edit(self, text: str) -> str | None:
         """Leaves the screen to the editor."""

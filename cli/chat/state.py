@@ -46,14 +46,14 @@ class Entry(NamedTuple):
         number: it stands after those of the same version with lower ones.
         name: who speaks; empty for nobody.
         text: what is shown.
-        spoken: it is a message, which stands apart from its surroundings.
+        apart: it has an empty line before and after it.
     """
 
     version: int
     number: int
     name: str
     text: Text
-    spoken: bool = False
+    apart: bool = False
 
 
 @final
@@ -104,7 +104,7 @@ class ChatState:
             self.measures.take(update)
             advice = advice_text(update)
             if advice is not None:
-                self._add(update.version, "", Text(advice, style="yellow"))
+                self._add(update.version, "", Text(advice, style="yellow"), apart=True)
         self.changed()
 
     def offer(self, actions: Mapping[str, ActionSpec]) -> None:
@@ -112,9 +112,9 @@ class ChatState:
         self.actions = actions
         self.changed()
 
-    def notify(self, text: str) -> None:
-        """Adds a text that only the person sees."""
-        self._add(self._version, "", Text(clean(text), style="dim italic"))
+    def notify(self, text: str, *, first: bool = False) -> None:
+        """Adds a text that only the person sees, at the end or before all else."""
+        self._add(0 if first else self._version, "", Text(clean(text), style="dim italic"))
         self.changed()
 
     def _begin(self, opened: SessionOpened) -> None:
@@ -131,13 +131,13 @@ class ChatState:
             self._add(record.version, "", _rating(record.event))
         elif shown is not None and record.kind in SHOWN:
             name = "you" if record.actor == view.me else one_line(record.actor)
-            spoken = record.kind in ("MessageSent", "ApprovalAsked")
-            self._add(record.version, "" if shown.quiet else name, shown.text, spoken=spoken)
+            apart = record.kind in ("MessageSent", "ApprovalAsked")
+            self._add(record.version, "" if shown.quiet else name, shown.text, apart=apart)
         self._show_output(view)
         self._show_question(view)
 
-    def _add(self, version: int, name: str, text: Text, *, spoken: bool = False) -> None:
-        insort(self.entries, Entry(version, len(self.entries), name, text, spoken), key=_place)
+    def _add(self, version: int, name: str, text: Text, *, apart: bool = False) -> None:
+        insort(self.entries, Entry(version, len(self.entries), name, text, apart), key=_place)
 
     def _show_output(self, view: View) -> None:
         snapshot = view.snapshot

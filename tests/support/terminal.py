@@ -50,6 +50,16 @@ class Terminal:
         """Presses keys."""
         os.write(self._master, keys.encode())
 
+    def send(self, data: bytes) -> None:
+        """Sends bytes, which need not be whole keys."""
+        os.write(self._master, data)
+
+    def until_read(self) -> None:
+        """Waits until the program has read all that was sent, so that what follows comes apart."""
+        with open(os.readlink(f"/proc/{self.process.pid}/fd/0"), "rb", buffering=0) as slave:
+            while struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4))[0]:
+                os.sched_yield()
+
     def until(self, text: str) -> None:
         """Waits until a text is shown, after what was waited for before."""
 

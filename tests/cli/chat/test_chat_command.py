@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -130,6 +131,101 @@ def test_with_an_agent_on_a_model(
     key = os.environ["OPENAI_API_KEY"]
     assert key not in terminal.shown
     assert all(key.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_keys_in_any_pieces_make_the_lines_that_were_typed(tmp_path: Path) -> None:
+    """However a terminal cuts what it sends: an arrow, or a letter of two bytes, in the middle."""
+    typed: list[tuple[list[bytes], str]] = [
+        ([b"\x1b[Ahello\r"], "hello"),  # nothing was sent before
+        ([b"hel", b"lo two\r"], "hello two"),
+        ([b"\x1b[A, and more\r"], "hello two, and more"),
+        ([b"hel\x1b[1;5Dlo\x1bOP\r"], "lohel"),
+        ([b"\x1b[", b"Dleft\r"], "left"),
+        ([b"\x1b[5", b"~page\r"], "page"),
+        (["caf\u00e9".encode()[:4], "\u00e9".encode()[1:] + b"\r"], "caf\u00e9"),
+        ([b"helx\x7flo back\r"], "hello back"),
+        ([b"what\x15hello again\r"], "hello again"),
+        ([b"hello there\x17you\r"], "hello you"),
+        ([b"one\ntwo\r"], "one\ntwo"),
+        ([b"\x1b[200~pasted\rin two\x1b[201~\r"], "pasted\nin two"),
+        ([b"hel\x04lo middle\r"], "hello middle"),  # an end of input in a line is none
+    ]
+    with chatting(tmp_path, *CHAT) as terminal:
+        terminal.until(QUESTION)
+        for chunks, text in typed:
+            for chunk in chunks:
+                terminal.send(chunk)
+                terminal.until_read()
+            terminal.until(f"you: {text.split()[0]}")
+        terminal.send(b"bye\r\x04")
+        assert terminal.end() == 0
+    said = [
+        event.text for event in by_person(tmp_path / "chats.db") if isinstance(event, MessageSent)
+    ]
+    assert said == [*(text for _, text in typed), "bye"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
+def test_a_signal_leaves_the_session_open_and_the_terminal_usual(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    with chatting(tmp_path, *CHAT) as terminal:
+        terminal.until(QUESTION)
+        terminal.type("half a sentence")
+        terminal.until("half a sentence")
+        terminal.process.send_signal(number)
+        assert terminal.end() == code
+        terminal.until("You had typed this, and not sent it:")
+        terminal.until("half a sentence")
+        terminal.until("The session stays open: duolog chat travel --log chats.db --resume ")
+        assert "Traceback" not in terminal.shown
+        assert terminal.is_usual
+    assert trace(tmp_path / "chats.db")[-1].kind != "SessionClosed"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_it_ends_when_its_terminal_is_closed(tmp_path: Path) -> None:
+    """Also where no signal tells it, since the terminal does not control it."""
+    master, slave = os.openpty()
+    with subprocess.Popen(
+        duolog("chat", *CHAT),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=tmp_path,
+        env={**os.environ, "TERM": "xterm-256color"},
+        start_new_session=True,
+    ) as process:
+        os.close(slave)
+        shown = b""
+        while QUESTION.encode() not in shown:
+            shown += os.read(master, 65536)
+        os.close(master)
+        process.wait(60)
+    assert trace(tmp_path / "chats.db")[-1].kind != "SessionClosed"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_without_textual_it_says_what_to_install_and_goes_on_in_lines(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['textual'] = None\n"
+        "from duolog.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-P", "-c", code, "chat", *CHAT]
+    with at_terminal(command, where=tmp_path) as terminal:
+        terminal.until("chatting on the whole screen needs an extra: pip install 'duolog[tui]'")
+        terminal.until(QUESTION)
+        terminal.type("/quit\n")
+        assert terminal.end() == 0
+    assert "\x1b[?1049h" not in terminal.sent
 
 
 # --- at a pipe -------------------------------------------------------------------------------------
