@@ -137,7 +137,11 @@ def task_actions(specs: Mapping[str, ActionSpec]) -> tuple[OfferedAction, ...]:
 
 def submit_action(schema: Mapping[str, JSON], media_type: str) -> OfferedAction:
     """Submits a new version of the shared output, whose content the schema describes."""
-    parameters = _parameters(content={**schema, "description": "The whole of it, not a part."})
+    # References in the schema are from its root, so what they lead to moves to the new root.
+    moved = {key: schema[key] for key in _ROOT_KEYWORDS if key in schema}
+    content = {key: value for key, value in schema.items() if key not in moved}
+    content["description"] = "The whole of it, not a part."
+    parameters = {**_parameters(content=content), **moved}
     what = "Put up a new version of the shared output. It takes the place of the one before."
     return OfferedAction(
         ActionSpec(name="submit", description=what, parameters=parameters),
@@ -192,6 +196,7 @@ def approve_action(asked: int) -> OfferedAction:
     )
 
 
+_ROOT_KEYWORDS = ("$schema", "$defs", "definitions")
 _TEXT: Mapping[str, JSON] = {"type": "string", "minLength": 1, "description": "What to write."}
 _NOTHING: Mapping[str, JSON] = {
     "type": "object",
@@ -225,7 +230,7 @@ def _described(spec: ActionSpec) -> str:
         about = schema.get("description")
         optional = "" if name in needed else ", may be left out"
         lines.append(
-            f"    {name} ({describe_schema(schema)}{optional}){f': {about}' * bool(about)}"
+            f"    {name} ({describe_schema(schema, spec.parameters)}{optional}){f': {about}' * bool(about)}"
         )
     if len(lines) == 1:
         lines.append("    (takes no arguments)")

@@ -32,7 +32,8 @@ _LONGEST: Final = 300  # characters of an error
 
 
 def load_library() -> None:
-    """Imports ``jsonschema``, which takes a while, before an event loop would wait for that."""
+    """Imports the libraries, which takes a while, before an event loop would wait for that."""
+    import jsonpointer  # noqa: F401
     import jsonschema  # noqa: F401
 
 
@@ -74,19 +75,46 @@ class JsonSchema:
             raise InvalidInput("the value or the JSON Schema is nested too deeply") from None
 
 
-def describe_schema(schema: Mapping[str, JSON]) -> str:
-    """What a schema asks for, in a few words, for prompts."""
+def describe_schema(
+    schema: Mapping[str, JSON], root: Mapping[str, JSON] | None = None, *, depth: int = 4
+) -> str:
+    """What a schema asks for, in a few words, for prompts.
+
+    Args:
+        schema: the schema, or a part of one.
+        root: the whole that its references lead into; the schema itself if left out.
+        depth: how many references and lists within each other are followed.
+    """
+    whole = schema if root is None else root
+    if not depth:
+        return _ANY
+    target = _referred(schema.get("$ref"), whole)
+    if target is not None:
+        return describe_schema(target, whole, depth=depth - 1)
     choices = _options(schema)
     if choices:
-        return " or ".join(describe_schema(option) for option in choices)
+        return " or ".join(describe_schema(option, whole, depth=depth - 1) for option in choices)
     allowed = _allowed(schema)
     if allowed is not None:
         return " or ".join(_short(one) for one in allowed) or "nothing"
     kinds = [kind for kind in _kinds(schema) if kind in _NAMES]
     items = schema.get("items")
     if kinds == ["array"] and isinstance(items, Mapping):
-        return f"a list, each entry {describe_schema(items)}"
+        return f"a list, each entry {describe_schema(items, whole, depth=depth - 1)}"
     return " or ".join(_NAMES[kind] for kind in kinds) or _ANY
+
+
+def _referred(reference: JSON, root: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """The schema that a JSON Pointer into the whole leads to; None for any other reference."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    from jsonpointer import JsonPointer, JsonPointerException
+
+    try:
+        found = JsonPointer(reference[1:]).resolve(root, None)
+    except JsonPointerException:
+        return None
+    return found if isinstance(found, Mapping) else None
 
 
 @lru_cache(maxsize=256)

@@ -195,6 +195,21 @@ def test_an_action_with_an_invalid_schema_is_refused_before_a_model_is_asked() -
         ActionSpace(task_actions({"look": broken}))
 
 
+def test_an_output_may_be_described_by_a_schema_with_definitions() -> None:
+    day: dict[str, JSON] = {"type": "object", "properties": {"city": {"type": "string"}}}
+    schema: dict[str, JSON] = {
+        "type": "array",
+        "items": {"$ref": "#/$defs/day"},
+        "$defs": {"day": day},
+    }
+    space = ActionSpace([submit_action(schema, "application/json")])
+    [verb] = space.read_calls([call("submit", '{"content": [{"city": "Rome"}]}')])
+    assert verb == Submit([{"city": "Rome"}], "application/json")
+    with pytest.raises(InvalidInput, match=r"content\[0\].city: 5 is not of type 'string'"):
+        space.read_calls([call("submit", '{"content": [{"city": 5}]}')])
+    assert "content (a list, each entry an object)" in space.description
+
+
 @pytest.mark.parametrize("arguments", [f'{{"city": {"1" * 5000}}}', '{"city": ' + "[" * 100_000])
 def test_arguments_that_python_cannot_decode_are_refused(arguments: str) -> None:
     with pytest.raises(InvalidInput, match="no JSON"):

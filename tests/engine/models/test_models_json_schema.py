@@ -105,6 +105,17 @@ def test_a_schema_that_says_nothing_takes_anything() -> None:
     assert compile_schema({}).errors({"a": [1]}) == []
 
 
+def test_references_are_described_by_what_they_lead_to() -> None:
+    schema: Mapping[str, JSON] = {
+        "type": "array",
+        "items": {"$ref": "#/$defs/day"},
+        "$defs": {"day": {"enum": ["mon", "tue"]}, "loop": {"$ref": "#/$defs/loop"}},
+    }
+    assert describe_schema(schema) == "a list, each entry 'mon' or 'tue'"
+    assert describe_schema({"$ref": "#/$defs/loop"}, schema) == "any value"
+    assert describe_schema({"$ref": "#/$defs/none"}, schema) == "any value"
+
+
 def test_each_draft_means_what_it_says() -> None:
     draft = "http://json-schema.org/draft-04/schema#"
     old: Mapping[str, JSON] = {"$schema": draft, "minimum": 1, "exclusiveMinimum": True}
