@@ -10,9 +10,9 @@ from rich.text import Text
 
 from ...engine.events import Participant, SessionOpened
 from ...engine.records import TRACE, Record
-from ...scoring.metrics.values import NO_ROUND, counted, missing_utility
+from ...scoring.metrics.values import NO_ROUND, missing_utility
 from ...scoring.process import Process
-from ...scoring.trajectory.points import Point
+from ...scoring.trajectory.points import Point, counted
 from .page import Page
 from .records import RecordFormatter, RecordText
 from .terminal import clean, duration, is_virtual, moment, number, shorten

@@ -7,6 +7,7 @@ from .aggregate import aggregate as aggregate
 from .curves import effort_curve as effort_curve
 from .results import Bucket as Bucket
 from .results import Buckets as Buckets
+from .results import Completion as Completion
 from .results import Convention as Convention
 from .results import Counts as Counts
 from .results import CurvePoint as CurvePoint
@@ -16,11 +17,14 @@ from .results import Estimate as Estimate
 from .results import Group as Group
 from .results import Report as Report
 from .results import SessionScore as SessionScore
+from .results import Share as Share
+from .survival import Hazard as Hazard
 
 __all__ = (
     "LABELS",
     "Bucket",
     "Buckets",
+    "Completion",
     "Convention",
     "Counts",
     "CurvePoint",
@@ -28,8 +32,10 @@ __all__ = (
     "Effort",
     "Estimate",
     "Group",
+    "Hazard",
     "Report",
     "SessionScore",
+    "Share",
     "aggregate",
     "effort_curve",
 )

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...engine.errors import InvalidInput
-from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory, counted
 from ..trajectory.tolerance import check_taus
 from .bootstrap import LEVEL
 from .buckets import make_buckets
+from .completion import completion_of
 from .curves import carried, round_curve
 from .effort import effort_columns, effort_of
 from .formal import formal_values, is_rated
@@ -28,7 +29,6 @@ from .values import (
     BROKEN_OFF,
     NO_ROUND,
     SessionValues,
-    counted,
     missing_utility,
     performance,
 )
@@ -173,6 +173,7 @@ def _baseline(
         curve=(),
         effort=effort_of(sample, members),
         counts=_counts(members),
+        completion=completion_of(members),
         reference=reference,
         process=dict.fromkeys(PROCESS_MEASURES, none),
     )
@@ -236,6 +237,7 @@ def _collaboration(
         curve=round_curve(sample, walks, length),
         effort=effort_of(sample, members),
         counts=_counts(members),
+        completion=completion_of(members),
         reference=reference,
         max_step=max_step,
         process=process_of(sample),

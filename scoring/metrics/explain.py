@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 
 from ...engine.errors import InvalidInput
-from ..trajectory.points import Trajectory
+from ..trajectory.points import Trajectory, counted
 from ..trajectory.tolerance import check_taus, is_unsatisfactory, stop_rounds
 from .formal import formal_ratings, formal_values
 from .paper import NEVER, TOO_FEW, paper_values
 from .results import Convention
-from .values import NO_ROUND, SessionValues, counted, missing_utility
+from .values import NO_ROUND, SessionValues, missing_utility
 
 __all__ = ("Explanation", "RoundNote", "StopNote", "explain")
 

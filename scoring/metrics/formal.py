@@ -34,10 +34,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..trajectory.points import Point, Trajectory
+from ..trajectory.points import Point, Trajectory, counted
 from ..trajectory.tolerance import PENDING, Rating, stop_rounds
 from .survival import LEFT
-from .values import SessionValues, counted, missing_utility, utilities
+from .values import SessionValues, missing_utility, utilities
 
 __all__ = ("formal_ratings", "formal_values", "is_rated")
 

@@ -7,10 +7,13 @@ from typing import Literal
 
 import msgspec
 
+from .survival import Hazard, SurvivalPoint
+
 __all__ = (
     "DEFINITIONS",
     "Bucket",
     "Buckets",
+    "Completion",
     "Convention",
     "Counts",
     "CurvePoint",
@@ -20,6 +23,7 @@ __all__ = (
     "Group",
     "Report",
     "SessionScore",
+    "Share",
 )
 
 Convention = Literal["formal", "paper"]
@@ -152,6 +156,36 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     faults: Mapping[str, int] = {}
 
 
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """A share of a group's sessions.
+
+    Attributes:
+        count: how many sessions.
+        share: of all sessions of the group.
+        low: lower end of the Wilson interval.
+        high: upper end of it.
+    """
+
+    count: int
+    share: float
+    low: float
+    high: float
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """How the sessions of a group ended.
+
+    Attributes:
+        outcomes: share of each outcome that occurs: a close reason, or ``open``.
+        survival: the share whose human is still there after each round (Kaplan-Meier).
+        hazard: how often the human leaves, by rounds without progress in a row.
+    """
+
+    outcomes: Mapping[str, Share] = {}
+    survival: tuple[SurvivalPoint, ...] = ()
+    hazard: tuple[Hazard, ...] = ()
+
+
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one group of sessions: one row of the paper's table.
 
@@ -167,6 +201,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         drops: one per τ.
         curve: mean utility by round.
         effort: the effort of the sessions.
+        completion: how its sessions ended.
         counts: how complete the data are.
         reference: final performance of the automated runs to compare this row with; its value is
             None if there are none.
@@ -188,6 +223,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     reference: Estimate
     max_step: int | None = None
+    completion: Completion = Completion()
     process: Mapping[str, Estimate] = {}
 
 

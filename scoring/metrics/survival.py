@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import NormalDist
 
 import msgspec
 
-from ..trajectory.points import Trajectory
+from ..trajectory.points import Trajectory, counted
 
 __all__ = (
     "LEFT",
     "Hazard",
     "SurvivalPoint",
     "hazard_by_stall",
-    "lengths_of",
     "survival_curve",
     "wilson",
 )
@@ -146,11 +145,12 @@ def hazard_by_stall(
     rated = False
     for item in trajectories:
         run = 0
-        for at, point in enumerate(item.points, start=1):
+        points = counted(item)
+        for at, point in enumerate(points, start=1):
             rated = rated or point.rating is not None
             run = run + 1 if point.rating is not None and point.rating < least else 0
             rounds[run] += 1
-            left[run] += at == len(item.points) and item.state in LEFT
+            left[run] += at == len(points) and item.state in LEFT
     if not rated:
         return ()
     return tuple(_hazard(run, rounds, left, level) for run in sorted(rounds))
@@ -182,8 +182,3 @@ def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:
     centre = (share + z * z / (2 * total)) / scale
     half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total)) / scale
     return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def lengths_of(trajectories: Sequence[Trajectory]) -> list[tuple[int, bool]]:
-    """Per session its last round, and whether its human left there: see ``survival_curve``."""
-    return [(len(item.points), item.state in LEFT) for item in trajectories]

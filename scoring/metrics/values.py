@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Point, Trajectory
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory, counted
 
 __all__ = (
     "BROKEN_OFF",
     "NO_ROUND",
     "SessionValues",
-    "counted",
     "missing_utility",
     "performance",
     "utilities",
@@ -49,12 +47,6 @@ class SessionValues(NamedTuple):
     def gain(self) -> float | None:
         """The greatest utility less the first; None where the first is missing."""
         return None if self.first is None else self.overall - self.first
-
-
-def counted(trajectory: Trajectory) -> Sequence[Point]:
-    """The rounds that count for K, utility and tolerance: all but a closing one."""
-    points = trajectory.points
-    return points[:-1] if points and points[-1].closing else points
 
 
 def utilities(trajectory: Trajectory) -> tuple[float, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -10,7 +10,7 @@ from ...engine.events import Origin
 from ...engine.rounds import Stage
 from ..process import Process
 
-__all__ = ("NOT_EVALUATED", "NO_SCORE", "Point", "Trajectory")
+__all__ = ("NOT_EVALUATED", "NO_SCORE", "Point", "Trajectory", "counted")
 
 NOT_EVALUATED = "not evaluated: no utility scorer ran"
 """Why a session has no utility that nobody measured, and nobody was to measure."""
@@ -90,3 +90,9 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     forked_at: int | None = None
     faults: Mapping[str, int] = {}
     process: Process | None = None
+
+
+def counted(trajectory: Trajectory) -> Sequence[Point]:
+    """The rounds that count for K, utility and tolerance: all but a closing one."""
+    points = trajectory.points
+    return points[:-1] if points and points[-1].closing else points

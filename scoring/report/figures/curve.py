@@ -20,6 +20,8 @@ __all__ = ("draw_curves",)
 
 _BASELINE: Dashes = (0, (5, 2.5))
 
+_OVER: Dashes = (0, (3, 4))
+
 _LARGEST = 34.0
 """Area of the marker of a group's largest count, in square points."""
 
@@ -53,9 +55,14 @@ def draw_curves(
     sheet = Sheet(len(panels.by_panel), legend=legend, caption=caption, below=0.58)
     low, high = utility_limits(panels.groups, everyone)
     for axes, (key, groups) in zip(sheet.axes, panels.by_panel.items(), strict=True):
+        drawn: list[list[tuple[float, float]]] = []
         for group in groups:
             look = panels.look(group)
-            _series(axes, curves[id(group)], look.colour, look.style, most)
+            course = [(point.x, point.mean) for point in curves[id(group)]]
+            # A curve that lies exactly on another is drawn with gaps, so that both can be seen.
+            style = _OVER if course in drawn else look.style
+            drawn.append(course)
+            _series(axes, curves[id(group)], look.colour, style, most)
             if group.reference.value is not None:
                 axes.axhline(
                     group.reference.value,
@@ -70,7 +77,7 @@ def draw_curves(
         )
         axes.set_ylim(low, high)
         axes.set_xlabel(axis)
-        _ticks(axes, [point for group in groups for point in curves[id(group)]], whole)
+        _ticks(axes, everyone, whole)
     for axes in sheet.first_column:
         axes.set_ylabel("Mean utility")
     dots: list[tuple[Artist, str]] = []

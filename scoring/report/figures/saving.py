@@ -15,6 +15,7 @@ from .panels import Panels
 from .quintiles import draw_quintiles
 from .scatter import draw_scatter
 from .style import SETTINGS
+from .survival import draw_survival
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,3 +144,5 @@ def _figures(
         yield "tokens", figure
     if (figure := draw_quintiles(panels, report)) is not None:
         yield "ratio", figure
+    if groups and (figure := draw_survival(panels)) is not None:
+        yield "survival", figure

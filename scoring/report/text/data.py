@@ -35,6 +35,8 @@ def report_data(report: Report) -> Json:
         "taus": list(report.taus),
         "group_by": list(report.group_by),
         "bootstrap": {"level": report.level, "resamples": report.resamples, "seed": report.seed},
+        "definitions": report.definitions,
+        "forgotten": report.forgotten,
         "groups": [_group(group) for group in report.groups],
         "buckets": [_buckets(buckets) for buckets in report.buckets],
     }
@@ -103,7 +105,13 @@ def _group(group: Group) -> Json:
     ]
     counts = msgspec.structs.asdict(group.counts)
     counts["stopped"] = {str(drop.tau): drop.stopped for drop in group.drops}
-    extras = {"reasons": reasons, "counts": counts, "max_step": group.max_step}
+    completion = msgspec.to_builtins(group.completion)
+    extras = {
+        "completion": completion,
+        "reasons": reasons,
+        "counts": counts,
+        "max_step": group.max_step,
+    }
     return data | {"intervals": intervals} | extras
 
 

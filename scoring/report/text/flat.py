@@ -12,6 +12,7 @@ import msgspec
 
 from ....engine.errors import InvalidInput, MissingExtra
 from ...metrics import Estimate, Report
+from .completion import outcomes_of
 from .data import estimates
 
 __all__ = ("Row", "Table", "report_csv", "report_rows", "to_dataframe")
@@ -110,6 +111,9 @@ def _groups(report: Report) -> list[Row]:
         for drop in group.drops:
             numbers[f"drop_{drop.tau}_sessions"] = drop.sessions
             numbers[f"drop_{drop.tau}_stopped"] = drop.stopped
+        for name in outcomes_of(report.groups):
+            share = group.completion.outcomes.get(name)
+            numbers[f"outcome_{name}"] = 0 if share is None else share.count
         for name, estimate in group.process.items():
             numbers[f"process_{name}_sessions"] = estimate.sessions
         counts = msgspec.structs.asdict(group.counts)

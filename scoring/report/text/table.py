@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ...metrics import Drop, Estimate, Group, Report
 from .columns import TableCell, TableColumn, TableHeading, TableLine, draw, width_of
+from .completion import COMPLETION_NOTE, HAZARD_NOTE, completion_tables, has_hazard
 from .process import PROCESS_NOTE, has_process, process_tables
 from .wording import Rows, absences, completeness, count, number, percent, rows_of, span
 
@@ -51,6 +52,11 @@ class ReportTable:
         if has_process(rows.groups):
             parts += process_tables(rows, self._names(), lines, width)
             notes.append(f"{PROCESS_NOTE}.")
+        if any(group.completion.outcomes for group in rows.groups):
+            parts += completion_tables(rows, self._names(), lines)
+            notes.append(f"{COMPLETION_NOTE}.")
+            if has_hazard(rows.groups):
+                notes.append(f"{HAZARD_NOTE}.")
         notes += [f"{phrase}." for phrase in self._missing()]
         parts += [Text(note, style="dim") for note in notes]
         return parts

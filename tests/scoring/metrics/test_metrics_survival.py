@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from duolog.scoring.metrics.completion import completion_of
 from duolog.scoring.metrics.survival import (
     hazard_by_stall,
-    lengths_of,
     survival_curve,
     wilson,
 )
@@ -82,8 +82,12 @@ def session(state: str, *ratings: int | None) -> Trajectory:
 
 def test_only_who_leaves_is_an_event() -> None:
     states = ("abandoned", "tolerance", "finished", "ended", "open", "limit")
-    found = lengths_of([session(state, 3) for state in states])
-    assert [left for _, left in found] == [True, True, False, False, False, False]
+    found = completion_of([session(state, 3) for state in states])
+    [point] = found.survival
+    assert (point.at_risk, point.left, point.censored) == (6, 2, 4)
+    assert list(found.outcomes) == ["finished", "abandoned", "tolerance", "ended", "limit", "open"]
+    assert found.outcomes["open"].count == 1
+    assert found.outcomes["open"].low < 1 / 6 < found.outcomes["open"].high
 
 
 def test_the_hazard_grows_with_the_run() -> None:

@@ -1,0 +1,83 @@
+"""How sessions ended, in a report: the tables of outcomes and of the hazard in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.text import Text
+
+from ...metrics import Group, Hazard, Share
+from ...metrics.completion import OUTCOMES
+from .columns import TableCell, TableColumn, TableHeading, TableLine, draw
+from .wording import ABSENT, Rows, number, percent
+
+__all__ = ("COMPLETION_NOTE", "HAZARD_NOTE", "completion_tables", "has_hazard", "outcomes_of")
+
+COMPLETION_NOTE: Final = (
+    "How sessions ended: finished, the person was satisfied; abandoned or tolerance, the person left or "
+    "was stopped; ended, over, and nobody knows how. Shares of all sessions, with 95 % Wilson intervals"
+)
+"""What the outcomes mean; without a full stop."""
+
+HAZARD_NOTE: Final = (
+    "Hazard: the share of rounds, after so many without progress in a row, in which the person left"
+)
+"""What the hazard means; without a full stop."""
+
+
+def outcomes_of(groups: Sequence[Group]) -> list[str]:
+    """The outcomes that occur in any of the groups, in the order of a report."""
+    found = {name for group in groups for name in group.completion.outcomes}
+    return [name for name in OUTCOMES if name in found] + sorted(found - {*OUTCOMES})
+
+
+def has_hazard(groups: Sequence[Group]) -> bool:
+    """Whether any person left, so that there is a hazard to show."""
+    return any(row.left for group in groups for row in group.completion.hazard)
+
+
+def completion_tables(
+    rows: Rows, names: TableHeading, lines: Sequence[TableLine]
+) -> Iterator[Text]:
+    """The table of outcomes, and that of the hazard where anybody left."""
+    outcomes = [
+        TableColumn(
+            name.capitalize(),
+            [_share(group.completion.outcomes.get(name)) for group in rows.groups],
+        )
+        for name in outcomes_of(rows.groups)
+    ]
+    yield draw([names, TableHeading("How sessions ended", outcomes)], lines, 2, rule="─")
+    if not has_hazard(rows.groups):
+        return
+    longest = max(row.stalled for group in rows.groups for row in group.completion.hazard)
+    hazards = [
+        TableColumn(
+            str(stalled),
+            [_hazard(_row(group, stalled)) for group in rows.groups],
+        )
+        for stalled in range(longest + 1)
+    ]
+    title = "Hazard by rounds without progress"
+    yield draw([names, TableHeading(title, hazards)], lines, 2, rule="─")
+
+
+def _row(group: Group, stalled: int) -> Hazard | None:
+    return next((row for row in group.completion.hazard if row.stalled == stalled), None)
+
+
+def _share(share: Share | None) -> TableCell:
+    if share is None:
+        return TableCell("0")
+    return TableCell(f"{share.count:,} ({percent(share.share)})", _span(share.low, share.high))
+
+
+def _hazard(row: Hazard | None) -> TableCell:
+    if row is None:
+        return TableCell(ABSENT)
+    return TableCell(percent(row.hazard), _span(row.low, row.high))
+
+
+def _span(low: float, high: float) -> str:
+    return f"{number(low, 2, zero=False)}–{number(high, 2, zero=False)}"
