@@ -25,6 +25,9 @@ HERE := $(shell printf '%s' '$(CURDIR)' | cksum | cut -d ' ' -f 1)
 WITH_PLOTS := $(VENV)/.duolog-plots-$(HERE)
 WITH_DEV := $(VENV)/.duolog-dev-$(HERE)
 
+# Else each program that a test starts compiles all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help demo check format lint types imports fast test soak release-check docs setup

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,28 +16,7 @@ from zipfile import ZipFile
 
 import duolog
 import pytest
-
-NO_PACKAGES = {"tests", "benchmarks", "build", "dist", "docs"}
-
-
-def packages(root: Path) -> Iterator[Path]:
-    """All package directories of the tree, relative to it; the root, which is one, included."""
-    yield Path()
-    for marker in sorted(root.glob("*/**/__init__.py")):
-        package = marker.parent.relative_to(root)
-        if package.parts[0] not in NO_PACKAGES and not package.parts[0].startswith("."):
-            yield package
-
-
-def sources(root: Path) -> Iterator[str]:
-    """All files that belong into the wheel: code, and whatever else lies in a package."""
-    for path in root.glob("*.py"):
-        yield path.name
-    yield "py.typed"
-    for top in {package.parts[0] for package in packages(root) if package.parts}:
-        for path in (root / top).rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield path.relative_to(root).as_posix()
+from distribution import copy_of_the_tree, packages, sources
 
 
 def project(root: Path) -> dict[str, Any]:
@@ -49,11 +27,7 @@ def project(root: Path) -> dict[str, Any]:
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
     """The wheel of the tree as it stands, built in a copy, so that no old build leaks into it."""
     scratch = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(
-        root,
-        scratch / "tree",
-        ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "*.db*"),
-    )
+    copy_of_the_tree(root, scratch / "tree")
     subprocess.run(
         [
             sys.executable,

@@ -1,0 +1,38 @@
+"""What belongs into a distribution, read from the tree."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ("copy_of_the_tree", "packages", "sources")
+
+_NO_PACKAGES = {"tests", "benchmarks", "build", "dist", "docs"}
+
+
+def packages(root: Path) -> Iterator[Path]:
+    """All package directories of the tree, relative to it; the root, which is one, included."""
+    yield Path()
+    for marker in sorted(root.glob("*/**/__init__.py")):
+        package = marker.parent.relative_to(root)
+        if package.parts[0] not in _NO_PACKAGES and not package.parts[0].startswith("."):
+            yield package
+
+
+def sources(root: Path) -> Iterator[str]:
+    """All files that belong into the wheel: code, and whatever else lies in a package."""
+    for path in root.glob("*.py"):
+        yield path.name
+    yield "py.typed"
+    for top in {package.parts[0] for package in packages(root) if package.parts}:
+        for path in (root / top).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root).as_posix()
+
+
+def copy_of_the_tree(root: Path, to: Path) -> Path:
+    """The tree as it stands, in another place, so that no old build leaks into a new one."""
+    unwanted = (".*", "__pycache__", "build", "dist", "*.egg-info", "*.db*")
+    shutil.copytree(root, to, ignore=shutil.ignore_patterns(*unwanted))
+    return to
