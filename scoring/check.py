@@ -32,18 +32,18 @@ from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
 from .trajectory.tolerance import check_taus
 
-__all__ = ("Check", "Difference", "check_session")
+__all__ = ("Check", "LogDifference", "check_session")
 
 
 @final
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class LogDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Something that differs between the log and what follows from it.
 
     Attributes:
         session: session id.
-        what: what differs, in words.
+        what: what differs, as text.
         recorded: as the log has it; None where it has nothing.
-        fresh: as computed now; None where nothing comes of it.
+        fresh: as computed now; None where there is nothing.
     """
 
     session: str
@@ -54,7 +54,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of checking a session.
+    """What came of checker a session.
 
     Attributes:
         session: session id.
@@ -72,7 +72,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     remeasured: int
     skipped: tuple[str, ...]
     forgotten: bool
-    differences: tuple[Difference, ...]
+    differences: tuple[LogDifference, ...]
 
 
 async def check_session(log: EventLog, session: str, scorers: Iterable[Scorer] = ()) -> Check:
@@ -102,16 +102,16 @@ async def check_session(log: EventLog, session: str, scorers: Iterable[Scorer] =
     measured = [record for record in records if record.stream != TRACE]
     streams = {record.stream for record in measured}
     known = _measurers(measured, scorers)
-    checking = _Checking(session)
+    checker = _Checker(session)
     forgotten = any(record.body is None for record in records)
     if not forgotten:
-        checking.compare_summary(summary, records)
-        checking.compare_order(records, [*trace, *measured])
-        checking.compare_places(trace, records)
-        checking.compare_stops(records)
+        checker.compare_summary(summary, records)
+        checker.compare_order(records, [*trace, *measured])
+        checker.compare_places(trace, records)
+        checker.compare_stops(records)
         for stream, scorer in known.items():
             mine = [record for record in measured if record.stream == stream]
-            await checking.compare_measurements(scorer, trace, mine)
+            await checker.compare_measurements(scorer, trace, mine)
     return Check(
         session=session,
         records=len(records),
@@ -119,17 +119,17 @@ async def check_session(log: EventLog, session: str, scorers: Iterable[Scorer] =
         remeasured=0 if forgotten else sum(record.stream in known for record in measured),
         skipped=tuple(sorted(streams - known.keys())),
         forgotten=forgotten,
-        differences=tuple(checking.found),
+        differences=tuple(checker.found),
     )
 
 
 @final
-class _Checking:
+class _Checker:
     """Collects the differences in one session."""
 
     def __init__(self, session: str) -> None:
         self._session = session
-        self.found: list[Difference] = []
+        self.found: list[LogDifference] = []
 
     def _compare(self, what: str, recorded: object, fresh: object) -> None:
         if recorded != fresh:
@@ -137,7 +137,7 @@ class _Checking:
 
     def _differ(self, what: str, recorded: str | None, fresh: str | None) -> None:
         self.found.append(
-            Difference(session=self._session, what=what, recorded=recorded, fresh=fresh)
+            LogDifference(session=self._session, what=what, recorded=recorded, fresh=fresh)
         )
 
     def compare_summary(self, summary: SessionSummary, records: Sequence[Record]) -> None:
@@ -162,7 +162,7 @@ class _Checking:
             self._compare("time of the last record", summary.last, trace[-1].time)
 
     def compare_order(self, records: Iterable[Record], sorted_out: Iterable[Record]) -> None:
-        """The trajectory as it came live, with the one that comes of measuring afterwards."""
+        """The trajectory as it was live, with the one from measuring afterwards."""
         for rounds in _CONVENTIONS:
             live, late = [
                 score_records(given, Options(rounds=rounds)) for given in (records, sorted_out)
@@ -243,9 +243,9 @@ async def _measure(scorer: Scorer, session: str, trace: Iterable[Record]) -> dic
     """What a scorer measures on a trace, by identity; the first of each, as a session has it."""
     found: dict[str, Event] = {}
     try:
-        measuring = scorer.begin(session)
+        session_scorer = scorer.begin(session)
         for record in trace:
-            for event, of in await measuring.observe(record):
+            for event, of in await session_scorer.observe(record):
                 found.setdefault(measurement_id(scorer.ref, of), event)
     except Exception as error:  # noqa: BLE001  (compared with the failure that was recorded)
         text = error_text(error)

@@ -1,6 +1,6 @@
 """Scores logs: a session at once, all sessions in one pass, or live as records arrive.
 
-All of it feeds ``TrajectoryFold``; live scoring is a replay that has caught up.
+All of it goes through ``TrajectoryFold``; live scoring is a replay that has caught up.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class UpdateSubscription:
 
         try:
             return await self._follower.retry(read)
-        except DuologError:  # a damaged body, say: what the session comes to cannot be told
+        except DuologError:  # a damaged body, say: the session cannot be folded
             self._held = None
             self.position = record.position
             raise

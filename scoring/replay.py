@@ -113,7 +113,7 @@ class Replay:
         speed: session seconds per second; None for as fast as it goes.
         until: where to stop.
         now: a clock in seconds, for the waiting.
-        sleep: waits for so many seconds.
+        sleep: waits for a number of seconds.
 
     Raises:
         InvalidInput: the speed is not above 0.

@@ -33,8 +33,8 @@ async def rescore(log: EventLog, session: str, scorers: Sequence[Scorer]) -> int
     measured: list[Record] = []
     async for record in log.read_all(session=session):
         (trace if record.stream == TRACE else measured).append(record)
-    measuring = ScorerRunner(log, session, scorers, recorded=measured)
+    runner = ScorerRunner(log, session, scorers, recorded=measured)
     for record in trace:
-        await measuring.measure([record])
+        await runner.measure([record])
     held = len(trace) + len(measured)
     return (await log.summary(session)).events - held if trace else 0

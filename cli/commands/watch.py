@@ -50,9 +50,9 @@ def watch_command(
             _check_screen()
             from ...engine.log.sqlite.file import parse
             from ..watch.app import watch_log
-            from ..watch.state import Watched
+            from ..watch.state import WatchedLog
 
-            watched = Watched(
+            watched = WatchedLog(
                 opened,
                 Options(rounds=rounds),
                 measure=measure,

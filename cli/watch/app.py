@@ -18,7 +18,7 @@ from textual.widgets import Static
 from ..text.terminal import duration, is_virtual, moment
 from ..text.wording import count, one_line
 from .panes import SessionsPane, TranscriptPane
-from .state import Watched
+from .state import WatchedLog
 
 __all__ = ("WatchApp", "watch_log")
 
@@ -120,14 +120,14 @@ class WatchApp(App[None]):
         Binding("q,ctrl+c,ctrl+q", "quit", show=False, priority=True),
     ]
 
-    def __init__(self, watched: Watched, name: str, measure: str) -> None:
+    def __init__(self, watched: WatchedLog, name: str, measure: str) -> None:
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"  # the terminal's own colours, be they dark or light
         self._watched = watched
         self._name_of_log = name
         self._sessions = SessionsPane(watched, measure)
         self._transcript = TranscriptPane(watched)
-        self._told = False
+        self._draw_pending = False
 
     def compose(self) -> ComposeResult:
         """What is on the screen."""
@@ -159,12 +159,12 @@ class WatchApp(App[None]):
 
     def _changed(self) -> None:
         """Has the screen drawn soon, once for all that changes meanwhile."""
-        if not self._told:
-            self._told = True
+        if not self._draw_pending:
+            self._draw_pending = True
             self.call_later(self._draw)
 
     def _draw(self) -> None:
-        self._told = False
+        self._draw_pending = False
         self._sessions.update()
         self._transcript.update()
         title = one_line(self._watched.selected or "Transcript")
@@ -239,7 +239,7 @@ class WatchApp(App[None]):
         self.push_screen(_Help())
 
 
-async def watch_log(watched: Watched, name: str, measure: str) -> None:
+async def watch_log(watched: WatchedLog, name: str, measure: str) -> None:
     """Shows a log until somebody quits.
 
     Raises:

@@ -18,9 +18,9 @@ from ..text.terminal import clean, duration, is_virtual, moment, number, shorten
 from ..text.transcript_view import NAME, ROLES, effort_text, opening_lines, round_text
 from ..text.updates import update_text
 from ..text.wording import one_line
-from .rows import Row
+from .rows import SessionRow
 from .sparkline import sparkline
-from .timeline import Entry, Moment, Timeline
+from .timeline import Moment, Timeline, TimelineEntry
 
 __all__ = ("STOP", "Painter", "header", "row_line")
 
@@ -106,7 +106,7 @@ class Painter:
         if timeline.problem:
             page.plain(Text(f"✗ not all of it can be read: {timeline.problem}", style="red"))
 
-    def _heading(self, page: Page, entry: Entry, now: Moment) -> None:
+    def _heading(self, page: Page, entry: TimelineEntry, now: Moment) -> None:
         assert entry.round is not None
         at = entry.round - 1
         point = now.points[at] if at < len(now.points) else Point(round=entry.round)
@@ -124,20 +124,20 @@ class Painter:
 
     def _record(self, page: Page, index: int) -> None:
         timeline = self.timeline
-        record, told = timeline.records[index], timeline.told[index]
+        record, shown = timeline.records[index], timeline.texts[index]
         if not is_virtual(record.time) and index:
             day, before = moment(record.time)[:10], moment(timeline.records[index - 1].time)[:10]
             if day != before:
                 page.plain(Text(day, style="dim"))
-        if told is not None:
+        if shown is not None:
             page.line(
-                told.text,
+                shown.text,
                 number=str(record.version) if record.stream == TRACE else "",
-                time="" if told.quiet else _time(record.time),
-                name="" if told.quiet else shorten(record.actor, NAME),
+                time="" if shown.quiet else _time(record.time),
+                name="" if shown.quiet else shorten(record.actor, NAME),
                 style=ROLES[record.role],
             )
-            page.block(told.block)
+            page.block(shown.block)
         for update in timeline.advice.get(index, ()):
             page.line(_advice(update))
 
@@ -190,7 +190,7 @@ def header(width: int) -> Text:
     return Text(_GAP.join(cells), style="dim")
 
 
-def row_line(row: Row, width: int) -> Text:
+def row_line(row: SessionRow, width: int) -> Text:
     """A session's row in the list."""
     name, bars = _widths(width)
     id_ = set_cell_size(shorten(one_line(row.session), name), name)

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from .painting import Painter, header, row_line
-from .state import Watched
+from .state import WatchedLog
 
 __all__ = ("SessionsPane", "TranscriptPane")
 
@@ -51,7 +51,7 @@ class SessionsPane(Widget, can_focus=True):
     class Opened(Message):
         """A session was chosen to be read."""
 
-    def __init__(self, watched: Watched, measure: str) -> None:
+    def __init__(self, watched: WatchedLog, measure: str) -> None:
         super().__init__(id="sessions")
         self.border_title = f"Sessions · effort in {measure}"
         self._watched = watched
@@ -160,7 +160,7 @@ class TranscriptPane(Widget, can_focus=True):
         Binding("G,shift+g", "end", show=False),
     ]
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedLog) -> None:
         super().__init__(id="transcript")
         self._watched = watched
         self._painter: Painter | None = None
@@ -212,7 +212,7 @@ class TranscriptPane(Widget, can_focus=True):
         return lines[:height]
 
     def _place(self) -> tuple[int, int]:
-        """Entry and line at the top."""
+        """TimelineEntry and line at the top."""
         if self._top is not None:
             return self._top
         left = self.size.height
@@ -236,7 +236,7 @@ class TranscriptPane(Widget, can_focus=True):
         self.update()
 
     def action_scroll(self, by: int) -> None:
-        """Scrolls by so many lines."""
+        """Scrolls by a number of lines."""
         if self._painter is None:
             return
         entry, line = self._place()

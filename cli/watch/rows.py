@@ -1,4 +1,4 @@
-"""What the list tells of a session: how it stood at some moment, in one line."""
+"""A session's row in the list: how it stood at some moment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options
 from ...scoring.trajectory.points import Point
 
-__all__ = ("Row", "RowFold", "row_at")
+__all__ = ("RowFold", "SessionRow", "row_at")
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """A session's line in the list.
 
     Attributes:
@@ -55,7 +55,7 @@ class RowFold:
     Args:
         session: session id.
         options: how to score.
-        measure: of the effort, see ``scoring.effort.MEASURES``.
+        measure: of the effort, see ``scoring.trajectory.effort.MEASURES``.
     """
 
     def __init__(self, session: str, options: Options, measure: str) -> None:
@@ -65,7 +65,7 @@ class RowFold:
         self._problem = ""
         self._forgotten = False
 
-    async def read(self, log: EventLog, upto: int | None = None) -> Row:
+    async def read(self, log: EventLog, upto: int | None = None) -> SessionRow:
         """The row as of now, or as of a position, from what the log holds beyond the last one.
 
         Raises:
@@ -85,11 +85,11 @@ class RowFold:
                 self._problem = str(error)
         return self._row(until)
 
-    def _row(self, until: int | None) -> Row:
+    def _row(self, until: int | None) -> SessionRow:
         trajectory = self._fold.trajectory()
         points = trajectory.points
         utilities = _utilities(points)
-        return Row(
+        return SessionRow(
             session=self._fold.session,
             state="forgotten" if self._forgotten else trajectory.state,
             rounds=len(points),
@@ -103,7 +103,9 @@ class RowFold:
         )
 
 
-async def row_at(log: EventLog, session: str, position: int, options: Options, measure: str) -> Row:
+async def row_at(
+    log: EventLog, session: str, position: int, options: Options, measure: str
+) -> SessionRow:
     """The row of a session as the log was at a position.
 
     Raises:

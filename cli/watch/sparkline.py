@@ -23,7 +23,7 @@ def sparkline(
     top: float | None = None,
     several: Callable[[Sequence[float | None]], float | None] = last,
 ) -> str:
-    """Values as bars, at most so many; a dot where there is no value.
+    """Values as bars, at most ``width`` of them; a dot where there is no value.
 
     Args:
         values: in order, from 0 up.

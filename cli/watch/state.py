@@ -20,10 +20,10 @@ from ...engine.log.follower import Follower
 from ...engine.log.session_states import SessionStates
 from ...scoring.trajectory.options import Options
 from .index import SessionIndex
-from .rows import Row, RowFold, row_at
+from .rows import RowFold, SessionRow, row_at
 from .timeline import Moment, Timeline
 
-__all__ = ("Watched",)
+__all__ = ("WatchedLog",)
 
 _PACE = 0.1  # seconds between two looks while nobody asks, so that a busy log is read in batches
 _FILE = 0.5  # seconds between looks whether the file is still there
@@ -33,7 +33,7 @@ _BATCH = 4096  # sessions between two redraws while the list is read
 
 
 @final
-class Watched:
+class WatchedLog:
     """A log that is being watched: its sessions, the selected one, and the moment that is shown.
 
     ``run`` reads; all else is for whoever draws, and never waits.
@@ -43,7 +43,7 @@ class Watched:
         options: how to score.
         measure: of the effort, for the list.
         session: the session to begin with; None for the newest.
-        full: tell all of each output.
+        full: show all of each output.
         file: where the log is, to notice when it goes away; None where it is in no file.
 
     Attributes:
@@ -86,7 +86,7 @@ class Watched:
         self._file = file
         self._at_first: tuple[int, int] | None = None
         self._visible: tuple[str, ...] = ()
-        self._rows: SessionStates[Row] = SessionStates(_KEPT)
+        self._rows: SessionStates[SessionRow] = SessionStates(_KEPT)
         self._folds: SessionStates[RowFold] = SessionStates(_KEPT)
         self._latest: dict[str, int] = {}  # position of the last record that came, by session
         self._wanted = anyio.Event()  # there is something to be read
@@ -96,12 +96,12 @@ class Watched:
 
     # --- what is shown ----------------------------------------------------------------------------
 
-    def row(self, place: int) -> Row:
+    def row(self, place: int) -> SessionRow:
         """The row of a session of the list; without contents until they are read."""
         session = self.index.sessions[place]
-        return self._rows.get(session) or Row(session=session, problem="…")
+        return self._rows.get(session) or SessionRow(session=session, problem="…")
 
-    def is_late(self, row: Row) -> bool:
+    def is_late(self, row: SessionRow) -> bool:
         """Whether a row is of another moment than the one to be shown: it will be read soon."""
         return self.moment is not None and not row.holds_at(self.moment)
 
@@ -133,7 +133,7 @@ class Watched:
             self._wake()
 
     def go(self, count: int) -> None:
-        """Shows all as it was when the selected session had so many records, at least one."""
+        """Shows all as it was when the selected session had this many records, at least one."""
         timeline = self.timeline
         if timeline is not None and timeline.records:
             count = min(max(count, 1), len(timeline.records))
@@ -207,7 +207,7 @@ class Watched:
 
     async def _guard(self, scope: anyio.CancelScope) -> None:
         """Notices when the file is no longer the one that was opened."""
-        while (gone := await self._gone()) is None:  # noqa: ASYNC110  (nobody tells of that)
+        while (gone := await self._gone()) is None:  # noqa: ASYNC110  (nothing notifies of that)
             await anyio.sleep(_FILE)
         self._fail(gone)
         scope.cancel()
@@ -322,7 +322,7 @@ class Watched:
             return False
         return row.until is None if self.moment is None else row.holds_at(self.moment)
 
-    async def _row_now(self, session: str) -> Row:
+    async def _row_now(self, session: str) -> SessionRow:
         fold = self._folds.drop(session) or RowFold(session, self._options, self._measure)
         row = await fold.read(self._log)
         self._folds.keep(session, fold)  # one whose reading failed is made anew

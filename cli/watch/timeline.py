@@ -1,4 +1,4 @@
-"""One session's records with what they say and come to, as of now and as of any of them."""
+"""One session's records, their texts and their scores, as of now and as of any of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ...scoring.trajectory.points import Point
 from ...scoring.trajectory.updates import ScorerDown, StopAdvice, StopWithdrawn, Update
 from ..text.records import RecordFormatter, RecordText
 
-__all__ = ("Entry", "Moment", "Timeline")
+__all__ = ("Moment", "Timeline", "TimelineEntry")
 
-_TOLD = (StopAdvice, StopWithdrawn, ScorerDown)  # the headings have what other updates say
+_SHOWN = (StopAdvice, StopWithdrawn, ScorerDown)  # the headings have what other updates say
 
 
-class Entry(NamedTuple):
+class TimelineEntry(NamedTuple):
     """Something to be shown, in order: the head, a round's heading, or a record.
 
     Attributes:
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session had come to after some of its records.
+    """A session's state after some of its records.
 
     Attributes:
         count: after how many.
@@ -59,18 +59,18 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 class Timeline:
     """Takes a session's records of all streams, in order of position; looks back at any of them.
 
-    What a record says is told once, as it was when it came; what the session had come to is folded
+    A record is formatted once, when it arrives; the session's state is folded
     from its records up to the moment that is asked for.
 
     Args:
         session: session id.
         options: how to score.
-        full: tell all of each output.
+        full: show all of each output.
 
     Attributes:
         session: session id.
         records: its records.
-        told: what each says; None where it adds nothing.
+        texts: the text of each; None where it adds nothing.
         advice: what else came with a record, by its index: advice to stop, and the like.
         entries: all there is to be shown.
         opened: how it was opened, where that is known.
@@ -80,9 +80,9 @@ class Timeline:
     def __init__(self, session: str, options: Options, *, full: bool = False) -> None:
         self.session = session
         self.records: list[Record] = []
-        self.told: list[RecordText | None] = []
+        self.texts: list[RecordText | None] = []
         self.advice: dict[int, tuple[Update, ...]] = {}
-        self.entries: list[Entry] = []
+        self.entries: list[TimelineEntry] = []
         self.opened: SessionOpened | None = None
         self.problem = ""
         self._options = options
@@ -110,26 +110,26 @@ class Timeline:
         self._positions.append(record.position)
         before = self._projector.number
         updates: Sequence[Update] = ()
-        told: RecordText | None = None
+        text: RecordText | None = None
         try:
             self._projector.feed(record)
             updates = self._now.feed(record)
-            told = self._formatter.format(record)
+            text = self._formatter.format(record)
             if isinstance(record.event, SessionOpened):
                 self.opened = record.event
         except CodecError as error:
             self.problem = str(error)
         if index == 0:
-            self.entries.append(Entry(index, 0))
+            self.entries.append(TimelineEntry(index, 0))
         if index == 0 or self._projector.number > before:
             self._rounds.append(index)
-            self.entries.append(Entry(index, len(self._rounds)))
-        self.told.append(told)
-        advice = tuple(update for update in updates if isinstance(update, _TOLD))
+            self.entries.append(TimelineEntry(index, len(self._rounds)))
+        self.texts.append(text)
+        advice = tuple(update for update in updates if isinstance(update, _SHOWN))
         if advice:
             self.advice[index] = advice
-        if told is not None or advice:
-            self.entries.append(Entry(index))
+        if text is not None or advice:
+            self.entries.append(TimelineEntry(index))
         self._shown.append(len(self.entries))
 
     def count_at(self, position: int | None) -> int:
@@ -139,11 +139,11 @@ class Timeline:
         return bisect_right(self._positions, position)
 
     def position_of(self, count: int) -> int:
-        """Position of the log at which there were so many of its records."""
+        """Position of the log at which it had this many records."""
         return self._positions[count - 1]
 
     def round_at(self, count: int) -> int:
-        """The round, from 1, in which its so-manieth record lies; 0 before the first."""
+        """The round, from 1, of its record with this number; 0 before the first."""
         return bisect_right(self._rounds, count - 1)
 
     def begins(self, number: int) -> int | None:
@@ -151,7 +151,7 @@ class Timeline:
         return self._rounds[number - 1] + 1 if 1 <= number <= len(self._rounds) else None
 
     def at(self, count: int) -> Moment:
-        """What it had come to after so many of its records."""
+        """Its state after this many of its records."""
         if count != self._moment.count:
             self._moment = self._folded(count) if count else Moment()
         return self._moment

@@ -1,7 +1,7 @@
 """The contract of the append-only log, stated by what it guarantees; the stores keep it.
 
 ``duolog.open(url)`` gives an object with this interface. One suite of checks
-(``engine.testing.check_event_log``) runs against every store.
+(``testing.contracts.log.check_event_log``) runs against every store.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
         sessions: the session, and the forks that share its beginning.
         compacted: whether nothing of it is left in the store's files; if not, another process held
             them, and ``vacuum`` finishes the work later.
-        caches: names of the caches that were told.
+        caches: names of the caches that were erased from, too.
     """
 
     sessions: tuple[str, ...]
@@ -345,7 +345,7 @@ class EventLog(Protocol):
 
 
 class Store(EventLog, Protocol):
-    """A log together with the care it needs: what ``open_log`` gives."""
+    """A log with its maintenance: what ``open_log`` gives."""
 
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them: ids, versions, times and bodies stay.
@@ -369,7 +369,7 @@ class Store(EventLog, Protocol):
 
         Args:
             session: session id.
-            caches: what else holds contents of sessions, and is told.
+            caches: what else holds contents of sessions, and has to erase them.
 
         Raises:
             SessionNotFound: the log has no such session.

@@ -94,7 +94,7 @@ async def _look_through(lines: Lines) -> None:
 
 
 @final
-class _Stream:
+class _StreamState:
     """How far a stream of the target is: what it held before is compared, the rest is appended."""
 
     def __init__(self, existing: AsyncIterator[Record]) -> None:
@@ -118,7 +118,7 @@ class _Stream:
 class _Item(NamedTuple):
     line: int
     record: Record
-    stream: _Stream
+    stream: _StreamState
     placeholder: bool
 
 
@@ -130,7 +130,7 @@ class _Import:
         self._log = log
         self._keep_going = keep_going
         self._progress = progress
-        self._streams: dict[tuple[str, str], _Stream] = {}
+        self._streams: dict[tuple[str, str], _StreamState] = {}
         self._problems: list[LineProblem] = []
         self._records = 0
         self._known = 0
@@ -171,7 +171,7 @@ class _Import:
             items += await self._place(number, record)
         outcomes = await self._log.restore([item.record for item in items])
         again: list[_Numbered] = []
-        failed: set[_Stream] = set()
+        failed: set[_StreamState] = set()
         for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, Record):
                 self._records += not item.placeholder
@@ -194,7 +194,7 @@ class _Import:
         key = (record.session, record.stream)
         stream = self._streams.get(key)
         if stream is None:
-            stream = _Stream(self._log.read(record.session, stream=record.stream))
+            stream = _StreamState(self._log.read(record.session, stream=record.stream))
             self._streams[key] = stream
         where = (
             f"version {record.version} of stream {record.stream!r} of session {record.session!r}"

@@ -26,7 +26,7 @@ from ..records import Record
 from .append import erased
 from .contract import SubscriptionStatistics, TapStatistics
 
-__all__ = ("BUFFER", "BufferedSubscription", "BufferedTap", "Fetch", "Source")
+__all__ = ("BUFFER", "BufferedSubscription", "BufferedTap", "Fetch", "RecordSource")
 
 BUFFER = 1024
 """Records that a subscription buffers before it falls back to reading."""
@@ -35,7 +35,7 @@ Fetch: TypeAlias = Callable[[str | None, int, int], Awaitable[tuple[list[Record]
 """``fetch(session, after, upto)``: a batch of records in order, and whether it is the last one."""
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Where subscriptions and taps get records from, see ``Publisher``.
 
     Attributes:
@@ -97,7 +97,7 @@ class _Waiter:
 class BufferedSubscription:
     """A lossless subscription; see ``duolog.engine.log.contract.Subscription``."""
 
-    def __init__(self, source: Source, session: str | None, after: int) -> None:
+    def __init__(self, source: RecordSource, session: str | None, after: int) -> None:
         self.session = session
         self._source = source
         self._buffer: deque[Record] = deque()
@@ -227,7 +227,7 @@ class BufferedSubscription:
 class BufferedTap:
     """A lossy live tap; see ``duolog.engine.log.contract.Tap``."""
 
-    def __init__(self, source: Source, session: str | None, buffer: int) -> None:
+    def __init__(self, source: RecordSource, session: str | None, buffer: int) -> None:
         self.session = session
         self._source = source
         self._buffer: deque[Record] = deque()

@@ -191,7 +191,7 @@ class ScorerRunner:
     async def measure(self, records: Sequence[Record]) -> None:
         """Hands the records of one append to all scorers, and records what they measure.
 
-        The stop rule is fed in order of position: what was appended together comes first.
+        The stop rule takes records in order of position: what was appended together comes first.
         """
         for record in records:
             await self._rule(record)

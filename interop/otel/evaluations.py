@@ -31,7 +31,7 @@ class SessionContext(NamedTuple):
         labels: of the session, for metrics.
         turns: by the version of a snapshot, the key of the turn in which it was taken.
         rounds: how the rounds that have spans are counted.
-        content: whether what was said may be told.
+        content: whether what was said may be exported.
     """
 
     labels: Attributes
@@ -45,7 +45,7 @@ class SessionContext(NamedTuple):
 
 
 def evaluation_signals(record: Record, around: SessionContext) -> Iterator[Signal]:
-    """What a measurement, or a person's judgement in the trace, comes to.
+    """The signals of a measurement, or of a person's judgement in the trace.
 
     Args:
         record: of one of the kinds in ``EVALUATED``.

@@ -27,11 +27,11 @@ from ...engine.logger import journal
 from ...engine.plugins import raise_if_own
 from ...engine.records import Record
 from .session_export import EmitsSessions, SessionExporter
-from .signals import Origin, SignalFold
+from .signals import SignalFold, TraceOrigin
 
 __all__ = ("ExportStatistics", "MakeFolds", "OtelExport")
 
-MakeFolds: TypeAlias = Callable[[str, Origin | None], Sequence[SignalFold]]
+MakeFolds: TypeAlias = Callable[[str, TraceOrigin | None], Sequence[SignalFold]]
 """Makes the folds of a session, given its id and, of a fork, where it comes from."""
 
 VERSION: Final = "1"
@@ -228,9 +228,9 @@ class OtelExport:
         folds = self._folds(record.session, origin)
         return SessionExporter(record.session, folds, emitter, history, self._report)
 
-    async def _origin(self, session: str) -> Origin | None:
+    async def _origin(self, session: str) -> TraceOrigin | None:
         async for record in self._log.read(session):
-            return Origin(session, record.time)
+            return TraceOrigin(session, record.time)
         return None
 
     # --- the checkpoint ---------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class OtelExport:
         try:
             await self._follower.commit(upto=position)
         except CheckpointConflict as conflict:
-            self._report("another export goes by the same name", "", conflict)
+            self._report("another export has the same name", "", conflict)
         except DuologError as error:
             self._report("the checkpoint of an export could not be saved", "", error)
 

@@ -50,7 +50,7 @@ class ModelNamed(NamedTuple):
 
 
 def model_named(model: str) -> ModelNamed:
-    """Tells provider and model apart in a name as LiteLLM takes it, e.g. ``openai/gpt-4o``."""
+    """Separates provider and model in a name as LiteLLM takes it, e.g. ``openai/gpt-4o``."""
     before, slash, rest = model.partition("/")
     if slash and rest:
         return ModelNamed(_PROVIDERS.get(before, before), rest)
@@ -85,7 +85,7 @@ def call_signals(
         start: when it began.
         session: session id.
         labels: of the session, for metrics.
-        content: whether what was said may be told.
+        content: whether what was said may be exported.
     """
     provider, model = model_named(event.model)
     about = {
@@ -128,7 +128,7 @@ def _usage(event: ModelCalled) -> dict[str, Value]:
 
 
 def _reply(reply: JSON, *, content: bool) -> dict[str, Value]:
-    """What a reply tells, where it has the shape in which Duolog's own callers record it."""
+    """What a reply contains, where it has the shape in which Duolog's own callers record it."""
     found: dict[str, Value] = {}
     if not isinstance(reply, Mapping):
         return found

@@ -30,10 +30,10 @@ from .signals import (
     Attributes,
     EventEmitted,
     MetricMeasured,
-    Origin,
     Signal,
     SignalFold,
     SpanNoted,
+    TraceOrigin,
     Value,
     round_key,
 )
@@ -100,7 +100,7 @@ def otel_export(
 
     scoring = options or Options()
 
-    def folds(name: str, origin: Origin | None) -> Sequence[SignalFold]:
+    def folds(name: str, origin: TraceOrigin | None) -> Sequence[SignalFold]:
         spans = SpanFold(name, content=content, rounds=scoring.rounds, origin=origin)
         return ScoreSignals(name, scoring), spans
 

@@ -33,11 +33,11 @@ from .signals import (
     SESSION,
     EventEmitted,
     MetricMeasured,
-    Origin,
     Signal,
     SpanEnded,
     SpanNoted,
     SpanStarted,
+    TraceOrigin,
 )
 
 __all__ = ("Emitter", "SessionEmitter")
@@ -163,7 +163,7 @@ class SessionEmitter:
     def __init__(self, emitter: Emitter, session: str, opened: float, *, virtual: bool) -> None:
         self._emitter = emitter
         self._epoch = emitter.epoch if virtual else 0.0
-        self._origin = Origin(session, opened)
+        self._origin = TraceOrigin(session, opened)
         self._spans: dict[str, Span] = {}
         self._flags = TraceFlags(TraceFlags.SAMPLED)
 
@@ -247,7 +247,7 @@ def _within(context: SpanContext | None) -> Context:
     return set_span_in_context(span, Context())
 
 
-def _ids_of(origin: Origin, key: str) -> _Ids:
+def _ids_of(origin: TraceOrigin, key: str) -> _Ids:
     """The ids of a span: a session opened again elsewhere under the same id is another one."""
     session = f"duolog\0{origin.session}\0{origin.opened!r}".encode("utf-8", "surrogatepass")
     trace = hashlib.sha256(session).digest()

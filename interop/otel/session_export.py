@@ -41,7 +41,7 @@ class EmitsSessions(Protocol):
         ...
 
     def flush(self, seconds: float) -> bool:
-        """Exports what waits, within so many seconds; whether all of it left."""
+        """Exports what waits, within a number of seconds; returns whether all of it left."""
         ...
 
 

@@ -16,12 +16,12 @@ __all__ = (
     "Attributes",
     "EventEmitted",
     "MetricMeasured",
-    "Origin",
     "Signal",
     "SignalFold",
     "SpanEnded",
     "SpanNoted",
     "SpanStarted",
+    "TraceOrigin",
     "Value",
     "round_key",
     "still_open",
@@ -39,7 +39,7 @@ def round_key(number: int) -> str:
     return f"round/{number}"
 
 
-class Origin(NamedTuple):
+class TraceOrigin(NamedTuple):
     """A session as far as the identity of its trace goes: its id, and when it was opened."""
 
     session: str
@@ -65,7 +65,7 @@ class SpanStarted(NamedTuple):
     start: float
     attributes: Attributes
     client: bool = False
-    origin: Origin | None = None
+    origin: TraceOrigin | None = None
 
 
 class SpanNoted(NamedTuple):
@@ -83,7 +83,7 @@ class SpanEnded(NamedTuple):
         end: seconds, on the session's clock.
         attributes: what became known by then.
         error: what kind of failure it ended in, if it did.
-        detail: of the failure, in words; only where contents may be told.
+        detail: of the failure, in words; only where contents may be exported.
     """
 
     key: str

@@ -31,10 +31,10 @@ from .signals import (
     SESSION,
     Attributes,
     MetricMeasured,
-    Origin,
     Signal,
     SpanEnded,
     SpanStarted,
+    TraceOrigin,
     Value,
     round_key,
 )
@@ -76,7 +76,7 @@ class SpanFold:
 
     Args:
         session: session id.
-        content: whether what people, agents and tools said may be told.
+        content: whether what people, agents and tools said may be exported.
         rounds: how rounds are counted.
         origin: of a fork, the session that it was forked from.
     """
@@ -87,7 +87,7 @@ class SpanFold:
         *,
         content: bool = False,
         rounds: Rounds = "handoff",
-        origin: Origin | None = None,
+        origin: TraceOrigin | None = None,
     ) -> None:
         self._session = session
         self._content = content

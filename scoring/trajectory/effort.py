@@ -46,15 +46,15 @@ MEASURES: Final = (
 the output (see ``text.new_words``). ``tokens_read``: tokens of agents' messages, questions and
 comments, and of the lines in which the output differs from what the human last saw (see
 ``text.new_lines``): several versions between two acts of the human are read once.
-``deferrals``: vague asks, see ``cues.is_vague``.
+``deferrals``: vague asks, see ``phrases.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
 texts. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
 each time. None where no opening says which clock it is.
-``agent_tokens``, ``human_tokens``: tokens generated, see ``generated``. ``token_ratio``: agents'
+``agent_tokens``, ``human_tokens``: tokens generated, see ``generated_tokens``. ``token_ratio``: agents'
 over humans'; None where humans generated none.
 
 All humans of a session are one party: what several read or write is added up once. What agents
-tell only each other is read by no human. Arguments of actions are no text.
+write to each other only is read by no human. Arguments of actions are no text.
 """
 
 

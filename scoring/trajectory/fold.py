@@ -47,7 +47,7 @@ _NOTHING: tuple[Update, ...] = ()
 class TrajectoryFold:
     """Takes the records of one session, of all streams in order of position, and gives updates.
 
-    Live scoring feeds it from a subscription, a replay from the log; neither knows more than the
+    Live scoring passes it records from a subscription, a replay from the log; neither knows more than the
     other. What it keeps grows with rounds and snapshots, not with records. Where the measurements
     lie between the trace records decides when updates come, not what the trajectory is in the end.
 
@@ -104,7 +104,7 @@ class TrajectoryFold:
             return _NOTHING
         if record.session != self.session:
             raise InvalidInput(
-                f"a record of session {record.session!r} was fed to the fold of {self.session!r}"
+                f"a record of session {record.session!r} was given to the fold of {self.session!r}"
             )
         return handle(self, record)
 

@@ -46,7 +46,7 @@ class Generated:
         self._totals: dict[Party, int] = {"agent": 0, "human": 0}
 
     def produced(self, actor: str, party: Party, tokens: int) -> None:
-        """An actor produced a text of so many tokens."""
+        """An actor produced a text of this many tokens."""
         account = self._accounts.get(actor) or self._account(actor)
         account.produced += tokens
         if not account.calls:

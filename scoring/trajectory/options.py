@@ -1,4 +1,4 @@
-"""What scoring can be told: how to count rounds and tokens, whose utility and ratings count."""
+"""Options of scoring: how to count rounds and tokens, and whose utility and ratings count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cues in what people write: rules that tell a vague ask, a complaint, a question from others.
+"""Phrases in what people write: rules that recognise a vague ask, a complaint or a question.
 
 Rules over English phrases: free, deterministic, offline, and wrong at times. Each place that uses
 one takes any function of the same shape instead, e.g. one that looks up what a model said.
@@ -183,7 +183,7 @@ def is_praise(text: str) -> bool:
 
 
 def is_halt(text: str) -> bool:
-    """Whether somebody tells another to stop what it is doing, which is more than saying no."""
+    """Whether somebody asks another to stop what it is doing, which is more than saying no."""
     return _HALT.search(text) is not None
 
 

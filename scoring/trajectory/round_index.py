@@ -1,4 +1,4 @@
-"""The rounds of one session as scoring keeps them: what each began with, and what it came to."""
+"""The rounds of one session as scoring keeps them: where each began, and its effort at the end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RoundIndex:
         return bisect_right(self._firsts, version) or None
 
     def of_place(self, round_: int, rounds: Rounds, until: int | None, latest: int) -> int | None:
-        """The round that a measurement is about; None where that cannot be told.
+        """The round that a measurement is about; None where that is unknown.
 
         By the trace version if there is one: it names the round in any convention. By the number
         only where the measurement counts rounds as they are counted here.

@@ -94,7 +94,7 @@ class RoundClosed(Update, frozen=True, kw_only=True):
     """A round is over.
 
     Attributes:
-        point: what it came to as far as that is known; utility and rating may still follow.
+        point: its point, as far as that is known; utility and rating may still follow.
     """
 
     point: Point

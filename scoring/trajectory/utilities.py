@@ -1,4 +1,4 @@
-"""The utility that each round came to, as scorers recorded it; whichever of them counts."""
+"""The utility of each round, as the scorer that counts recorded it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ is neither. Stale: the round has something newer, whose score is missing or not 
 
 
 @final
-class _Stream:
+class _ScorerStream:
     """The scores of one scorer, by round: the trace version scored, and the value.
 
-    ``rounds`` are scores of rounds as such, None where missing; ``by_snapshot`` tells whether the
+    ``rounds`` are scores of rounds as such, None where missing; ``by_snapshot`` says whether the
     scorer scores snapshots, so that one without a score makes a round stale.
     """
 
@@ -60,8 +60,8 @@ class UtilityBook:
         self._wanted = wanted
         self._configured = False
         self._index = index
-        self._streams: dict[str, _Stream] = {}
-        self._chosen: _Stream | None = None
+        self._streams: dict[str, _ScorerStream] = {}
+        self._chosen: _ScorerStream | None = None
         self._snapshots: set[int] = set()
         self._output = False
 
@@ -98,7 +98,7 @@ class UtilityBook:
         return 0.0 if self.missing is None else None
 
     def of(self, number: int, snapshot: int | None) -> Scored:
-        """What a round came to.
+        """The utility of a round, and whether it is stale.
 
         Args:
             number: of the round.
@@ -139,7 +139,7 @@ class UtilityBook:
         scores = self._streams.get(stream)
         fresh = scores is None
         if scores is None:
-            scores = self._streams[stream] = _Stream()
+            scores = self._streams[stream] = _ScorerStream()
         self._put(scores, number, event)
         if fresh:
             before = self._chosen
@@ -148,7 +148,7 @@ class UtilityBook:
                 return number, range(1, self._index.number + 1)
         return number, (number,) if scores is self._chosen else ()
 
-    def _put(self, scores: _Stream, number: int, event: UtilityScored) -> None:
+    def _put(self, scores: _ScorerStream, number: int, event: UtilityScored) -> None:
         scores.failed = scores.failed or event.value is None
         if event.snapshot is None:
             until = event.until or 0

@@ -1,7 +1,7 @@
 """Group commit: many appends become one transaction, in the thread of the writing connection.
 
 What is known of sessions is cached between groups. Another process may have written meanwhile;
-SQLite's ``data_version``, looked at inside the transaction, tells, and then all is read afresh.
+SQLite's ``data_version``, looked at inside the transaction, shows it, and then all is read afresh.
 So expected versions, positions and summaries are always those of the file, and cost no SELECT
 as long as one process writes.
 """

@@ -32,7 +32,7 @@ from ..publisher import Publisher
 from ..subscriptions import BufferedSubscription, BufferedTap
 from .file import Settings, translate
 from .open import open_file
-from .tail import Reading, Tail
+from .tail import LogReader, Tail
 from .verify import verify
 from .writer import Writer
 
@@ -80,11 +80,11 @@ class SqliteLog:
         self._newer = opened.newer
         self._committer = opened.committer
         self._write_connection = opened.writing
-        self._reading = Reading(opened.reading, opened.reader, self.url)
+        self._log_reader = LogReader(opened.reading, opened.reader, self.url)
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
-        self._tail = Tail(self._settings, self._reading, self._tasks, f"follower of {self.url}")
-        self._publisher = Publisher(self._reading.fetch, opened.head, self._tail.begin)
+        self._tail = Tail(self._settings, self._log_reader, self._tasks, f"follower of {self.url}")
+        self._publisher = Publisher(self._log_reader.fetch, opened.head, self._tail.begin)
         self._writer = Writer(opened.writing, opened.committer.commit, self._publisher, self.url)
         self._state = "open"
         self._tasks.start_soon(self._writer.run, name=f"writer of {self.url}")
@@ -102,7 +102,7 @@ class SqliteLog:
                 self._state = "closed"
                 self._publisher.close()
                 await self._tail.stop()
-                await self._reading.close()
+                await self._log_reader.close()
                 await self._write_connection.close()
 
     async def __aexit__(
@@ -190,7 +190,7 @@ class SqliteLog:
             raise
         return [_restoration(outcome) for outcome in outcomes]
 
-    # --- care -------------------------------------------------------------------------------------
+    # --- maintenance ------------------------------------------------------------------------------
 
     async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
         """Erases a session and its forks; see ``Store.forget``."""
@@ -231,7 +231,7 @@ class SqliteLog:
         self._check_open()
         if after_version < 0:
             raise InvalidInput(f"after_version must not be negative, not {after_version}")
-        return self._reading.stream(session, stream, after_version)
+        return self._log_reader.stream(session, stream, after_version)
 
     def read_all(
         self, *, session: str | None = None, after_position: int = 0
@@ -240,12 +240,12 @@ class SqliteLog:
         self._check_open()
         if after_position < 0:
             raise InvalidInput(f"after_position must not be negative, not {after_position}")
-        return self._reading.everything(session, after_position)
+        return self._log_reader.everything(session, after_position)
 
     async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
         """Hands all records to a function, in the reading thread; see ``EventLog.scan``."""
         self._check_open()
-        await self._reading.scan(consume)
+        await self._log_reader.scan(consume)
 
     def subscribe(
         self, *, session: str | None = None, after_position: int = 0
@@ -262,17 +262,17 @@ class SqliteLog:
     async def checkpoint(self, consumer: str, consumer_version: str) -> int:
         """Position that a consumer has reached; see ``EventLog.checkpoint``."""
         self._check_open()
-        return await self._reading.checkpoint(consumer, consumer_version)
+        return await self._log_reader.checkpoint(consumer, consumer_version)
 
     def sessions(self) -> AsyncIterator[SessionSummary]:
         """All sessions in order of their first record; see ``EventLog.sessions``."""
         self._check_open()
-        return self._reading.sessions()
+        return self._log_reader.sessions()
 
     async def summary(self, session: str) -> SessionSummary:
         """One session's summary; see ``EventLog.summary``."""
         self._check_open()
-        return await self._reading.summary(session)
+        return await self._log_reader.summary(session)
 
     def statistics(self) -> LogStatistics:
         """How the log stands in this process."""

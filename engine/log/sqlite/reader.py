@@ -1,4 +1,4 @@
-"""Reading from the SQLite file, a batch at a time, in the thread of a connection.
+"""LogReader from the SQLite file, a batch at a time, in the thread of a connection.
 
 Each batch is one short read transaction that begins where the last one ended, so a reader holds
 neither memory nor a lock between batches, and a long read keeps nobody from writing.

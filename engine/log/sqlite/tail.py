@@ -1,4 +1,4 @@
-"""Reading a SQLite log from the event loop, and noticing what other processes write to it."""
+"""LogReader a SQLite log from the event loop, and noticing what other processes write to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .file import connect as connect_file
 from .reader import Reader
 from .thread import connect, run_in_thread
 
-__all__ = ("Reading", "Tail")
+__all__ = ("LogReader", "Tail")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,7 +30,7 @@ _EVERY = 0.02  # seconds between looks for what other processes wrote
 
 
 @final
-class Reading:
+class LogReader:
     """Reads batches in the thread of a connection of its own.
 
     Args:
@@ -138,9 +138,9 @@ class Tail:
     wakes the event loop only if it has, by others.
     """
 
-    def __init__(self, settings: Settings, reading: Reading, tasks: TaskGroup, name: str) -> None:
+    def __init__(self, settings: Settings, reading: LogReader, tasks: TaskGroup, name: str) -> None:
         self._settings = settings
-        self._reading = reading
+        self._log_reader = reading
         self._tasks = tasks
         self._name = name
         self._stop = threading.Event()
@@ -194,9 +194,9 @@ class Tail:
             await self._grown.wait()
             self._grown.clear()
             try:
-                head = await self._reading.head()
+                head = await self._log_reader.head()
                 while publisher.head < head:
-                    records, _ = await self._reading.fetch(None, publisher.head, head)
+                    records, _ = await self._log_reader.fetch(None, publisher.head, head)
                     publisher.publish(records)
             except LogUnavailable:
                 continue  # locked by another process: the thread sets the event again

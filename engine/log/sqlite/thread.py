@@ -33,7 +33,7 @@ async def connect(connector: Callable[[], sqlite3.Connection]) -> aiosqlite.Conn
         try:
             await connection
         except BaseException:
-            # The thread ends, and tells the loop so: the loop has to be there still.
+            # The thread notifies the loop as it ends: the loop has to be there still.
             await anyio.to_thread.run_sync(connection._thread.join)
             raise
     return connection

@@ -23,9 +23,9 @@ def watching(where: Path, *arguments: str, **environment: str) -> AbstractContex
 
 
 def colours(terminal: Terminal) -> set[str]:
-    """The colours that were set, as the terminal is told: 31, say, or 48;5;16."""
-    told = re.findall(r"\x1b\[([\d;]*)m", terminal.sent)
-    return {code for code in told if re.search(r"(^|;)[34][0-8](;|$)", code)}
+    """The colours that were set, as the terminal gets them: 31, say, or 48;5;16."""
+    printed = re.findall(r"\x1b\[([\d;]*)m", terminal.sent)
+    return {code for code in printed if re.search(r"(^|;)[34][0-8](;|$)", code)}
 
 
 def last_words(terminal: Terminal) -> str:
@@ -81,15 +81,15 @@ def test_what_is_no_log_is_one_clear_line(what: str, tmp_path: Path) -> None:
         path.write_text("nothing of the kind\n" * 100, encoding="utf-8")
     with watching(tmp_path, str(path)) as terminal:
         assert terminal.end() == 2
-    told = last_words(terminal)
-    assert told.startswith("duolog: ")
-    assert str(path) in told
-    assert told.count("\n") == 1
+    printed = last_words(terminal)
+    assert printed.startswith("duolog: ")
+    assert str(path) in printed
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("directory", ["near", "far/away" * 20])
-def test_a_log_that_goes_away_is_told_at_the_end_too(
+def test_a_log_that_goes_away_is_reported_at_the_end_too(
     directory: str, tmp_path: Path, dinner: Path
 ) -> None:
     """However long its path is, all of the message is seen."""
@@ -118,8 +118,8 @@ def test_without_textual_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)
     assert main(["watch", str(dinner)]) == 2
-    told = capsys.readouterr().err
-    assert told == "duolog: watching a log needs an extra: pip install 'duolog[tui]'\n"
+    printed = capsys.readouterr().err
+    assert printed == "duolog: watching a log needs an extra: pip install 'duolog[tui]'\n"
 
 
 def test_an_unknown_measure_is_refused(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 from duolog.cli.watch.app import WatchApp
 from duolog.cli.watch.panes import SessionsPane, TranscriptPane
-from duolog.cli.watch.state import Watched
+from duolog.cli.watch.state import WatchedLog
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.scoring.trajectory.options import Options
@@ -47,7 +47,7 @@ anyio.run(main)
 class Screen:
     """An app that runs, and what can be read on it."""
 
-    def __init__(self, app: WatchApp, pilot: Pilot[None], watched: Watched) -> None:
+    def __init__(self, app: WatchApp, pilot: Pilot[None], watched: WatchedLog) -> None:
         self.app = app
         self.pilot = pilot
         self.watched = watched
@@ -84,7 +84,7 @@ class Screen:
 async def screen(
     log: EventLog, size: tuple[int, int], session: str | None = None, file: Path | None = None
 ) -> AsyncIterator[Screen]:
-    watched = Watched(log, Options(), session=session, file=file)
+    watched = WatchedLog(log, Options(), session=session, file=file)
     app = WatchApp(watched, "the.db", "seconds")
     async with app.run_test(size=size) as pilot, anyio.create_task_group() as tasks:
         tasks.start_soon(watched.run)
@@ -251,7 +251,7 @@ async def test_an_empty_log_says_so() -> None:
         assert "no session selected" in shown.transcript
 
 
-async def test_a_log_that_goes_away_is_told_and_what_was_read_stays(tmp_path: Path) -> None:
+async def test_a_log_that_goes_away_is_reported_and_what_was_read_stays(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     async with open_log(str(path)) as log:
         await put_records(log, script_of(["human", "agent"], "a").records)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from duolog.cli.watch.painting import header, row_line
-from duolog.cli.watch.rows import Row
+from duolog.cli.watch.rows import SessionRow
 from duolog.cli.watch.sparkline import BARS, sparkline
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,7 +44,7 @@ def test_it_is_never_wider_than_it_may_be(
 
 @pytest.mark.parametrize("width", [40, 60, 77, 140])
 def test_a_row_is_as_wide_as_its_titles(width: int) -> None:
-    row = Row(
+    row = SessionRow(
         session="a-session-with-a-rather-long-name\x1b[31m",
         state="finished",
         rounds=12,
@@ -61,4 +61,4 @@ def test_a_row_is_as_wide_as_its_titles(width: int) -> None:
 
 
 def test_a_row_says_its_problem() -> None:
-    assert "damaged" in row_line(Row(session="s", problem="it is damaged"), 60).plain
+    assert "damaged" in row_line(SessionRow(session="s", problem="it is damaged"), 60).plain

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 from duolog.cli.watch.rows import RowFold
-from duolog.cli.watch.state import Watched
+from duolog.cli.watch.state import WatchedLog
 from duolog.engine.errors import LogNotFound
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
@@ -32,14 +32,14 @@ async def until(holds: Callable[[], bool]) -> None:
             await anyio.sleep(0.002)
 
 
-async def settle(watched: Watched) -> None:
+async def settle(watched: WatchedLog) -> None:
     await until(lambda: watched.settled)
 
 
 @asynccontextmanager
-async def watching(log: EventLog, session: str | None = None) -> AsyncIterator[Watched]:
+async def watching(log: EventLog, session: str | None = None) -> AsyncIterator[WatchedLog]:
     """Watches a log, its whole list in view."""
-    watched = Watched(log, OPTIONS, session=session)
+    watched = WatchedLog(log, OPTIONS, session=session)
     watched.changed = lambda: watched.show(0, watched.count)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watched.run)
@@ -181,7 +181,7 @@ async def test_only_what_is_shown_is_read(tmp_path: Path) -> None:
                 read.append(session)
                 return read_all(session=session, after_position=after_position)
 
-        watched = Watched(Reading(), OPTIONS)  # type: ignore[arg-type]
+        watched = WatchedLog(Reading(), OPTIONS)  # type: ignore[arg-type]
         watched.changed = lambda: watched.show(watched.count - 10, watched.count)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watched.run)
@@ -200,7 +200,7 @@ async def test_a_file_that_goes_away_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     async with open_log(str(path)) as log:
         await put_records(log, script_of(FOUR, "a").records)
-        watched = Watched(log, OPTIONS, file=path)
+        watched = WatchedLog(log, OPTIONS, file=path)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watched.run)
             await settle(watched)
@@ -213,7 +213,7 @@ async def test_a_file_that_goes_away_is_noticed(tmp_path: Path) -> None:
 async def test_a_log_that_fails_ends_the_following() -> None:
     async with MemoryLog() as log:
         await put_records(log, script_of(FOUR, "a").records)
-        watched = Watched(log, OPTIONS)
+        watched = WatchedLog(log, OPTIONS)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watched.run)
             await settle(watched)

@@ -45,7 +45,7 @@ def test_looking_back_shows_what_was_to_be_seen_then(script: Script, visits: lis
         then = timeline_of(script, count)
         entries = whole.at(count).entries
         assert whole.entries[:entries] == then.entries
-        assert whole.told[:count] == then.told
+        assert whole.texts[:count] == then.texts
 
 
 @pytest.mark.slow

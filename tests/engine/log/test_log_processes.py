@@ -188,7 +188,7 @@ async def test_who_follows_is_told_when_others_can_no_longer_be_seen(
         async def damaged() -> int:
             raise NotALog("damaged")
 
-        monkeypatch.setattr(log._reading, "head", damaged)
+        monkeypatch.setattr(log._log_reader, "head", damaged)
         await other.append("s", [said("x")])
         with pytest.raises(NotALog, match="damaged"):
             await anext(follower)
@@ -199,7 +199,7 @@ async def test_a_moment_of_trouble_is_got_over(
 ) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     async with SqliteLog(parse(url)) as log, open_log(url) as other, log.subscribe() as follower:
-        head = log._reading.head
+        head = log._log_reader.head
         calls: list[int] = []
 
         async def trouble() -> int:
@@ -208,7 +208,7 @@ async def test_a_moment_of_trouble_is_got_over(
                 raise LogUnavailable("busy")
             return await head()
 
-        monkeypatch.setattr(log._reading, "head", trouble)
+        monkeypatch.setattr(log._log_reader, "head", trouble)
         [record] = await other.append("s", [said("x")])
         assert await anext(follower) == record
         assert len(calls) >= 3

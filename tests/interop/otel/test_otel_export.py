@@ -277,7 +277,7 @@ async def test_two_exports_of_one_name_are_reported(caplog: pytest.LogCaptureFix
         await write(log, STORY)
         await one.settle()
         await other.settle()
-    assert "another export goes by the same name" in caplog.text
+    assert "another export has the same name" in caplog.text
 
 
 class Away:
