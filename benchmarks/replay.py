@@ -62,7 +62,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.scoring.live import score_sessions
 from duolog.scoring.trajectory.fold import TrajectoryFold
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 
 UTILITY = ScorerRef(name="travel", version="1", config="c0ffee")
 JUDGE = ScorerRef(name="rule-judge", version="1", config="c0ffee")
@@ -312,7 +312,7 @@ async def memory(rounds: int, models: bool) -> float:
     try:
         before, _ = tracemalloc.get_traced_memory()
         one = TrajectoryFold("memory")
-        script = Script("memory")
+        script = RecordWriter("memory")
         for stream, draft in session("memory", rounds, models):
             event = draft.event
             if isinstance(event, Event):

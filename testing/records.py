@@ -23,14 +23,14 @@ from ..engine.events import (
 from ..engine.records import TRACE, Record
 from ..engine.scorers.protocol import Measurement, Scorer
 
-__all__ = ("Script", "run_scorer")
+__all__ = ("RecordWriter", "run_scorer")
 
 HUMAN = Participant(name="ann", role="human")
 AGENT = Participant(name="bot", role="agent")
 
 
 @final
-class Script:
+class RecordWriter:
     """Writes the records of one session as a log would: positions, versions and times grow.
 
     Each method appends one record and returns it. Time advances by a second per record, unless

@@ -11,7 +11,7 @@ from duolog.engine.records import Record
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Note, Say
 from duolog.engine.session.view import View, Visibility
 from duolog.scoring.control import ControlRules
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 
 ASKED = Decision((Say("What is your budget?"),))
 REPORTED = Decision((Say("Please have a look."),))
@@ -53,7 +53,7 @@ def seen(records: Sequence[Record]) -> View:
 
 def played(steps: str) -> View:
     """``h``: the human speaks, ``v``: vaguely, ``a``: the agent speaks, ``d``: it submits."""
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "human"})
     for step in steps:
         match step:
@@ -105,7 +105,7 @@ async def test_work_comes_first_and_waiting_is_waiting() -> None:
 
 async def test_it_looks_at_each_record_once_however_often_it_decides() -> None:
     agent, fresh = Adaptive(Mind()), Adaptive(Mind())
-    script = Script()
+    script = RecordWriter()
     script.opened()
     for turn in range(6):
         script.human("More, please.")
@@ -119,7 +119,7 @@ async def test_it_looks_at_each_record_once_however_often_it_decides() -> None:
 
 def test_it_knows_nothing_that_its_view_does_not_show() -> None:
     """Ratings and utility are in the log, and make no difference."""
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "human"})
     script.human("hello")
     draft = script.output("draft")

@@ -22,7 +22,7 @@ from duolog.engine.scorers.protocol import Measurement, Scorer, measurement_id, 
 from duolog.scoring.check import Check, check_session
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
-from duolog.testing.records import Script, run_scorer
+from duolog.testing.records import RecordWriter, run_scorer
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def _length(taken: SnapshotTaken, opened: SessionOpened) -> Score:
 
 def trip() -> list[Record]:
     """The trace of a session of three rounds."""
-    script = Script("s")
+    script = RecordWriter("s")
     script.opened()
     script.human("plan a trip")
     script.output("aaaa")

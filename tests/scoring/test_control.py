@@ -12,7 +12,7 @@ from duolog.scoring.control import Advice, Controller, ControlRules, advise
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.updates import Update
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +28,7 @@ class Story:
     """
 
     def __init__(self, rules: ControlRules | None = None, options: Options | None = None) -> None:
-        self.script = Script()
+        self.script = RecordWriter()
         self.fold = TrajectoryFold("s", options or Options(judge="none", taus=()))
         self.controller = Controller("s", rules)
         self.told: list[Advice] = []
@@ -224,13 +224,13 @@ def test_advice_is_told_when_it_changes() -> None:
 
 def test_updates_of_another_session_are_refused() -> None:
     story = Story()
-    update = next(iter(TrajectoryFold("t").feed(Script("t").opened())))
+    update = next(iter(TrajectoryFold("t").feed(RecordWriter("t").opened())))
     with pytest.raises(InvalidInput, match="session 't' was given to the controller of 's'"):
         story.controller.feed(update)
 
 
 async def test_advice_for_all_sessions_of_a_stream() -> None:
-    scripts = [Script(name) for name in ("a", "b")]
+    scripts = [RecordWriter(name) for name in ("a", "b")]
     folds = [TrajectoryFold(name) for name in ("a", "b")]
 
     async def updates() -> AsyncIterator[Update]:
@@ -250,7 +250,7 @@ async def test_advice_for_all_sessions_of_a_stream() -> None:
 
 
 async def test_a_session_is_followed_from_its_beginning() -> None:
-    script, fold = Script("a"), TrajectoryFold("a")
+    script, fold = RecordWriter("a"), TrajectoryFold("a")
     fold.feed(script.opened())
     fold.feed(script.human("hello"))
     fold.feed(script.agent("hello"))

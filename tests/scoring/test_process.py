@@ -14,10 +14,10 @@ from duolog.engine.events import (
     Participant,
 )
 from duolog.scoring.process import Annotator, Process, ProcessFold, initiative_entropy
-from duolog.testing.records import AGENT, HUMAN, Script
+from duolog.testing.records import AGENT, HUMAN, RecordWriter
 
 
-def measured(script: Script) -> Process:
+def measured(script: RecordWriter) -> Process:
     fold = ProcessFold()
     for record in script.records:
         fold.feed(record)
@@ -43,7 +43,7 @@ def test_initiative_entropy(counts: list[int], entropy: float | None) -> None:
 
 
 def test_process_measures_by_hand() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(participants=(HUMAN, AGENT, Participant(name="env", role="environment")))
     script.human("Please plan a trip to Rome.")  # initiative
     script.agent("Would you like to fly there?")  # initiative, asks
@@ -70,7 +70,7 @@ def test_process_measures_by_hand() -> None:
 
 
 def test_measurements_change_no_process_measure() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Please plan a trip.")
     before, after = ProcessFold(), ProcessFold()
@@ -83,7 +83,7 @@ def test_measurements_change_no_process_measure() -> None:
 
 def test_another_annotator_may_tell_utterances_apart() -> None:
     fold = ProcessFold(Annotator(initiative=lambda text: "!" in text))
-    script = Script()
+    script = RecordWriter()
     script.opened()
     fold.feed(script.records[0])
     fold.feed(script.human("go!"))
@@ -92,14 +92,14 @@ def test_another_annotator_may_tell_utterances_apart() -> None:
 
 
 def test_an_agent_alone_has_no_process() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(participants=(AGENT,))
     script.agent("Which dates suit you?")
     assert measured(script) == Process(initiatives={"bot": 1})
 
 
 def test_the_sides_are_known_from_who_spoke_where_nobody_was_named() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(participants=())
     script.human("Please plan a trip to Rome.")
     assert measured(script) == Process(initiatives={"ann": 1})
@@ -110,7 +110,7 @@ def test_the_sides_are_known_from_who_spoke_where_nobody_was_named() -> None:
 
 
 def test_before_anybody_has_spoken_the_balance_is_missing() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     got = measured(script)
     assert got.initiative_entropy is None
@@ -119,7 +119,7 @@ def test_before_anybody_has_spoken_the_balance_is_missing() -> None:
 
 @pytest.mark.parametrize("what", [{"body": None}, {"schema": 99}])
 def test_an_utterance_that_cannot_be_read_leaves_nothing_to_say(what: dict[str, Any]) -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Please plan a trip to Rome.")
     script.agent("Which dates suit you?")

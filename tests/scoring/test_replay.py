@@ -12,14 +12,14 @@ from duolog.scoring.live import score_log, watch
 from duolog.scoring.replay import Replay, Until, replay
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.updates import Update
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 
 FAST = Options(taus=(1,))
 
 
-def two_rounds(session: str, slow: float = 1.0) -> Script:
+def two_rounds(session: str, slow: float = 1.0) -> RecordWriter:
     """A session of two rounds; the rating of the first comes after the second has begun."""
-    script = Script(session)
+    script = RecordWriter(session)
     script.opened(config={"judge": "judge"})
     script.human("plan a trip", at=slow)
     draft = script.output("a plan", at=2 * slow)

@@ -38,7 +38,7 @@ from duolog.scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties import examples
@@ -87,7 +87,7 @@ class Session:
         closes: bool,
         fails: bool,
     ) -> None:
-        script = Script()
+        script = RecordWriter()
         script.opened(config={"judge": judge} if judge else {})
         for step in steps:
             self._do(script, step)
@@ -118,7 +118,7 @@ class Session:
             event = ScorerFailed(scorer=ref, error="x", type="E")
             self._measure(script, "j@1", 1, script.add(event, "j", "scorer", stream="j@1"))
 
-    def _do(self, script: Script, step: str) -> None:
+    def _do(self, script: RecordWriter, step: str) -> None:
         match step:
             case "human":
                 script.human("please go on")
@@ -138,7 +138,7 @@ class Session:
                 version = script.records[-1]
                 script.rated(1, 1 + len(script.records) % 5, judge=None, until=version)
 
-    def _measure(self, script: Script, stream: str, needs: int, record: Record) -> None:
+    def _measure(self, script: RecordWriter, stream: str, needs: int, record: Record) -> None:
         self.streams.setdefault(stream, []).append((needs, record))
 
     def merged(self, seed: random.Random) -> list[Record]:
@@ -272,7 +272,7 @@ async def play(log: MemoryLog, session: str, rounds: int) -> None:
     async def add(event: Event, actor: str, role: Role) -> None:
         await measuring.measure(await log.append(session, [Draft(event, actor, role, 1.0)]))
 
-    script = Script(session)
+    script = RecordWriter(session)
     script.opened(config={"judge": "rule-judge"})
     for number in range(rounds):
         script.human("that is still wrong" if number % 3 else "great, go on")
@@ -381,7 +381,7 @@ async def test_a_session_that_is_not_there_cannot_be_scored() -> None:
 
 
 def test_a_tolerance_used_up_advises_the_engine_to_stop() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "human"})
     stop = ToleranceStop("s", 2)
     advice: list[StopAdvised] = []
@@ -399,7 +399,7 @@ def test_a_tolerance_used_up_advises_the_engine_to_stop() -> None:
 
 
 def test_a_rating_in_the_log_is_what_a_judge_recorded() -> None:
-    script = Script()
+    script = RecordWriter()
     record = script.rated(1, 4)
     assert isinstance(record.event, ProgressRated)
     assert record.event.scorer == ScorerRef(name="judge", version="1", config="")

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from duolog.engine.log.contract import EventLog
 from duolog.engine.records import Record
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from hypothesis import strategies as st
 
 MOVES = ("human", "agent", "draft", "edit", "score", "miss", "good", "bad", "rate", "close")
 
 
-def script_of(moves: Sequence[str], session: str = "s") -> Script:
+def script_of(moves: Sequence[str], session: str = "s") -> RecordWriter:
     """A session in which these things happen, as far as they can."""
-    script = Script(session)
+    script = RecordWriter(session)
     script.opened(clock="virtual", config={"judge": "judge"})
     drafts: list[Record] = []
     rounds = 0
@@ -40,12 +40,12 @@ def script_of(moves: Sequence[str], session: str = "s") -> Script:
     return script
 
 
-def scripts() -> st.SearchStrategy[Script]:
+def scripts() -> st.SearchStrategy[RecordWriter]:
     """Any session."""
     return st.lists(st.sampled_from(MOVES), max_size=24).map(script_of)
 
 
-async def interleave(log: EventLog, scripts: Sequence[Script], order: Sequence[int]) -> None:
+async def interleave(log: EventLog, scripts: Sequence[RecordWriter], order: Sequence[int]) -> None:
     """Writes sessions into a log, a record of one after a record of another."""
     left = {script.session: list(script.records) for script in scripts}
     turns = [scripts[number % len(scripts)] for number in order]

@@ -7,11 +7,13 @@ from duolog.engine.events import ActionResolved, ActionTaken, SnapshotTaken
 from duolog.scoring.replay import Step
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 from scripted_logs import script_of
 
 
-def followed(script: Script, upto: int | None = None, taus: tuple[int, ...] = (1, 2)) -> ChatState:
+def followed(
+    script: RecordWriter, upto: int | None = None, taus: tuple[int, ...] = (1, 2)
+) -> ChatState:
     """The state after the records of a session."""
     state = ChatState()
     fold = TrajectoryFold(script.session, Options(taus=taus))
@@ -47,7 +49,7 @@ def test_the_output_marks_what_changed() -> None:
 
 
 def test_an_output_submitted_again_stays_in_view() -> None:
-    script = Script("s")
+    script = RecordWriter("s")
     script.opened()
     script.output("the same\nlines", by="agent")
     script.output("the same\nlines", by="agent")
@@ -78,7 +80,7 @@ def test_utility_ratings_and_effort_are_in_a_few_lines() -> None:
 
 
 def test_what_the_agent_is_doing() -> None:
-    script = Script("s")
+    script = RecordWriter("s")
     script.opened()
     script.human("Find something")
     taken = script.agent(ActionTaken(name="search", arguments={"of": "flights"}))

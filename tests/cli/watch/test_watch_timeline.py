@@ -8,7 +8,7 @@ from duolog.cli.watch.timeline import Moment, Timeline
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.updates import StopAdvice, StopWithdrawn
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_logs import script_of, scripts
@@ -16,7 +16,7 @@ from scripted_logs import script_of, scripts
 OPTIONS = Options()
 
 
-def timeline_of(script: Script, count: int | None = None) -> Timeline:
+def timeline_of(script: RecordWriter, count: int | None = None) -> Timeline:
     timeline = Timeline(script.session, OPTIONS)
     for record in script.records[:count]:
         timeline.add(record)
@@ -24,7 +24,9 @@ def timeline_of(script: Script, count: int | None = None) -> Timeline:
 
 
 @given(scripts(), st.lists(st.integers(0, 30), max_size=12))
-def test_a_moment_is_the_fold_of_the_records_up_to_it(script: Script, visits: list[int]) -> None:
+def test_a_moment_is_the_fold_of_the_records_up_to_it(
+    script: RecordWriter, visits: list[int]
+) -> None:
     timeline = timeline_of(script)
     for visit in visits:
         count = visit % (len(script.records) + 1)
@@ -38,7 +40,9 @@ def test_a_moment_is_the_fold_of_the_records_up_to_it(script: Script, visits: li
 
 
 @given(scripts(), st.lists(st.integers(0, 30), max_size=6))
-def test_looking_back_shows_what_was_to_be_seen_then(script: Script, visits: list[int]) -> None:
+def test_looking_back_shows_what_was_to_be_seen_then(
+    script: RecordWriter, visits: list[int]
+) -> None:
     whole = timeline_of(script)
     for visit in visits:
         count = visit % (len(script.records) + 1)
@@ -50,7 +54,9 @@ def test_looking_back_shows_what_was_to_be_seen_then(script: Script, visits: lis
 
 @pytest.mark.slow
 @given(scripts(), st.data())
-def test_looking_back_while_it_grows_changes_nothing(script: Script, data: st.DataObject) -> None:
+def test_looking_back_while_it_grows_changes_nothing(
+    script: RecordWriter, data: st.DataObject
+) -> None:
     timeline = Timeline(script.session, OPTIONS)
     for number, record in enumerate(script.records, start=1):
         timeline.add(record)

@@ -7,7 +7,7 @@ from duolog.engine.events import Origin, SessionOpened, UtilityScored
 from duolog.scoring.live import score_records
 from duolog.scoring.metrics.forks import compare_forks, without_forks
 from duolog.scoring.trajectory.points import Point, Trajectory
-from duolog.testing.records import AGENT, HUMAN, Script
+from duolog.testing.records import AGENT, HUMAN, RecordWriter
 
 
 def session(
@@ -89,7 +89,7 @@ def test_means_count_no_beginning_twice() -> None:
 @pytest.mark.parametrize(("version", "at"), [(3, 2), (5, 2), (6, None)])
 def test_a_log_says_where_a_session_left_another(version: int, at: int | None) -> None:
     """Six trace records: the second round begins with the fourth."""
-    script = Script("f")
+    script = RecordWriter("f")
     opened = SessionOpened(
         task="t",
         instance="",

@@ -18,7 +18,7 @@ from duolog.engine.models.prompting.conversation import ModelUse
 from duolog.engine.records import Record
 from duolog.engine.scorers.protocol import Measurement, Scorer, stream_of
 from duolog.scoring.scorers.model_judge import JUDGE, Criterion, model_judge, rubric_utility
-from duolog.testing.records import Script, run_scorer
+from duolog.testing.records import RecordWriter, run_scorer
 
 USE = ModelUse(model="m")
 CRITERIA = (
@@ -46,9 +46,9 @@ def models(answer: Callable[[ModelRequest], ModelReply | str]) -> Models:
     return Models(ScriptedModel(answer))
 
 
-def a_session() -> Script:
+def a_session() -> RecordWriter:
     """Two rounds with a reply after the first."""
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Please plan dinner.")
     search = script.agent(ActionTaken(name="taste", arguments={"dish": "soup"}))
@@ -107,7 +107,7 @@ async def test_a_judge_that_is_refused_is_missing_and_goes_on() -> None:
 
 
 async def test_what_is_much_too_long_is_cut() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Dinner.")
     script.output("soup " * 100_000)

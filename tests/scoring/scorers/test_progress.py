@@ -30,7 +30,7 @@ from duolog.scoring.trajectory.phrases import (
     is_praise,
     takes_initiative,
 )
-from duolog.testing.records import Script, run_scorer
+from duolog.testing.records import RecordWriter, run_scorer
 
 
 def ratings(measurements: list[Measurement]) -> list[tuple[int, int | None, int | None]]:
@@ -38,7 +38,7 @@ def ratings(measurements: list[Measurement]) -> list[tuple[int, int | None, int 
     return [(event.round, event.rating, event.until) for event in events]
 
 
-async def rated(script: Script) -> int | None:
+async def rated(script: RecordWriter) -> int | None:
     """How the offline judge rates the first round."""
     [first, *_] = ratings(await run_scorer(rule_judge(), script.records))
     return first[1]
@@ -48,7 +48,7 @@ async def rated(script: Script) -> int | None:
 
 
 async def after_an_update(reply: str) -> int | None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Please plan a trip to Rome in May for two people")
     script.output("Day 1: Rome")
@@ -72,7 +72,7 @@ async def test_an_update_is_judged_by_how_it_is_taken(reply: str, rating: int) -
 
 
 async def test_a_round_in_which_nothing_happened_is_no_progress() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Please plan a trip to Rome")
     action = script.agent(ActionTaken(name="search"))
@@ -83,7 +83,7 @@ async def test_a_round_in_which_nothing_happened_is_no_progress() -> None:
 
 
 async def test_a_question_or_a_search_is_neither_good_nor_bad() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Please plan a trip to Rome")
     script.agent(ApprovalAsked(question="May I search?"))
@@ -96,7 +96,7 @@ async def test_a_question_or_a_search_is_neither_good_nor_bad() -> None:
 
 
 async def test_the_worst_is_one() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Please plan a trip to Rome")
     script.agent(ActionTaken(name="search"))
@@ -108,7 +108,7 @@ async def test_the_worst_is_one() -> None:
 
 
 async def test_a_round_is_rated_at_the_next_message_and_the_last_is_missing() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "rule-judge"})
     script.human("go")
     script.output("a")
@@ -133,7 +133,7 @@ async def test_the_evidence_is_what_was_said_done_and_replied() -> None:
         seen.append(evidence)
         return Verdict(rating=4, explanation="fine")
 
-    script = Script()
+    script = RecordWriter()
     script.opened(request="plan a trip")
     script.agent("where to?")
     script.human("Rome")
@@ -160,7 +160,7 @@ async def test_a_model_judge_records_its_calls_before_its_rating() -> None:
     async def rate(evidence: Evidence) -> Verdict:
         return Verdict(missing="no number in the reply", calls=(call,))
 
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.agent("a")
@@ -173,7 +173,7 @@ async def test_a_model_judge_records_its_calls_before_its_rating() -> None:
 
 
 async def test_a_judge_counts_rounds_as_it_is_told() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.human("to Rome")

@@ -12,7 +12,7 @@ from duolog.scoring.live import score_records
 from duolog.scoring.scorers.feedback import FeedbackUtility
 from duolog.scoring.scorers.retention import RetentionUtility, retention
 from duolog.scoring.scorers.utility import Missing, RoundUtility, Score, SnapshotUtility, reference
-from duolog.testing.records import Script, run_scorer
+from duolog.testing.records import RecordWriter, run_scorer
 
 
 def by_length(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
@@ -29,7 +29,7 @@ def found(measurements: list[Measurement]) -> list[tuple[str, float | None, str 
     return listed
 
 
-async def trajectory_of(script: Script, scorer: Scorer) -> list[tuple[float | None, bool]]:
+async def trajectory_of(script: RecordWriter, scorer: Scorer) -> list[tuple[float | None, bool]]:
     """Utility and staleness by round once the scorer's measurements are in the log."""
     for event, _ in await run_scorer(scorer, list(script.records)):
         script.add(event, scorer.ref.name, "scorer", stream=f"{scorer.ref.name}@1")
@@ -40,7 +40,7 @@ async def trajectory_of(script: Script, scorer: Scorer) -> list[tuple[float | No
 
 
 async def test_each_snapshot_of_humans_and_agents_is_scored() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.output("12345")
     script.output("1234567", by="human")
@@ -64,7 +64,7 @@ async def test_the_function_may_be_async_and_sees_the_opening() -> None:
     async def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score:
         return Score(1.0 if opened.task == "test" else 0.0)
 
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.output("x")
     measurements = await run_scorer(SnapshotUtility("u", "1", score), script.records)
@@ -72,7 +72,7 @@ async def test_the_function_may_be_async_and_sees_the_opening() -> None:
 
 
 async def test_without_an_opening_a_score_is_missing() -> None:
-    script = Script()
+    script = RecordWriter()
     script.output("x")
     measurements = await run_scorer(SnapshotUtility("u", "1", by_length), script.records)
     assert found(measurements) == [("snapshot/1", None, "the session has no opening")]
@@ -82,7 +82,7 @@ async def test_what_the_function_raises_is_not_turned_into_a_score() -> None:
     def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score:
         raise RuntimeError("evaluator is down")
 
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.output("x")
     with pytest.raises(RuntimeError, match="evaluator is down"):
@@ -126,7 +126,7 @@ async def test_each_closed_round_is_scored_with_its_records() -> None:
         seen.append([record.kind for record in records])
         return Score(over.number / 10) if over.agent_acts else None
 
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("what does it cost?")
     script.agent("100")
@@ -150,7 +150,7 @@ async def test_scores_of_rounds_reach_the_trajectory() -> None:
     def score(over: Round, records: Sequence[Record], opened: SessionOpened) -> Score | Missing:
         return Score(0.4) if over.number == 1 else Missing("who knows")
 
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("a?")
     script.agent("b")
@@ -193,7 +193,7 @@ def test_of_an_empty_draft_nothing_can_be_kept() -> None:
 
 
 async def test_retention_by_hand() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.output("mine", by="human")  # 2: no draft yet
     script.output("a b c d")  # 3: replaced before anybody touched it
@@ -214,7 +214,7 @@ async def test_retention_by_hand() -> None:
 
 
 async def test_the_retention_of_a_draft_comes_late_and_is_placed_in_its_round() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.output("a b c d")
@@ -228,7 +228,7 @@ async def test_the_retention_of_a_draft_comes_late_and_is_placed_in_its_round() 
 
 
 async def test_feedback_on_snapshots_rounds_and_the_whole() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.output("a")  # 3, round 1
@@ -257,7 +257,7 @@ async def test_feedback_on_snapshots_rounds_and_the_whole() -> None:
 
 
 async def test_feedback_that_cannot_be_placed_or_valued_is_missing() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.human(FeedbackGiven(thumbs="up", of=99))

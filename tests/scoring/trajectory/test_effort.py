@@ -22,7 +22,7 @@ from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.phrases import is_vague
 from duolog.scoring.trajectory.points import Trajectory
 from duolog.scoring.trajectory.token_estimate import estimate_tokens
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,15 +34,15 @@ def words(text: str) -> int:
 WORDS = Options(count=words)
 
 
-def scored(script: Script, options: Options = WORDS) -> Trajectory:
+def scored(script: RecordWriter, options: Options = WORDS) -> Trajectory:
     return score_records(script.records, options)
 
 
-def effort(script: Script, options: Options = WORDS) -> Mapping[str, float | None]:
+def effort(script: RecordWriter, options: Options = WORDS) -> Mapping[str, float | None]:
     return scored(script, options).points[-1].effort
 
 
-def series(script: Script, measure: str) -> list[float | None]:
+def series(script: RecordWriter, measure: str) -> list[float | None]:
     return [point.effort[measure] for point in scored(script).points]
 
 
@@ -50,13 +50,13 @@ def series(script: Script, measure: str) -> list[float | None]:
 
 
 def test_every_measure_is_there_from_the_start() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     assert tuple(effort(script)) == MEASURES
 
 
 def test_human_led_rounds_are_those_with_a_human_act_and_the_requests() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(request="plan a trip")
     script.agent("where to?")
     script.human("Rome")
@@ -69,7 +69,7 @@ def test_human_led_rounds_are_those_with_a_human_act_and_the_requests() -> None:
 
 
 def test_a_round_that_the_agent_begins_unprompted_is_nobodys() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.agent("hello")
     script.human("hi")
@@ -77,7 +77,7 @@ def test_a_round_that_the_agent_begins_unprompted_is_nobodys() -> None:
 
 
 def test_the_humans_first_act_after_a_request_leads_no_further_round() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(request="plan a trip")
     script.human("to Rome")
     assert series(script, "rounds") == [1]
@@ -87,7 +87,7 @@ def test_the_humans_first_act_after_a_request_leads_no_further_round() -> None:
 
 
 def test_tokens_written_and_read_by_hand() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(request="this is not an act")
     script.human("a trip to Rome")  # 4 written
     script.agent("when and how")  # 3 read
@@ -102,7 +102,7 @@ def test_tokens_written_and_read_by_hand() -> None:
 
 
 def test_of_the_output_only_what_changed_is_read_and_written() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.output("Day 1: Rome\nDay 2: Ostia")  # 6 words read
@@ -113,7 +113,7 @@ def test_of_the_output_only_what_changed_is_read_and_written() -> None:
 
 
 def test_versions_between_two_acts_of_the_human_are_read_once() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.output("one two three")
@@ -128,7 +128,7 @@ def test_versions_between_two_acts_of_the_human_are_read_once() -> None:
 
 
 def test_what_was_not_looked_at_is_compared_with_what_was() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.output("one two")
@@ -140,7 +140,7 @@ def test_what_was_not_looked_at_is_compared_with_what_was() -> None:
 
 
 def test_what_a_human_wrote_it_need_not_read() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.output("one two", by="human")
     script.output("one two\nthree")
@@ -150,7 +150,7 @@ def test_what_a_human_wrote_it_need_not_read() -> None:
 
 
 def test_the_same_output_again_is_not_read_again() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.output("one two")
@@ -161,7 +161,7 @@ def test_the_same_output_again_is_not_read_again() -> None:
 
 
 def test_agents_among_themselves_are_read_by_no_human() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.agent(MessageSent(text="between us", to=("bot2",)))
@@ -170,7 +170,7 @@ def test_agents_among_themselves_are_read_by_no_human() -> None:
 
 
 def test_structured_output_is_read_by_entry() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     script.output([{"content": "fly"}, {"content": "sleep"}])
@@ -185,7 +185,7 @@ def test_structured_output_is_read_by_entry() -> None:
 
 
 def test_the_default_counter_is_used_without_another() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("Could you plan a trip to Rome?")
     written = effort(script, Options())["tokens_written"]
@@ -202,7 +202,7 @@ def call(completion: int | None, reply: str = "...") -> ModelCalled:
 
 
 def test_generated_tokens_are_what_the_models_counted() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human(call(10))
     script.human("go")
@@ -216,7 +216,7 @@ def test_generated_tokens_are_what_the_models_counted() -> None:
 
 
 def test_without_counts_generated_tokens_are_estimated_from_texts() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("plan a trip")  # 3
     script.agent("sure")  # 1
@@ -229,7 +229,7 @@ def test_without_counts_generated_tokens_are_estimated_from_texts() -> None:
 
 
 def test_each_actor_is_counted_by_its_own_means() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("plan a trip")  # 3, estimated
     script.agent(call(20))
@@ -241,7 +241,7 @@ def test_each_actor_is_counted_by_its_own_means() -> None:
 
 
 def test_calls_that_do_not_say_make_the_sum_an_estimate() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.agent(call(20))
     assert not scored(script).estimated
@@ -251,7 +251,7 @@ def test_calls_that_do_not_say_make_the_sum_an_estimate() -> None:
 
 
 def test_texts_stop_counting_once_a_model_is_counted() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.agent("five words before any call")
     assert scored(script).agent_tokens == 5
@@ -262,21 +262,21 @@ def test_texts_stop_counting_once_a_model_is_counted() -> None:
 
 
 def test_a_judges_calls_are_nobodys_generated_tokens() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.add(call(99), "judge", "scorer", stream="judge@1")
     assert scored(script).agent_tokens == 0
 
 
 def test_there_is_no_ratio_without_tokens_of_the_human() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(request="plan")
     script.agent("sure")
     assert effort(script)["token_ratio"] is None
 
 
 def test_a_damaged_call_is_an_error() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     record = script.agent(call(1))
     script.records[-1] = msgspec.structs.replace(record, body=b'{"kind":"ModelCalled","tokens":7}')
@@ -321,7 +321,7 @@ def test_asks_that_say_something(text: str) -> None:
 
 
 def test_deferrals_are_counted_in_humans_messages_only() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("plan a trip to Rome")
     script.agent("up to you")
@@ -336,7 +336,7 @@ def test_deferrals_are_counted_in_humans_messages_only() -> None:
 
 
 def test_time_on_a_real_clock_is_from_the_agents_last_act_to_the_humans_next() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go", at=100.0)  # no agent before
     script.agent("hm", at=110.0)
@@ -352,7 +352,7 @@ def test_time_on_a_real_clock_is_from_the_agents_last_act_to_the_humans_next() -
 
 
 def test_a_real_clock_that_was_set_back_costs_no_time() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.agent("hi", at=100.0)
     script.human("hi", at=90.0)
@@ -360,7 +360,7 @@ def test_a_real_clock_that_was_set_back_costs_no_time() -> None:
 
 
 def test_time_on_a_virtual_clock_is_modelled_reading_and_typing() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(clock="virtual", config={"timing": {"read_wpm": 60, "type_wpm": 30}})
     script.human("plan a trip")  # 3 words typed: 6 s
     script.agent("when do you leave")  # 4 read: 4 s
@@ -371,7 +371,7 @@ def test_time_on_a_virtual_clock_is_modelled_reading_and_typing() -> None:
 
 
 def test_the_rates_are_those_of_people_unless_told_otherwise() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(clock="virtual")
     script.human("one two")
     script.agent("three")
@@ -381,20 +381,20 @@ def test_the_rates_are_those_of_people_unless_told_otherwise() -> None:
 
 @pytest.mark.parametrize("timing", [{"read_wpm": 0}, {"type_wpm": "fast"}, "fast"])
 def test_a_timing_that_makes_no_sense_is_an_error(timing: object) -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(clock="virtual", config={"timing": timing})  # type: ignore[dict-item]
     with pytest.raises(InvalidInput):
         scored(script)
 
 
 def test_without_an_opening_nobody_knows_the_time() -> None:
-    script = Script()
+    script = RecordWriter()
     script.human("go")
     assert effort(script)["seconds"] is None
 
 
 def test_several_humans_are_one_party() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(
         participants=(
             Participant(name="ann", role="human"),

@@ -30,32 +30,34 @@ from duolog.scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
-from duolog.testing.records import Script
+from duolog.testing.records import RecordWriter
 
 SEARCH = ActionTaken(name="search")
 
 
-def updates_of(script: Script, options: Options | None = None) -> list[Update]:
+def updates_of(script: RecordWriter, options: Options | None = None) -> list[Update]:
     fold = TrajectoryFold(script.session, options)
     return [update for record in script.records for update in fold.feed(record)]
 
 
-def brought_by(script: Script, record: Record, options: Options | None = None) -> list[Update]:
+def brought_by(
+    script: RecordWriter, record: Record, options: Options | None = None
+) -> list[Update]:
     return [u for u in updates_of(script, options) if u.position == record.position]
 
 
-def utilities(script: Script, options: Options | None = None) -> list[float | None]:
+def utilities(script: RecordWriter, options: Options | None = None) -> list[float | None]:
     return [point.utility for point in score_records(script.records, options).points]
 
 
-def ratings(script: Script, options: Options | None = None) -> list[int | str | None]:
+def ratings(script: RecordWriter, options: Options | None = None) -> list[int | str | None]:
     points = score_records(script.records, options).points
     return ["pending" if point.pending else point.rating for point in points]
 
 
-def five_rounds(judge: str | None = None) -> tuple[Script, list[Record]]:
+def five_rounds(judge: str | None = None) -> tuple[RecordWriter, list[Record]]:
     """Five rounds, in each of which the human asks and the agent drafts; gives the drafts."""
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": judge} if judge else {})
     drafts = []
     for number in range(1, 6):
@@ -88,7 +90,7 @@ def test_faults_are_counted_by_kind_as_the_newest_of_each_audit_has_them() -> No
 
 
 def test_a_session_in_the_making_has_its_open_round_as_last_point() -> None:
-    script = Script()
+    script = RecordWriter()
     assert TrajectoryFold("s").trajectory().points == ()
     script.opened(request="plan a trip")
     [point] = score_records(script.records).points
@@ -99,7 +101,7 @@ def test_a_session_in_the_making_has_its_open_round_as_last_point() -> None:
 
 
 def test_stages_end_with_the_first_round_that_has_an_update() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("hi")
     script.agent("where to?")
@@ -131,7 +133,7 @@ def test_stages_end_with_the_first_round_that_has_an_update() -> None:
 
 
 def test_closing_a_session_closes_its_last_round() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("hi")
     end = script.closed("limit")
@@ -144,7 +146,7 @@ def test_closing_a_session_closes_its_last_round() -> None:
 
 
 def test_an_agent_that_starts_unprompted_begins_round_1_even_without_an_opening() -> None:
-    script = Script()
+    script = RecordWriter()
     first = script.agent("hello")
     [opened] = brought_by(script, first)
     assert isinstance(opened, RoundOpened)
@@ -152,7 +154,7 @@ def test_an_agent_that_starts_unprompted_begins_round_1_even_without_an_opening(
 
 
 def test_rounds_are_counted_as_asked() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("a trip, please")
     script.human("to Rome")
@@ -173,7 +175,7 @@ def test_utility_is_carried_forward_from_zero() -> None:
 
 
 def test_without_a_new_snapshot_the_previous_utility_stands_and_is_not_stale() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     draft = script.output("draft")
@@ -186,7 +188,7 @@ def test_without_a_new_snapshot_the_previous_utility_stands_and_is_not_stale() -
 
 
 def test_the_last_of_several_snapshots_in_a_round_counts() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     one = script.output("one")
@@ -212,7 +214,7 @@ def test_a_missing_score_keeps_the_previous_utility_and_is_stale() -> None:
 
 
 def test_a_later_snapshot_of_the_round_without_a_score_makes_it_stale() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     one = script.output("one")
@@ -239,7 +241,7 @@ def test_a_late_score_updates_its_own_round_and_is_carried_forward_from_there() 
 
 
 def test_a_first_score_that_comes_late_reaches_the_open_round_too() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     draft = script.output("draft")
@@ -254,7 +256,7 @@ def test_a_first_score_that_comes_late_reaches_the_open_round_too() -> None:
 
 
 def test_a_score_before_the_round_closes_stands_in_the_point_that_closes_it() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     draft = script.output("draft")
@@ -275,7 +277,7 @@ def test_the_point_that_closes_a_round_after_a_late_score_carries_it() -> None:
 
 
 def test_a_round_may_be_scored_as_such() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("what does it cost?")
     script.agent("100")
@@ -293,7 +295,7 @@ def test_a_round_may_be_scored_as_such() -> None:
 
 
 def test_a_round_whose_own_score_is_missing_is_stale() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("what does it cost?")
     script.agent("100")
@@ -316,7 +318,7 @@ def test_the_newest_version_of_a_scorer_counts_whenever_it_comes() -> None:
 
 
 def test_the_utility_that_is_named_counts() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"utility": "zeta"})
     script.human("go")
     draft = script.output("draft")
@@ -328,7 +330,7 @@ def test_the_utility_that_is_named_counts() -> None:
 
 
 def test_of_several_scorers_none_of_which_is_named_the_alphabet_decides() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened()
     script.human("go")
     draft = script.output("draft")
@@ -423,7 +425,7 @@ def test_a_missing_rating_ends_a_run_of_unsatisfactory_ones() -> None:
 
 
 def test_a_persons_rating_counts_if_it_is_there_when_due() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "human"})
     script.human("go")
     script.output("draft")
@@ -441,7 +443,7 @@ def test_a_persons_rating_counts_if_it_is_there_when_due() -> None:
 
 
 def test_a_persons_rating_that_is_not_there_when_due_is_missing_for_good() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "human"})
     script.human("go")
     script.output("draft")
@@ -463,7 +465,7 @@ def test_a_persons_rating_that_is_not_there_when_due_is_missing_for_good() -> No
 
 
 def test_a_rating_is_due_at_the_next_message_not_at_the_next_act() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "human"})
     script.human("go")
     script.agent(SEARCH)
@@ -478,7 +480,7 @@ def test_a_rating_is_due_at_the_next_message_not_at_the_next_act() -> None:
 
 
 def test_a_person_may_correct_a_rating_until_it_is_due() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "human"})
     script.human("go")
     script.output("draft")
@@ -535,7 +537,7 @@ def test_the_judge_in_the_options_goes_before_the_sessions_own() -> None:
 
 
 def test_a_rating_names_its_round_by_a_version_in_whatever_convention() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(config={"judge": "judge"})
     script.human("a trip")  # 2
     script.human("to Rome")  # 3: round 2 by human turns
@@ -562,7 +564,7 @@ def test_a_round_number_of_another_convention_places_nothing() -> None:
 
 
 def test_a_trajectory_says_who_played() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(
         participants=(
             Participant(name="u", role="human", policy="rule", persona="lazy"),
@@ -582,7 +584,7 @@ def test_a_trajectory_says_who_played() -> None:
 
 
 def test_a_session_without_a_human_is_a_baseline() -> None:
-    script = Script()
+    script = RecordWriter()
     script.opened(request="plan", participants=(Participant(name="a", role="agent"),))
     script.scored(0.5, snapshot=script.output("draft"))
     script.closed()
@@ -600,7 +602,7 @@ def test_feedback_after_the_close_changes_no_point() -> None:
 
 
 def test_a_record_of_another_session_is_refused() -> None:
-    other = Script("other").opened()
+    other = RecordWriter("other").opened()
     with pytest.raises(InvalidInput, match="'other'"):
         TrajectoryFold("s").feed(other)
 
