@@ -42,7 +42,7 @@ class CommandHelp(NamedTuple):
 
 
 COMMANDS = (
-    CommandHelp("edit", "", "change the output in your editor ($VISUAL or $EDITOR), and submit it"),
+    CommandHelp("edit", "", "change the output in $VISUAL or $EDITOR, and submit it"),
     CommandHelp("submit", "FILE", "submit what is in a file as the output"),
     CommandHelp("do", "NAME KEY=VALUE", "take an action"),
     CommandHelp("actions", "", "list the actions"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import select
 import signal
-import sys
 from collections.abc import Callable, Iterable
 from typing import ClassVar, final
 
@@ -16,6 +14,7 @@ from textual.containers import Container, Vertical
 from textual.events import Resize
 from textual.widgets import Static
 
+from ..text.terminal import is_closed
 from .completion import Completion, complete
 from .composer import Composer
 from .panes import ConversationPane, OutputPane
@@ -32,7 +31,8 @@ Keys:
   Up, Down           what you sent before
   Tab                complete a command
   Ctrl+Left, +Right  a word back or on; Ctrl+W deletes the word before
-  PgUp, PgDn         scroll the output; with Shift, or Ctrl+Up and Ctrl+Down, the conversation
+  PgUp, PgDn         scroll the output
+  Ctrl+Up, +Down     scroll the conversation; so does Shift with PgUp, PgDn
   Ctrl+O             the output alone, and back
   Ctrl+C             leave; the session stays open"""
 """What help says of the keys."""
@@ -147,9 +147,7 @@ class ChatApp(App[int]):
         """Ends where the terminal was closed and no signal came: else Textual would read its end
         again and again, for ever.
         """
-        poll = select.poll()
-        poll.register(sys.__stdin__ or 0, 0)
-        if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0)):
+        if is_closed():
             self.exit(signal.SIGHUP)
 
     def _complete(self, line: str) -> Completion:

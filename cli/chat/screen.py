@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,6 +15,7 @@ from ...engine.session.view import View
 from ...scoring.replay import Step
 from ...users.person_commands import HELP
 from ..output import say
+from ..text.terminal import is_closed
 from .app import KEYS, ChatApp
 from .editor import edit_text
 from .state import ChatState
@@ -48,6 +50,8 @@ class ScreenSeat:
             tasks.start_soon(self._leave_on_signal)
             ended_by = await self.app.run_async()
             tasks.cancel_scope.cancel()
+        if is_closed():
+            _discard_errors()
         if self.app.draft.strip():
             say(f"You had typed this, and not sent it:\n{self.app.draft}")
         if self._error is not None:
@@ -110,3 +114,9 @@ class ScreenSeat:
             async for number in signals:
                 if number != signal.SIGINT or not self._editing:  # Ctrl-C was for the editor
                     self.app.exit(number)
+
+
+def _discard_errors() -> None:
+    """Nobody reads the standard error any more, and writing to it would fail: it goes nowhere."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)

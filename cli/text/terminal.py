@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from datetime import datetime
 
 from rich.console import Console
 
-__all__ = ("clean", "duration", "is_virtual", "moment", "number", "screen", "shorten")
+__all__ = ("clean", "duration", "is_closed", "is_virtual", "moment", "number", "screen", "shorten")
 
 _PIPE_WIDTH = 100
 
@@ -25,6 +26,13 @@ def screen() -> Console:
     """A console on the standard output; without a terminal, of COLUMNS columns or else 100."""
     known = "COLUMNS" in os.environ or sys.stdout.isatty()
     return Console(highlight=False, markup=False, emoji=False, width=None if known else _PIPE_WIDTH)
+
+
+def is_closed() -> bool:
+    """Whether the terminal on the standard input was closed, which a program may get no signal for."""
+    poll = select.poll()
+    poll.register(sys.__stdin__ or 0, 0)
+    return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
 def clean(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import select
-import sys
 from typing import ClassVar, final
 
 import anyio
@@ -15,7 +13,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from ..text.terminal import duration, is_virtual, moment
+from ..text.terminal import duration, is_closed, is_virtual, moment
 from ..text.wording import count, one_line
 from .panes import SessionsPane, TranscriptPane
 from .state import WatchedLog
@@ -148,9 +146,7 @@ class WatchApp(App[None]):
         """Ends where the terminal was closed and no signal came: else Textual would read its end
         again and again, for ever.
         """
-        poll = select.poll()
-        poll.register(sys.__stdin__ or 0, 0)
-        if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0)):
+        if is_closed():
             self.exit()
 
     def on_resize(self, event: Resize) -> None:
