@@ -55,12 +55,13 @@ def draw_curves(
     sheet = Sheet(len(panels.by_panel), legend=legend, caption=caption, below=0.58)
     low, high = utility_limits(panels.groups, everyone)
     for axes, (key, groups) in zip(sheet.axes, panels.by_panel.items(), strict=True):
-        drawn: list[list[tuple[float, float]]] = []
+        drawn: list[set[tuple[float, float]]] = []
         for group in groups:
             look = panels.look(group)
-            course = [(point.x, point.mean) for point in curves[id(group)]]
-            # A curve that lies exactly on another is drawn with gaps, so that both can be seen.
-            style = _OVER if course in drawn else look.style
+            course = {(point.x, point.mean) for point in curves[id(group)]}
+            # A curve that lies on another for a stretch is drawn with gaps, so that both are seen.
+            hides = any(len(course & other) > 1 for other in drawn)
+            style = _OVER if hides else look.style
             drawn.append(course)
             _series(axes, curves[id(group)], look.colour, style, most)
             if group.reference.value is not None:

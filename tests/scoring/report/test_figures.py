@@ -20,6 +20,7 @@ from duolog.scoring.report.figures.panels import Panels
 from duolog.scoring.report.figures.quintiles import draw_quintiles
 from duolog.scoring.report.figures.scatter import draw_scatter
 from duolog.scoring.report.figures.style import AUTOMATED, SETTINGS, colours
+from duolog.scoring.report.figures.survival import draw_survival
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 figure = pytest.importorskip("matplotlib.figure")
@@ -273,3 +274,41 @@ def test_without_matplotlib_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"duolog\[plots\]"):
         save_figures(report, tmp_path)
+
+
+def test_a_curve_on_another_is_drawn_with_gaps() -> None:
+    twins = [
+        Trajectory(
+            session=f"{agent}{k}",
+            group={"agent": agent},
+            points=tuple([Point(round=i, value=u, utility=u, updated=True) for i, u in COURSE]),
+        )
+        for agent in ("adaptive", "two-stage")
+        for k in range(2)
+    ]
+    panels = Panels(aggregate(twins, bootstrap=0), None)
+    drawn = draw_curves(panels, {id(g): g.curve for g in panels.groups}, "Rounds")
+    # matplotlib has no public reader of a line's own pattern of dashes.
+    gaps = [bool(vars(line)["_unscaled_dash_pattern"][1]) for line in drawn.axes[0].get_lines()]
+    assert sorted(gaps) == [False, True]
+
+
+COURSE = ((1, 0.2), (2, 0.6), (3, 0.9))
+
+
+def test_survival_is_drawn_where_somebody_left() -> None:
+    left = [
+        Trajectory(
+            session=f"s{k}",
+            group={"agent": "one-stage"},
+            points=tuple([Point(round=i, value=u, utility=u) for i, u in COURSE[: k + 1]]),
+            state="abandoned" if k == 1 else "finished",
+        )
+        for k in range(3)
+    ]
+    drawn = draw_survival(Panels(aggregate(left, bootstrap=0), None))
+    assert drawn is not None
+    steps = drawn.axes[0].get_lines()[0]
+    corners: Any = steps.get_xydata()
+    assert corners.tolist() == [[0, 1], [1, 1], [2, 0.5], [3, 0.5]]
+    assert draw_survival(Panels(aggregate(left[:1], bootstrap=0), None)) is None
