@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import duolog
 
@@ -27,7 +28,6 @@ suppress_warnings = ["myst.header"]  # the changelog begins each section at the 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"show-inheritance": False}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
@@ -54,12 +54,26 @@ html_theme_options = {
 
 
 def setup(app: Sphinx) -> None:
-    """Reads the docstring of an attribute as prose, also where its first line has a colon."""
+    """Reads docstrings of attributes as prose, and lets long names break where they have a dot."""
     app.connect("autodoc-process-docstring", _is_prose, priority=400)  # napoleon comes at 500
+    app.connect("html-page-context", _break_names)
 
 
 def _is_prose(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
+    """Without this, a colon in the first line of an attribute's docstring makes it a type."""
     if what in ("attribute", "data", "property"):
         lines.insert(0, "")
+
+
+_LONG_NAME = re.compile(r'(?<=<span class="pre">)[\w./]{24,}(?=</span>)')
+
+
+def _break_names(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    if "body" in context:
+        context["body"] = _LONG_NAME.sub(
+            lambda found: re.sub(r"[./]", r"\g<0><wbr>", found[0]), context["body"]
+        )
