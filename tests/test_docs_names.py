@@ -96,3 +96,11 @@ def test_a_name_that_is_not_there_is_found(root: Path) -> None:
         "duolog.Log.nothing",
         "engine/nothing.py",
     ]
+
+
+@pytest.mark.parametrize("part", ["engine", "scoring", "telemetry", "interop", "agents", "users"])
+def test_the_map_names_every_folder(root: Path, part: str) -> None:
+    named = set(code_spans(prose(root / "docs" / "architecture.md")))
+    folders = {path.parent for path in (root / part).glob("**/__init__.py")}
+    shown = {f"{folder.relative_to(root).as_posix()}/" for folder in folders}
+    assert {name for name in shown if name not in named and name.count("/") < 3} == set()
