@@ -17,7 +17,7 @@ import msgspec
 from .events import ACTS, ActionTaken, SessionOpened, SnapshotTaken
 from .records import TRACE, Record
 
-__all__ = ("Round", "RoundProjector", "Rounds", "Stage", "is_act", "is_blank")
+__all__ = ("Round", "RoundCount", "RoundProjector", "Rounds", "Stage", "is_act", "is_blank")
 
 Rounds = Literal["handoff", "human-turn"]
 """How rounds are counted: see above."""
@@ -81,6 +81,39 @@ def is_blank(snapshot: SnapshotTaken) -> bool:
 
 
 @final
+class RoundCount:
+    """Counts rounds by handoff from acts alone: what the projector and the list of sessions share.
+
+    Attributes:
+        number: of the current round; 0 where the session has not begun.
+        agent_acts: acts of agents in it; whoever counts adds them.
+    """
+
+    __slots__ = ("agent_acts", "number")
+
+    def __init__(self, number: int = 1, agent_acts: int = 0) -> None:
+        self.number = number
+        self.agent_acts = agent_acts
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether an agent has acted in the current round, so that a human act ends it."""
+        return self.agent_acts > 0
+
+    def human_acted(self) -> bool:
+        """Counts an act of a human; True if it opens a round."""
+        opens = self.handed_over
+        if opens:
+            self.begin()
+        return opens
+
+    def begin(self) -> None:
+        """Begins the next round."""
+        self.number += 1
+        self.agent_acts = 0
+
+
+@final
 class RoundProjector:
     """Folds trace records into rounds, one record at a time, in constant memory.
 
@@ -90,12 +123,11 @@ class RoundProjector:
 
     def __init__(self, convention: Rounds = "handoff") -> None:
         self.convention = convention
-        self._number = 1
+        self._count = RoundCount()
         self._first = 1
         self._last = 0
         self._last_act: int | None = None
         self._human = 0
-        self._agent = 0
         self._requested = False
         self._snapshot: int | None = None
         self._update: int | None = None
@@ -115,7 +147,7 @@ class RoundProjector:
         if role != "human" or kind not in ACTS:
             return False
         if self.convention == "handoff":
-            return self._agent > 0
+            return self._count.handed_over
         if kind not in _COLLABORATIVE and not collaborative:
             return False
         return self._acted or self._requested or kind != "MessageSent"
@@ -135,7 +167,7 @@ class RoundProjector:
         if kind in ACTS:
             role = record.role
             if role == "agent":
-                self._agent += 1
+                self._count.agent_acts += 1
             elif role == "human":
                 if self.opens(kind, role, collaborative=self._is_collaborative(record)):
                     over = self._close(version)
@@ -162,9 +194,16 @@ class RoundProjector:
         """Takes the next record where it is an agent's action, which opens and closes no round: as
         ``feed`` does, and quicker, since most records of a long trace are like that.
         """
-        self._agent += 1
+        self._count.agent_acts += 1
         self._acted = True
         self._last_act = self._last = version
+
+    def copy(self) -> RoundProjector:
+        """A projector that has taken the same records, and goes on by itself."""
+        twin = RoundProjector.__new__(RoundProjector)
+        twin.__dict__.update(self.__dict__)
+        twin._count = RoundCount(self._count.number, self._count.agent_acts)
+        return twin
 
     @property
     def current(self) -> Round:
@@ -174,7 +213,7 @@ class RoundProjector:
     @property
     def number(self) -> int:
         """Number of the current round."""
-        return self._number
+        return self._count.number
 
     @property
     def snapshot(self) -> int | None:
@@ -193,13 +232,13 @@ class RoundProjector:
 
     def _round(self, last: int, closed: bool) -> Round:
         return Round(
-            number=self._number,
+            number=self._count.number,
             first=self._first,
             last=last,
             last_act=self._last_act,
             human_acts=self._human,
-            agent_acts=self._agent,
-            requested=self._requested and self._number == 1,
+            agent_acts=self._count.agent_acts,
+            requested=self._requested and self._count.number == 1,
             snapshot=self._snapshot,
             update=self._update,
             stage=self.stage,
@@ -226,8 +265,8 @@ class RoundProjector:
         """Closes the current round, since the act at this version opens the next."""
         over = self._round(version - 1, closed=True)
         self._refining = self._refining or self._update is not None
-        self._number += 1
+        self._count.begin()
         self._first = version
         self._last_act = self._snapshot = self._update = None
-        self._human = self._agent = 0
+        self._human = 0
         return over

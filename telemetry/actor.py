@@ -33,7 +33,17 @@ from ..engine.events import (
     TurnYielded,
     Unknown,
 )
-from .commands import Acting, Approving, Deed, Feedback, Rating, Resolving, Saying, Submitting
+from ..engine.session.commands import (
+    UNNAMED,
+    Command,
+    GiveApproval,
+    GiveFeedback,
+    RateProgress,
+    RecordEvent,
+    ResolveAction,
+    SubmitSnapshot,
+    TakeAction,
+)
 from .jsonable import plain, plain_mapping, text
 from .queue import Entry, Lane
 from .receipt import Receipt, Ref
@@ -89,7 +99,7 @@ class Actor(Generic[R]):
     ) -> R:
         """Sends a message: to everybody, or to those named."""
         event = MessageSent(text=text(message, "a message"), to=tuple(to))
-        return self._do("says", Saying(event), id, at, durable)
+        return self._do("says", RecordEvent(event), None, id, at, durable)
 
     def saying(
         self,
@@ -126,7 +136,7 @@ class Actor(Generic[R]):
             arguments=plain_mapping(arguments or {}),
             to=tuple(to),
         )
-        return self._do("asks", Saying(event), id, at, durable)
+        return self._do("asks", RecordEvent(event), None, id, at, durable)
 
     def approves(
         self,
@@ -140,7 +150,7 @@ class Actor(Generic[R]):
     ) -> R:
         """Gives the approval that was asked for, or denies it (``approved=False``)."""
         event = ApprovalGiven(asked=0, approved=approved, comment=text(comment, "a comment"))
-        return self._do("approves", Approving(asked, event), id, at, durable)
+        return self._do("approves", GiveApproval(event), asked, id, at, durable)
 
     # --- working ----------------------------------------------------------------------------------
 
@@ -169,7 +179,7 @@ class Actor(Generic[R]):
         event = ActionTaken(name=text(name, "an action"), arguments=plain_mapping(arguments or {}))
         known = error is not None or result is not msgspec.UNSET
         outcome = _outcome(result, error) if known else None
-        return self._do("acts", Acting(event, outcome), id, at, durable)
+        return self._do("acts", TakeAction(event, outcome), None, id, at, durable)
 
     def resolves(
         self,
@@ -182,7 +192,7 @@ class Actor(Generic[R]):
         durable: bool | None = None,
     ) -> R:
         """Records the outcome of an action that is in flight: its result, or why it failed."""
-        return self._do("resolves", Resolving(action, _outcome(result, error)), id, at, durable)
+        return self._do("resolves", ResolveAction(_outcome(result, error)), action, id, at, durable)
 
     def submits(
         self,
@@ -217,7 +227,8 @@ class Actor(Generic[R]):
             digest=digest(own),
             media_type=media_type or ("text/plain" if isinstance(own, str) else "application/json"),
         )
-        return self._do("submits", Submitting(snapshot, base, overwrite), id, at, durable)
+        about = None if overwrite else base
+        return self._do("submits", SubmitSnapshot(snapshot), about, id, at, durable)
 
     edits = submits
 
@@ -230,7 +241,9 @@ class Actor(Generic[R]):
         durable: bool | None = None,
     ) -> R:
         """Writes into the actor's own memory, which nobody else sees."""
-        return self._do("notes", Saying(NoteTaken(text=text(note, "a note"))), id, at, durable)
+        return self._do(
+            "notes", RecordEvent(NoteTaken(text=text(note, "a note"))), None, id, at, durable
+        )
 
     def yields(
         self,
@@ -242,7 +255,7 @@ class Actor(Generic[R]):
     ) -> R:
         """Waits, and leaves the turn to the others."""
         event = TurnYielded(reason=text(reason, "a reason"))
-        return self._do("yields", Saying(event), id, at, durable)
+        return self._do("yields", RecordEvent(event), None, id, at, durable)
 
     def called_model(
         self,
@@ -287,7 +300,7 @@ class Actor(Generic[R]):
             error=None if error is None else text(error, "an error"),
             attempt=attempt,
         )
-        return self._do("called_model", Saying(event), id, at, durable)
+        return self._do("called_model", RecordEvent(event), None, id, at, durable)
 
     def adds(
         self,
@@ -300,7 +313,7 @@ class Actor(Generic[R]):
         """Adds an event as it is, for adapters: one that no other verb says, and that refers to no
         other event; or, as ``Unknown``, one of another system, which folds skip.
         """
-        return self._do("adds", Saying(event), id, at, durable)
+        return self._do("adds", RecordEvent(event), None, id, at, durable)
 
     # --- judging ----------------------------------------------------------------------------------
 
@@ -310,18 +323,22 @@ class Actor(Generic[R]):
         explanation: str = "",
         *,
         of: Ref | None = None,
+        round: int | None = None,
         id: str | None = None,
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Rates progress, 1 to 5: of the last round in which an agent did something.
+        """Rates the progress of a round, 1 to 5: of the latest in which an agent acted, unless
+        another one is named. It is refused where there is none, see ``Receipt.written``.
 
-        A rating counts if it comes before the human's next message.
+        A first rating counts if it comes before the human's next message. A second one by the same
+        rater replaces it at any time.
 
         Args:
             rating: 1 (none at all) to 5.
             explanation: in the rater's words.
             of: an event in the round that is rated, if it is another one.
+            round: number of the round that is rated, likewise.
             id: see the class.
             at: see the class.
             durable: see the class.
@@ -331,8 +348,12 @@ class Actor(Generic[R]):
         """
         if rating not in (1, 2, 3, 4, 5):
             raise InvalidInput(f"a rating is 1 to 5, not {rating!r}")
-        event = ProgressRated(round=0, rating=rating, explanation=text(explanation, "a reason"))
-        return self._do("rates", Rating(event, of), id, at, durable)
+        event = ProgressRated(
+            round=UNNAMED if round is None else round,
+            rating=rating,
+            explanation=text(explanation, "a reason"),
+        )
+        return self._do("rates", RateProgress(event), of, id, at, durable)
 
     def feedback(
         self,
@@ -366,10 +387,16 @@ class Actor(Generic[R]):
         event = FeedbackGiven(
             thumbs=thumbs, edits_kept=edits_kept, comment=text(comment, "a comment")
         )
-        return self._do("feedback", Feedback(event, of), id, at, durable)
+        return self._do("feedback", GiveFeedback(event), of, id, at, durable)
 
     def _do(
-        self, verb: str, deed: Deed, id: str | None, at: float | None, durable: bool | None
+        self,
+        verb: str,
+        command: Command,
+        about: Ref | None,
+        id: str | None,
+        at: float | None,
+        durable: bool | None,
     ) -> R:
         if id is not None and not text(id, "an id"):
             raise InvalidInput("an id is a text that is not empty")
@@ -378,7 +405,7 @@ class Actor(Generic[R]):
         elif not math.isfinite(at):
             raise InvalidInput(f"a time must be a finite number of seconds, not {at!r}")
         lane = self._lane
-        entry = Entry(verb, deed, self.name, self.role, at, Receipt(lane.session), id)
+        entry = Entry(verb, command, self.name, self.role, at, Receipt(lane.session), id, about)
         return self._put(lane, entry, durable)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, final
 
-from ..engine.codec import kind_of
 from ..engine.errors import (
     CodecError,
     DuologError,
@@ -19,10 +18,11 @@ from ..engine.errors import (
 )
 from ..engine.events import ActionTaken, Event, Unknown
 from ..engine.log.contract import EventLog
-from ..engine.records import ENGINE, TRACE, Draft, Record
-from .commands import Submitting, Written
+from ..engine.records import ENGINE, Draft, Record
+from ..engine.session.commands import Command, Sender, SubmitSnapshot, about, handle, repeated
+from ..engine.session.state import TraceState, load_state
 from .queue import Entry, Lane
-from .state import Trace, load_trace
+from .receipt import version_of
 
 __all__ = ("Committing", "Fate")
 
@@ -51,6 +51,14 @@ class _Made(NamedTuple):
     error: DuologError | None
 
 
+class _Again(NamedTuple):
+    """An entry that is sent again, under the id of a record that the log has already."""
+
+    entry: Entry
+    command: Command
+    id: str
+
+
 @final
 class Committing:
     """Writes entries; one batch of a session at a time.
@@ -62,15 +70,15 @@ class Committing:
     def __init__(self, log: EventLog) -> None:
         self._log = log
 
-    async def load(self, lane: Lane) -> Trace:
+    async def load(self, lane: Lane) -> TraceState:
         """Reads what the log holds of a session.
 
         Raises:
             CodecError: a body that is needed is damaged.
             LogError: the log cannot be read.
         """
-        trace = lane.trace = await load_trace(self._log, lane.session)
-        return trace
+        state = lane.state = await load_state(self._log, lane.session)
+        return state
 
     async def commit(self, lane: Lane, batch: Sequence[Entry]) -> list[Fate]:
         """Writes a batch; gives the fate of each entry, or nothing where it is to be tried again.
@@ -82,7 +90,7 @@ class Committing:
             LogUnavailable: the log cannot be written now; nothing of the batch was.
         """
         try:
-            return await self._commit(lane, lane.trace or await self.load(lane), batch)
+            return await self._commit(lane, lane.state or await self.load(lane), batch)
         except LogUnavailable:
             raise
         except VersionConflict:
@@ -96,100 +104,75 @@ class Committing:
             reason = error if isinstance(error, DuologError) else _unexpected(lane, error)
             return [Fate(entry, error=reason) for entry in batch]
 
-    async def _commit(self, lane: Lane, trace: Trace, batch: Sequence[Entry]) -> list[Fate]:
-        expected = trace.version
-        lane.trace = None  # what is made is in it at once, and may come to nothing
-        drafts, made, again = _make(lane, trace, batch)
+    async def _commit(self, lane: Lane, state: TraceState, batch: Sequence[Entry]) -> list[Fate]:
+        expected = state.version
+        lane.state = None  # what is made is in it at once, and may come to nothing
+        drafts, made, again = _make(lane, state, batch)
         records: list[Record] = []
         if drafts:
             records = await self._log.append(lane.session, drafts, expected_version=expected)
         if not records or records[0].version == expected + 1:
-            lane.trace = trace  # else the log had all of them
+            lane.state = state  # else the log had all of them
         fates = [
             Fate(entry, records[at] if at is not None else None, error) for entry, at, error in made
         ]
-        for entry, ident in again:
-            fates.append(await self._repeat(lane.session, trace, entry, ident))
+        fates += [await self._repeat(lane.session, state, one) for one in again]
         return fates
 
-    async def _repeat(self, session: str, trace: Trace, entry: Entry, ident: str) -> Fate:
+    async def _repeat(self, session: str, state: TraceState, again: _Again) -> Fate:
         """Has the log compare an entry with the record that has its id.
 
         The log does it, and not we, since it may have taken something out of what it holds.
         """
-        held = await anext(self._log.read(session, after_version=trace.ids[ident] - 1))
-        event = entry.deed.repeat(held.event)
+        entry, command, ident = again
+        held = await anext(self._log.read(session, after_version=state.ids[ident] - 1))
+        event = repeated(command, held.event)
         draft = Draft(event, entry.actor, entry.role, entry.time, ident)
         try:
             await self._log.append(session, [draft])
         except DuplicateConflict as conflict:
             return Fate(entry, error=conflict)
-        refused = isinstance(entry.deed, Submitting) and held.kind == "ActionTaken"
-        error = StaleBase(_base_of(event), trace.snapshot) if refused else None
+        refused = isinstance(command, SubmitSnapshot) and held.kind == "ActionTaken"
+        error = StaleBase(_base_of(event), state.snapshot) if refused else None
         return Fate(entry, held, error, repeated=True)
 
 
 def _make(
-    lane: Lane, trace: Trace, batch: Sequence[Entry]
-) -> tuple[list[Draft], list[_Made], list[tuple[Entry, str]]]:
+    lane: Lane, state: TraceState, batch: Sequence[Entry]
+) -> tuple[list[Draft], list[_Made], list[_Again]]:
     """Turns entries into drafts, as the trace stands; sets those aside that the log has already."""
     drafts: list[Draft] = []
     made: list[_Made] = []
-    again: list[tuple[Entry, str]] = []
-    if not trace.version:
+    again: list[_Again] = []
+    if not state.version:
         drafts.append(Draft(lane.opened, ENGINE, "environment", batch[0].time))
-        _feed(trace, lane.session, drafts[0])
+        state.feed_draft(drafts[0])
     for entry in batch:
-        if entry.id is not None and entry.id in trace.ids:
-            again.append((entry, entry.id))
+        command = entry.command
+        if command is None:
+            made.append(_Made(entry, None, None))
             continue
+        if entry.id is not None and entry.id in state.ids:
+            again.append(_Again(entry, command, entry.id))
+            continue
+        sender = Sender(entry.actor, entry.role, max(entry.time, state.time), entry.id)
         try:
-            written = entry.deed.write(trace, lane.session)
+            handled = handle(_command(entry, command, lane.session), state, sender)
         except DuologError as error:
             made.append(_Made(entry, None, error))
             continue
-        at = len(drafts) if written.facts else None
-        entry.receipt.at = trace.version + 1 if written.facts else None
-        made.append(_Made(entry, at, written.error))
-        for draft in _drafts(entry, written, max(entry.time, trace.time)):
+        found = bool(handled.drafts)
+        entry.receipt.at = state.version + 1 + handled.main if found else None
+        made.append(_Made(entry, len(drafts) + handled.main if found else None, handled.error))
+        for draft in handled.drafts:
             drafts.append(draft)
-            _feed(trace, lane.session, draft)
+            state.feed_draft(draft)
     return drafts, made, again
 
 
-def _drafts(entry: Entry, written: Written, time: float) -> list[Draft]:
-    """The drafts of an entry; where it has an id, those after the first have one made from it."""
-    drafts: list[Draft] = []
-    for number, (event, cause, by) in enumerate(written.facts):
-        actor, role = by or (entry.actor, entry.role)
-        ident = entry.id
-        if ident is not None and number:
-            ident = f"{ident}/{number}"
-        drafts.append(Draft(event, actor, role, time, ident, cause))
-    return drafts
-
-
-def _feed(trace: Trace, session: str, draft: Draft) -> None:
-    """Takes a draft into the trace as the record that it is about to be."""
-    kind, schema = kind_of(draft.event)
-    trace.feed(
-        Record(
-            0,
-            session,
-            TRACE,
-            trace.version + 1,
-            kind,
-            schema,
-            draft.time,
-            draft.actor,
-            draft.role,
-            draft.cause,
-            draft.seen,
-            draft.id,
-            None,
-            draft.event,
-        )
-    )
+def _command(entry: Entry, command: Command, session: str) -> Command:
+    """The command with the trace version of the event that it refers to."""
+    return command if entry.about is None else about(command, version_of(entry.about, session))
 
 
 def _base_of(event: Event | Unknown) -> int | None:

@@ -28,7 +28,7 @@ from ..engine.errors import (
 )
 from ..engine.log.contract import EventLog
 from ..engine.logger import journal
-from .commands import Closing, Feedback, Opening, Submitting
+from ..engine.session.commands import CloseSession, Command, GiveFeedback, SubmitSnapshot
 from .committer import Committing, Fate
 from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
 
@@ -91,20 +91,21 @@ class Intake:
             SessionClosedError: the session is closed. An event with an id is taken all the same,
                 since it may have been recorded before.
         """
-        deed = entry.deed
+        command = entry.command
+        closes = isinstance(command, CloseSession)
         with self._lock:
             if self._closed:
                 raise LogClosed(f"{self._log.url} is closed: nothing can be recorded any more")
-            if isinstance(deed, Closing):
+            if closes:
                 lane.closing = True
-            elif lane.closing and entry.id is None and not isinstance(deed, Feedback | Opening):
+            elif lane.closing and entry.id is None and not _may_follow(command):
                 raise SessionClosedError(lane.session)
-            if self._waiting >= self._limit and not isinstance(deed, Closing | Opening):
+            if self._waiting >= self._limit and command is not None and not closes:
                 return False
             self._waiting += 1
             self._accepted += 1
-            if isinstance(deed, Submitting):
-                if deed.base is not None and not deed.overwrite and lane.is_outdated(deed.base):
+            if isinstance(command, SubmitSnapshot):
+                if entry.about is not None and lane.is_outdated(entry.about):
                     entry.stale = True
                 else:
                     lane.latest = entry.receipt
@@ -179,17 +180,17 @@ class Intake:
             LogClosed: the log is closed.
         """
         async with lane.lock:
-            if lane.trace is not None:
+            if lane.state is not None:
                 return
             try:
-                trace = await self._committing.load(lane)
+                state = await self._committing.load(lane)
             except LogUnavailable as error:
                 journal("telemetry").warning(
                     "a session cannot be read now", session=lane.session, error=str(error)
                 )
                 return
         with self._lock:
-            lane.follow(trace)
+            lane.follow(state)
 
     async def run(self) -> None:
         """Writes what is handed over, until ``drain`` ends it; no other cancellation reaches it."""
@@ -296,8 +297,8 @@ class Intake:
             self._waiting -= count
             for _ in range(count):
                 lane.queue.popleft()
-            if lane.trace is not None:
-                lane.follow(lane.trace)
+            if lane.state is not None:
+                lane.follow(lane.state)
         if full:
             self._room.set()
             self._room = anyio.Event()
@@ -323,3 +324,8 @@ class Intake:
                 error=str(error),
             )
         entry.receipt.settle(record, error)
+
+
+def _may_follow(command: Command | None) -> bool:
+    """Whether a command makes sense after the close."""
+    return command is None or isinstance(command, GiveFeedback)

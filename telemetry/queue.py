@@ -9,9 +9,9 @@ import anyio
 import msgspec
 
 from ..engine.events import Role, SessionOpened
-from .commands import Deed
+from ..engine.session.commands import Command
+from ..engine.session.state import TraceState
 from .receipt import Receipt, Ref
-from .state import Trace
 
 __all__ = ("Entry", "IntakeStatistics", "Lane", "OnFull", "Unwritten")
 
@@ -62,28 +62,45 @@ class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Entry:
-    """A deed on its way to the log: who did it, when, and the receipt that stands for it."""
+    """A command on its way to the log: who sends it, when, and the receipt that stands for it.
 
-    __slots__ = ("actor", "deed", "id", "receipt", "role", "stale", "time", "verb")
+    It is handled only when it is its turn to be written, since it may refer to events whose trace
+    versions are not known before.
+
+    Attributes:
+        verb: the recorder's word for it.
+        command: the command; None where the session is to be opened and no more.
+        actor: who sends it.
+        role: the actor's role.
+        time: when it happened, UTC epoch seconds.
+        receipt: stands for its event.
+        id: the caller's id.
+        about: the event that it refers to.
+        stale: it is a snapshot whose base looked outdated when it was handed over.
+    """
+
+    __slots__ = ("about", "actor", "command", "id", "receipt", "role", "stale", "time", "verb")
 
     def __init__(
         self,
         verb: str,
-        deed: Deed,
+        command: Command | None,
         actor: str,
         role: Role,
         time: float,
         receipt: Receipt,
         id: str | None = None,
+        about: Ref | None = None,
     ) -> None:
         self.verb = verb
-        self.deed = deed
+        self.command = command
         self.actor = actor
         self.role: Role = role
         self.time = time
         self.receipt = receipt
         self.id = id
-        self.stale = False  # a snapshot whose base looked outdated when it was handed over
+        self.about = about
+        self.stale = False
 
 
 @final
@@ -93,7 +110,7 @@ class Lane:
     Attributes:
         session: session id.
         opened: how it is opened where the log does not hold it.
-        trace: what is known of its trace; None where that has to be read (again).
+        state: where its trace stands; None where that has to be read (again).
     """
 
     __slots__ = (
@@ -107,13 +124,13 @@ class Lane:
         "opened",
         "queue",
         "session",
-        "trace",
+        "state",
     )
 
     def __init__(self, session: str, opened: SessionOpened) -> None:
         self.session = session
         self.opened = opened
-        self.trace: Trace | None = None
+        self.state: TraceState | None = None
         self.lock = anyio.Lock()  # one at a time reads or writes the trace
         # The intake's lock protects these.
         self.queue: deque[Entry] = deque()
@@ -132,13 +149,13 @@ class Lane:
         mine, last = _known(base), _known(latest)
         return last is None or mine is None or mine < last
 
-    def follow(self, trace: Trace) -> None:
-        """Notes what the trace tells: its latest snapshot, unless a newer one waits to be written,
-        and whether it is closed.
+    def follow(self, state: TraceState) -> None:
+        """Notes the latest snapshot of a trace, unless a newer one waits to be written, and whether
+        it is closed.
         """
-        self.closing = self.closing or trace.closed
+        self.closing = self.closing or state.closed is not None
         if not isinstance(self.latest, Receipt) or self.latest.settled:
-            self.latest = trace.snapshot
+            self.latest = state.snapshot
 
 
 def _known(ref: Ref) -> int | None:

@@ -17,7 +17,6 @@ from ..engine.log.contract import EventLog
 from ..engine.logger import journal
 from ..engine.records import ENGINE
 from .actor import Awaited
-from .commands import Opening
 from .intake import Intake
 from .jsonable import text
 from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
@@ -100,11 +99,11 @@ class Recorder:
         intake = self.intake
         lane = self.lane_nowait(session, about)
         await intake.load(lane)
-        if lane.trace is None or not lane.trace.version:
+        if lane.state is None or not lane.state.version:
             # So that it is opened even if nothing ever happens in it.
             receipt = Receipt(session)
-            deed = Entry("session", Opening(), ENGINE, "environment", time.time(), receipt)
-            intake.offer(lane, deed)
+            entry = Entry("session", None, ENGINE, "environment", time.time(), receipt)
+            intake.offer(lane, entry)
         return lane
 
     def lane_nowait(self, session: str, about: About) -> Lane:

@@ -8,11 +8,11 @@ from typing import Generic, TypedDict, final
 
 from .._version import __version__
 from ..engine.errors import InvalidInput
-from ..engine.events import JSON, CloseReason, Participant, Role, SessionOpened
+from ..engine.events import JSON, CloseReason, Participant, Role, SessionClosed, SessionOpened
 from ..engine.records import ENGINE, ENVIRONMENT
+from ..engine.session.commands import CloseSession
 from ..engine.text import suggestion
 from .actor import Actor, Put, R
-from .commands import Closing, Opening
 from .jsonable import plain_mapping, text
 from .queue import Entry, Lane
 from .receipt import Receipt
@@ -201,8 +201,8 @@ class Recording(Generic[R]):
         """
         role: Role = "environment" if by is None else self.actor(by).role
         name = ENGINE if by is None else by
-        deed = Closing(reason, name, text(detail, "a detail"))
-        entry = Entry("close", deed, name, role, time.time(), Receipt(self.id))
+        closed = SessionClosed(reason=reason, by=name, detail=text(detail, "a detail"))
+        entry = Entry("close", CloseSession(closed), name, role, time.time(), Receipt(self.id))
         return self._put(self._lane, entry, durable)
 
     def flush(self) -> R:
@@ -212,7 +212,7 @@ class Recording(Generic[R]):
             NotRecorded: the log was closed before that.
             LogClosed: the log is closed.
         """
-        entry = Entry("flush", Opening(), ENGINE, "environment", time.time(), Receipt(self.id))
+        entry = Entry("flush", None, ENGINE, "environment", time.time(), Receipt(self.id))
         return self._put(self._lane, entry, True)
 
     def _first(self, role: Role) -> Actor[R]:

@@ -7,6 +7,7 @@ from typing import final
 
 from ..engine.errors import DeskError
 from ..engine.events import JSON, Participant
+from ..engine.rounds import is_act
 from ..engine.session.actors import Actor, Player
 from ..engine.session.decisions import (
     NOTHING,
@@ -22,7 +23,8 @@ from ..engine.session.decisions import (
     Verb,
     Wait,
 )
-from ..engine.session.desk import Desk, Reply
+from ..engine.session.desk import Desk
+from ..engine.session.model_line import Reply
 from ..engine.session.view import View
 
 __all__ = ("Improviser", "Script", "Step", "agent", "human")
@@ -98,9 +100,9 @@ class Script:
         """Writes a note into its own memory."""
         return self.then(lambda desk: desk.note(text))
 
-    def rate(self, rating: int, explanation: str = "") -> Script:
-        """Rates the progress of the round that is open."""
-        return self.then(lambda desk: desk.rate(rating, explanation))
+    def rate(self, rating: int, explanation: str = "", *, round: int | None = None) -> Script:
+        """Rates the progress of a round, the latest in which an agent acted by default."""
+        return self.then(lambda desk: desk.rate(rating, explanation, round=round))
 
     def leave_turn(self, reason: str = "") -> Script:
         """Yields its turn to the others."""
@@ -113,7 +115,7 @@ class Script:
             return Reply(reply=reply)
 
         return self.then(
-            lambda desk: desk.call(model=model, purpose="act", request=request, send=send)
+            lambda desk: desk.models.call(model=model, purpose="act", request=request, send=send)
         )
 
     def pause(self, seconds: float) -> Script:
@@ -189,8 +191,10 @@ class Improviser:
             Submit({"entries": [number, view.me]}, "application/json", chance.random() < 0.5),
             Ask(f"May I do {number}?"),
             Note(f"thought {number}"),
-            Rate(chance.randint(1, 5), "improvised"),
         ]
+        rating = Rate(chance.randint(1, 5), "improvised")
+        if any(record.role == "agent" and is_act(record) for record in view.records):
+            verbs.append(rating)  # else there is nothing to rate
         verbs += [Act(name, {"number": number}) for name in self._actions]
         verbs += [
             Approve(asked.version, chance.random() < 0.5, "so be it")

@@ -12,7 +12,7 @@ from typing import Protocol, final
 
 import anyio
 
-from ..engine.errors import InvalidInput, StaleBase
+from ..engine.errors import DeskError, InvalidInput, StaleBase
 from ..engine.records import Record
 from ..engine.session.desk import Desk
 from ..engine.session.view import View
@@ -182,7 +182,10 @@ class Person:
         number, *why = rest.split(maxsplit=1) or [""]
         if number not in ("1", "2", "3", "4", "5"):
             raise InvalidInput(f"a rating is a number from 1 to 5, not {number!r}")
-        await desk.rate(int(number), "".join(why))
+        try:
+            await desk.rate(int(number), "".join(why))
+        except DeskError as error:  # there is nothing to rate yet
+            raise InvalidInput(str(error)) from None
 
     async def _output(self, desk: Desk, rest: str) -> None:
         self._seat.notify(desk.view.snapshot_text or "There is no output yet.")

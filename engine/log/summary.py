@@ -10,6 +10,7 @@ from typing import final
 
 from ..events import SessionClosed, SessionOpened, UtilityScored
 from ..records import TRACE
+from ..rounds import RoundCount
 from .append import AGENT_ACT, ERASED, HUMAN_ACT, Append, Fold
 from .contract import SessionSummary
 
@@ -36,7 +37,7 @@ class SessionState:
     """A session's line in the list, folded record by record, and the versions of its streams."""
 
     __slots__ = (
-        "acted",
+        "counted",
         "events",
         "group",
         "instance",
@@ -45,7 +46,6 @@ class SessionState:
         "opened",
         "origin",
         "position",
-        "rounds",
         "salt",
         "session",
         "state",
@@ -64,8 +64,7 @@ class SessionState:
         self.state = "open"
         self.events = 0
         self.version = 0
-        self.rounds = 0
-        self.acted = False  # an agent acted since the current round began
+        self.counted = RoundCount(0)
         self.utility: float | None = None
         self.opened = 0.0
         self.last = 0.0
@@ -96,17 +95,15 @@ class SessionState:
         if append.stream == TRACE:
             if not self.version:
                 self.opened = envelopes[0][2]
-                self.rounds = 1
+                self.counted.number = 1
                 opening = True
             self.version += count
             self.last = envelopes[-1][2]
         for event in append.folded:
             if event is AGENT_ACT:
-                self.acted = True
+                self.counted.agent_acts += 1
             elif event is HUMAN_ACT:
-                if self.acted:
-                    self.rounds += 1
-                    self.acted = False
+                self.counted.human_acted()
             elif event is ERASED:
                 self.erase()
                 opening = True
@@ -148,7 +145,7 @@ class SessionState:
             state=self.state,
             events=self.events,
             version=self.version,
-            rounds=self.rounds,
+            rounds=self.counted.number,
             utility=self.utility,
             opened=self.opened,
             last=self.last,

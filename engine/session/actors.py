@@ -8,11 +8,11 @@ from typing import Protocol
 import msgspec
 
 from ..events import Participant
-from .decisions import NOTHING, Decision, Wait
+from .decisions import NOTHING, Decision, Finish, Wait
 from .desk import Desk
 from .view import View
 
-__all__ = ("Actor", "Player", "Policy", "play", "playing")
+__all__ = ("Actor", "Player", "Policy", "carry_out", "play", "playing")
 
 Actor = Callable[[Desk], Awaitable[None]]
 """What lives at a desk until the session ends, or it has nothing more to do."""
@@ -62,17 +62,40 @@ async def play(desk: Desk, policy: Policy) -> None:
     while True:
         decision, reading, working = await _decide(desk, policy, None, idle=idle)
         until = desk.now + reading + working
-        base = desk.base()
+        base = desk.inbox.snapshot
         while await desk.news_before(until):
             before = decision
             decision, reading, working = await _decide(desk, policy, before, idle=False)
             if decision == before:
                 until += reading
             else:
-                until, base = desk.now + reading + working, desk.base()
-        if not await desk.carry_out(decision, base=base):
+                until, base = desk.now + reading + working, desk.inbox.snapshot
+        if not await carry_out(desk, decision, base=base):
             return
         idle = await _wait(desk, decision)
+
+
+async def carry_out(
+    desk: Desk, decision: Decision, *, base: int | msgspec.UnsetType | None = msgspec.UNSET
+) -> bool:
+    """Emits a decision; False where the actor is done (``Finish``). Where a snapshot was refused it
+    is not: it decided to finish in the belief that the snapshot stands.
+
+    Args:
+        desk: the actor's.
+        decision: what it has decided.
+        base: version of the snapshot that was known then, if that is not now; a snapshot that is
+            submitted was made from this one.
+    """
+    verbs = [verb for verb in decision.verbs if not isinstance(verb, Wait | Finish)]
+    records = await desk.emit(*verbs, base=base) if verbs else []
+    if records and records[-1].kind == "ActionResolved":
+        return True
+    for verb in decision.verbs:
+        if isinstance(verb, Finish):
+            await desk.finish(verb.detail)
+            return False
+    return True
 
 
 async def _decide(

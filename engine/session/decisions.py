@@ -74,10 +74,11 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """Rate the progress of the round that is open now, 1 to 5."""
+    """Rate the progress of a round, 1 to 5: the latest in which an agent acted, or round ``round``."""
 
     rating: int
     explanation: str = ""
+    round: int | None = None
 
 
 class Wait(msgspec.Struct, frozen=True):

@@ -10,7 +10,12 @@ from typing import final
 
 from ..errors import InvalidInput, error_text
 from ..events import ActionResolved, ActionTaken
-from ..records import ENVIRONMENT, TRACE, Draft, Record
+from ..records import ENVIRONMENT, Record
+from .commands import (
+    ResolveAction,
+    Sender,
+    handle,
+)
 from .environment import Action, Environment, Outcome
 from .scheduler import Turns
 from .sequencer import Sequencer
@@ -96,7 +101,7 @@ class Performing:
                 await self._perform(self._taken.pop(next(iter(self._taken))))
             if self._due and self._due[0][0] <= self._turns.now():
                 _, _, resolved = heapq.heappop(self._due)
-                if resolved.action in self._sequencer.in_flight:
+                if resolved.action in self._sequencer.state.in_flight:
                     await self._resolve(resolved)
                 continue
             until = self._due[0][0] if self._due else None
@@ -139,9 +144,10 @@ class Performing:
             return Outcome(error=error_text(error))
 
     async def _resolve(self, resolved: ActionResolved) -> None:
-        cause = f"{TRACE}/{resolved.action}"
-        draft = Draft(resolved, ENVIRONMENT, "environment", self._turns.now(), cause=cause)
-        await self._sequencer.emit(ENVIRONMENT, "environment", lambda: [draft])
+        sequencer = self._sequencer
+        sender = Sender(ENVIRONMENT, "environment", self._turns.now())
+        command = ResolveAction(resolved)
+        await sequencer.emit("environment", lambda: handle(command, sequencer.state, sender).drafts)
 
 
 def _action(record: Record, event: ActionTaken) -> Action:

@@ -239,7 +239,7 @@ class _Run:
             return RealTurns(
                 clock,
                 actors=names,
-                busy=lambda: bool(self._sequencer.in_flight),
+                busy=lambda: bool(self._sequencer.state.in_flight),
                 steward=self._call_steward,
                 start=self._trace[-1].time if self._trace else 0.0,
             )
@@ -262,7 +262,7 @@ class _Run:
         )
         timing = self._session.timing
         desk = Desk(participant, view, self._sequencer, self._turns, timing)
-        self._sequencer.connect(desk)
+        self._sequencer.connect(desk.inbox)
         return desk
 
     async def run(self) -> SessionResult:
@@ -332,7 +332,7 @@ class _Run:
             if human is None:
                 raise InvalidInput(f"session {session.id!r} has a request, and no human to make it")
             drafts.append(Draft(MessageSent(text=session.request), human.name, "human", now))
-        records = await self._sequencer.emit(ENGINE, "environment", lambda: drafts)
+        records = await self._sequencer.emit("environment", lambda: drafts)
         self._performing.restore(records)
         self._sequencer.connect(self._performing)
 
@@ -341,7 +341,7 @@ class _Run:
         self._sequencer.adopt(self._trace)
         for desk in self._desks:
             for record in self._trace:
-                desk.deliver(record)
+                desk.inbox.deliver(record)
         self._performing.restore(self._trace)
         self._sequencer.connect(self._performing)
         for record in self._trace:
@@ -423,16 +423,16 @@ class _Run:
             await self._log.append(self._session.id, [], checkpoint=advance)
 
     def _result(self) -> SessionResult:
-        sequencer = self._sequencer
-        if sequencer.closed is None:  # the task group ended without a close: a bug, never silent
+        state = self._sequencer.state
+        if state.closed is None:  # the task group ended without a close: a bug, never silent
             raise DuologError(f"session {self._session.id!r} ended without being closed")
         return SessionResult(
             session=self._session.id,
-            reason=sequencer.closed,
-            events=sequencer.version,
-            rounds=sequencer.rounds.number,
+            reason=state.closed,
+            events=state.version,
+            rounds=state.rounds.number,
             utility=self._measuring.utility,
-            seconds=sequencer.last - sequencer.first,
+            seconds=state.time - state.first,
             resumed=len(self._trace),
-            error=sequencer.detail if sequencer.closed == "failed" else None,
+            error=state.detail if state.closed == "failed" else None,
         )

@@ -1,8 +1,7 @@
 """The one door through which everything in a session reaches its log, in one order.
 
-It stamps drafts with the session's time, appends them at the version it knows, keeps what must be
-known to judge the next one (rounds, the latest snapshot, actions in flight), and hands the records
-to the desks. Re-executing a recorded session, it checks each emission against the record instead.
+It appends drafts at the version it knows, keeps the state of the trace, by which the next command
+is handled, and hands the records to the desks. Re-executing a recorded session, it checks each emission against the record instead.
 """
 
 from __future__ import annotations
@@ -16,18 +15,22 @@ from anyio.lowlevel import checkpoint
 
 from .. import codec
 from ..errors import Divergence, DuologError, LogError, SessionClosedError, SessionInterrupted
-from ..events import ACTS, ActionResolved, CloseReason, Event, ModelCalled, Role, SessionClosed
+from ..events import ACTS, CloseReason, Event, ModelCalled, Role, SessionClosed
 from ..log.contract import EventLog
-from ..records import ENGINE, TRACE, Draft, Record
-from ..rounds import RoundProjector
+from ..records import ENGINE, Draft, Record
 from ..scorers.runner import ScorerRunner
+from .commands import (
+    CloseSession,
+    Command,
+    RecordEvent,
+    Sender,
+    handle_all,
+)
 from .limits import Limits
 from .scheduler import Turns
+from .state import TraceState
 
 __all__ = ("Receiver", "Sequencer")
-
-
-_NOTED = frozenset({"ActionResolved", "ModelCalled", "SessionClosed"})
 
 
 class Receiver(Protocol):
@@ -53,18 +56,10 @@ class Sequencer:
         on_end: called once the session is closed, or the run has failed.
 
     Attributes:
-        version: version of the trace.
+        state: where the trace stands.
         position: position of its last record.
-        snapshot: trace version of the latest snapshot; None where there is none.
-        in_flight: versions of the actions without outcome, in order.
-        closed: why the session was closed; None while it is open.
-        detail: how it was closed.
         failure: why this run ended without a close: a divergence, an interruption, or the log
             failed.
-        rounds: rounds by handoff.
-        acts: acts of humans and agents so far.
-        first: time of the first record.
-        last: time of the last one.
     """
 
     def __init__(
@@ -94,17 +89,9 @@ class Sequencer:
         self._cost = 0.0
         self._limit = "actions: 0" if limits.actions == 0 else None
         self._over = False
-        self.version = 0
+        self.state = TraceState(session)
         self.position = 0
-        self.snapshot: int | None = None
-        self.in_flight: dict[int, None] = {}
-        self.closed: CloseReason | None = None
-        self.detail = ""
         self.failure: DuologError | None = None
-        self.rounds = RoundProjector()
-        self.acts = 0
-        self.first = 0.0
-        self.last = 0.0
 
     def connect(self, receiver: Receiver) -> None:
         """Delivers all records from now on to a receiver."""
@@ -113,17 +100,18 @@ class Sequencer:
     @property
     def recorded_next(self) -> Record | None:
         """While re-executing: the record that the next emission has to reproduce."""
-        return self._recorded[self.version] if self.version < len(self._recorded) else None
+        return (
+            self._recorded[self.state.version] if self.state.version < len(self._recorded) else None
+        )
 
     def adopt(self, records: Sequence[Record]) -> None:
         """Takes over a recorded trace as it is, to go on from there (real clock)."""
         for record in records:
             self._note(record)
 
-    async def emit(
-        self, actor: str, role: Role, make: Callable[[], Sequence[Draft]]
-    ) -> list[Record]:
-        """Appends what ``make`` gives, made once it is its turn in the order.
+    async def emit(self, role: Role, make: Callable[[], Sequence[Draft]]) -> list[Record]:
+        """Appends the drafts that ``make`` returns; it is called once their turn in the order has
+        come.
 
         A caller that is cancelled meanwhile may find its events in the log, or none of them; the
         session goes on from what the log holds.
@@ -198,8 +186,8 @@ class Sequencer:
     def _near_limit(self, role: Role, count: int) -> bool:
         """Whether so many drafts might be too many."""
         rounds, actions = self._limits.rounds, self._limits.actions
-        return (rounds is not None and role == "human" and self.rounds.number >= rounds) or (
-            actions is not None and self.acts + count > actions
+        return (rounds is not None and role == "human" and self.state.rounds.number >= rounds) or (
+            actions is not None and self.state.acts + count > actions
         )
 
     def _within_limits(
@@ -208,13 +196,13 @@ class Sequencer:
         """Drafts as far as the limits allow, and the limit that is reached before the rest."""
         rounds, actions = self._limits.rounds, self._limits.actions
         over = None
-        if rounds is not None and role == "human" and self.rounds.number >= rounds:
+        if rounds is not None and role == "human" and self.state.rounds.number >= rounds:
             kinds = [codec.kind_of(draft.event)[0] for draft in drafts]
-            opening = [i for i, kind in enumerate(kinds) if self.rounds.opens(kind, role)]
+            opening = [i for i, kind in enumerate(kinds) if self.state.rounds.opens(kind, role)]
             if opening:
                 drafts, over = drafts[: opening[0]], f"rounds: {rounds}"
         if actions is not None:
-            drafts = self._first(drafts, actions - self.acts)
+            drafts = self._first(drafts, actions - self.state.acts)
         return drafts, over
 
     @staticmethod
@@ -235,26 +223,23 @@ class Sequencer:
         detail: str,
         first: Sequence[Event] = (),
     ) -> None:
-        now = self.turns.now()
-        drafts = [Draft(event, by, role, now) for event in first]
-        for action in self.in_flight:
-            cancelled = ActionResolved(action=action, outcome="cancelled")
-            drafts.append(Draft(cancelled, ENGINE, "environment", now, cause=f"{TRACE}/{action}"))
         closed = SessionClosed(reason=reason, by=by, detail=detail)
-        drafts.append(Draft(closed, by, role, now))
-        await self._put(drafts)
+        commands: list[Command] = [*map(RecordEvent, first), CloseSession(closed)]
+        sender = Sender(by, role, self.turns.now())
+        await self._put(handle_all(commands, self.state, sender))
 
     async def _put(self, drafts: Sequence[Draft]) -> list[Record]:
         """Checks drafts against what the log holds of them, appends the others, and tells all."""
         held: Sequence[Record] = ()
-        if self.version < len(self._recorded):
-            held = self._recorded[self.version : self.version + len(drafts)]
+        version = self.state.version
+        if version < len(self._recorded):
+            held = self._recorded[version : version + len(drafts)]
             for draft, record in zip(drafts, held, strict=False):
                 self._check(draft, record)
             drafts = drafts[len(held) :]
         records: list[Record] = []
         if drafts:
-            expected = self.version + len(held)
+            expected = version + len(held)
             try:
                 records = await self._log.append(self.session, drafts, expected_version=expected)
             except LogError as error:
@@ -285,33 +270,18 @@ class Sequencer:
             self._on_end()
 
     def _note(self, record: Record) -> None:
-        version = self.version = record.version
+        state = self.state
+        state.feed(record)
         self.position = record.position
-        self.last = record.time
-        if version == 1:
-            self.first = record.time
-        self.rounds.feed(record)
         kind = record.kind
-        if kind in ACTS:
-            if record.role in ("human", "agent"):
-                self.acts += 1
-                if self.acts == self._limits.actions:
-                    self._limit = f"actions: {self.acts}"
-            if kind == "SnapshotTaken":
-                self.snapshot = version
-            elif kind == "ActionTaken":
-                self.in_flight[version] = None
-        elif kind in _NOTED:
+        if kind == "ModelCalled":
             event = record.event
-            if isinstance(event, ActionResolved):
-                self.in_flight.pop(event.action, None)
-            elif isinstance(event, ModelCalled):
+            if isinstance(event, ModelCalled):
                 self._spend(event)
-            elif kind == "SessionClosed":
-                self._over = True
-                self.closed = "finished"  # so far as one can tell of what is of a newer schema
-                if isinstance(event, SessionClosed):
-                    self.closed, self.detail = event.reason, event.detail
+        elif kind == "SessionClosed":
+            self._over = True
+        elif state.acts == self._limits.actions:
+            self._limit = f"actions: {state.acts}"
 
     def _spend(self, called: ModelCalled) -> None:
         limits = self._limits

@@ -40,7 +40,7 @@ class Steward:
     @property
     def limit(self) -> float | None:
         """When the session's time is up; None for never."""
-        return None if self._seconds is None else self._sequencer.first + self._seconds
+        return None if self._seconds is None else self._sequencer.state.first + self._seconds
 
     async def wait_for_limit(self) -> None:
         """Closes the session when its time is up, on the wall's clock."""
@@ -61,8 +61,8 @@ class Steward:
 
     async def _nudge(self, present: Sequence[str]) -> None:
         sequencer = self._sequencer
-        if sequencer.acts != self._acts:
-            self._acts = sequencer.acts
+        if sequencer.state.acts != self._acts:
+            self._acts = sequencer.state.acts
             self._nudged = 0
         if self._nudged >= self._nudges:
             await self._close("stalled", f"everybody waited, after {self._nudged} nudges")
@@ -73,7 +73,7 @@ class Steward:
             Draft(Nudged(to=name, reason="everybody is waiting"), ENGINE, "environment", now)
             for name in present
         ]
-        await sequencer.emit(ENGINE, "environment", lambda: drafts)
+        await sequencer.emit("environment", lambda: drafts)
 
     async def _close(self, reason: CloseReason, detail: str) -> None:
         await self._sequencer.close(reason, ENGINE, "environment", detail)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, final
@@ -19,23 +18,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..._version import __version__
-from ...engine.errors import DuologError, InvalidInput, SessionNotFound, VersionConflict
-from ...engine.events import Participant, SessionOpened
+from ...engine.errors import DuologError, InvalidInput
 from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.jsonl_export import to_jsonl
-from ...engine.records import ENGINE, TRACE, Draft, Record
+from ...engine.records import TRACE, Record
 from ..follow import Follow, follow_records
 from .auth import RequestGuard
 from .limits import HttpLimits
 from .openapi import describe
-from .requests import Drafts, Fault, read_batch
+from .requests import Fault, read_batch
 from .responses import Health, Sessions, as_json, fault, on_error, problem
 from .sse import EventStream, agui_events, record_events
+from .trace_writer import TraceWriter
 from .validation import name_complaint
 
 __all__ = ("make_app",)
 
-_KNOWN: Final = 4096  # sessions that are known to be there
 _PATIENCE: Final = 8  # times the limit, of a body that is too large, are read and thrown away
 _CLOSE: Final = {"Connection": "close"}
 _RETRY: Final = {"Retry-After": "1", "Connection": "close"}
@@ -100,7 +98,7 @@ class _Api:
         self._stopping = stopping
         self._streams: set[EventStream] = set()
         self._buffered = 0
-        self._known: OrderedDict[str, None] = OrderedDict()
+        self._traces = TraceWriter(log)
         self._description = msgspec.json.encode(describe(limits))
 
     # --- writing ----------------------------------------------------------------------------------
@@ -109,6 +107,7 @@ class _Api:
         """Appends a batch of events to a session."""
         session = _session(request.path_params["session"])
         _check_media(request)
+        records: Sequence[Record]
         data = await self._body(request)
         try:
             batch = read_batch(data, time.time())
@@ -117,45 +116,18 @@ class _Api:
             if len(batch.drafts) > self._limits.events:
                 most = self._limits.events
                 return problem(413, f"a batch has at most {most} events, not {len(batch.drafts)}")
-            records = await self._append(session, batch)
+            if batch.stream == TRACE:
+                records = await self._traces.write(session, batch.drafts, batch.expected_version)
+            else:
+                records = await self._log.append(
+                    session,
+                    batch.drafts,
+                    stream=batch.stream,
+                    expected_version=batch.expected_version,
+                )
         finally:
             self._buffered -= len(data)
         return as_json({"version": records[-1].version, "records": _lines(records)})
-
-    async def _append(self, session: str, batch: Drafts) -> Sequence[Record]:
-        expected = batch.expected_version
-        if batch.stream == TRACE and expected is None and session not in self._known:
-            await self._open(session, batch.drafts)
-        records = await self._log.append(
-            session, batch.drafts, stream=batch.stream, expected_version=expected
-        )
-        if batch.stream == TRACE:
-            self._known[session] = None
-            self._known.move_to_end(session)
-            if len(self._known) > _KNOWN:
-                self._known.popitem(last=False)
-        return records
-
-    async def _open(self, session: str, drafts: Sequence[Draft]) -> None:
-        """Opens a session that is not there yet, for a client that has just begun to tell."""
-        try:
-            if (await self._log.summary(session)).version:
-                return
-        except SessionNotFound:
-            pass
-        actors = {draft.actor: draft.role for draft in drafts if draft.role in ("human", "agent")}
-        opened = SessionOpened(
-            task="",
-            instance="",
-            participants=tuple(Participant(name=name, role=role) for name, role in actors.items()),
-            clock="utc",
-            package=__version__,
-        )
-        draft = Draft(opened, ENGINE, "environment", drafts[0].time)
-        try:
-            await self._log.append(session, [draft], expected_version=0)
-        except VersionConflict:
-            return  # another request was first
 
     async def _body(self, request: Request) -> bytes:
         """The body of a request; what it takes is counted in ``_buffered``."""

@@ -9,7 +9,7 @@ import msgspec
 from ..._version import __version__
 from ...engine.events import EVENTS
 from .limits import HttpLimits
-from .requests import Batch
+from .requests import LEFT_OPEN, Batch
 from .responses import Appended, Health, HttpProblem, SessionPage, Sessions
 
 __all__ = ("describe",)
@@ -21,7 +21,8 @@ _STATUSES: Final = {
     401: "No token, or a wrong one",
     404: "No such session",
     408: "The body did not arrive in time",
-    409: "Another version than expected, an id that is taken, or a session that is closed",
+    409: "Another version than expected, an id that is taken, a snapshot made from an outdated one, "
+    "or a session that is closed",
     413: "A body or a batch that is too large",
     415: "Not application/json in UTF-8",
     421: "Addressed by a name that is not this machine's own, without a token",
@@ -56,7 +57,7 @@ def _schemas() -> Schema:
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     for kind in EVENTS:
         body = schemas[kind]
-        optional = {"kind", "digest"} if kind == "SnapshotTaken" else {"kind"}
+        optional = {"kind", LEFT_OPEN.get(kind, "kind")}
         body["required"] = [name for name in body.get("required", []) if name not in optional]
         body["additionalProperties"] = False
     schemas["Posted"]["oneOf"] = [

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from ...engine.codec import digest
 from ...engine.errors import CodecError
-from ...engine.events import EVENTS, JSON, Event, SessionOpened, SnapshotTaken
+from ...engine.events import EVENTS, JSON, Event, ProgressRated, SessionOpened, SnapshotTaken
 from ...engine.records import TRACE, Draft
+from ...engine.session.commands import UNNAMED
 from ...engine.text import suggestion
 from .validation import MEASUREMENTS, TRACED, complaint, name_complaint, too_deep
 
-__all__ = ("Batch", "Drafts", "Fault", "Posted", "PostedRole", "read_batch")
+__all__ = ("LEFT_OPEN", "Batch", "Drafts", "Fault", "Posted", "PostedRole", "read_batch")
+
+LEFT_OPEN: Final = {"SnapshotTaken": "digest", "ProgressRated": "round"}
+"""Required fields of events that a client may leave to the server, by kind."""
 
 PostedRole: TypeAlias = Literal["human", "agent", "environment", "scorer"]
 
@@ -116,7 +120,7 @@ def read_batch(data: bytes, now: float) -> Drafts | Fault:
     for index, posted in enumerate(batch.events):
         if fault is not None:
             return fault
-        event = _event(index, posted)
+        event = _event(index, posted, traced=batch.stream == TRACE)
         if isinstance(event, Fault):
             return event
         fault = _place(index, posted, batch)
@@ -168,7 +172,7 @@ def _place(index: int, posted: Posted, batch: Batch) -> Fault | None:
     return None
 
 
-def _event(index: int, posted: Posted) -> Event | Fault:
+def _event(index: int, posted: Posted, *, traced: bool) -> Event | Fault:
     """The event in a body."""
     kind, body = posted.kind, bytes(posted.body)
     decode = _bodies.get(kind)
@@ -184,6 +188,8 @@ def _event(index: int, posted: Posted) -> Event | Fault:
             return Fault("it nests too deep", index, "body")
         if kind == "SnapshotTaken" and isinstance(plain, dict):
             return _snapshot(index, plain)
+        if kind == "ProgressRated" and traced and isinstance(plain, dict) and "round" not in plain:
+            return _rating(index, plain)
         event = decode(body)
     except (msgspec.MsgspecError, CodecError, RecursionError) as error:
         return _fault(error, index)
@@ -203,6 +209,15 @@ def _snapshot(index: int, plain: dict[str, JSON]) -> SnapshotTaken | Fault:
     event = msgspec.convert(plain, SnapshotTaken)
     wrong = complaint(event)
     return event if wrong is None else Fault(wrong.why, index, f"body.{wrong.field}")
+
+
+def _rating(index: int, plain: dict[str, JSON]) -> ProgressRated | Fault:
+    """A rating that leaves it to the server which round it is about."""
+    event = msgspec.convert(plain | {"round": 1}, ProgressRated)
+    wrong = complaint(event)
+    if wrong is not None:
+        return Fault(wrong.why, index, f"body.{wrong.field}")
+    return msgspec.structs.replace(event, round=UNNAMED)
 
 
 def _fault(error: Exception, index: int | None) -> Fault:

@@ -20,6 +20,7 @@ from ...engine.errors import (
     NewerLog,
     SessionClosedError,
     SessionNotFound,
+    StaleBase,
     VersionConflict,
 )
 from ...engine.events import JSON, Role
@@ -141,6 +142,7 @@ _STATUS: Mapping[type[DuologError], tuple[int, str]] = {
     VersionConflict: (409, "version-conflict"),
     DuplicateConflict: (409, "duplicate-conflict"),
     SessionClosedError: (409, "session-closed"),
+    StaleBase: (409, "stale-base"),
     SessionNotFound: (404, "session-not-found"),
     InvalidInput: (400, "invalid"),
     CodecError: (400, "invalid"),

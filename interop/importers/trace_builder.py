@@ -1,4 +1,4 @@
-"""Writes down the trace of a foreign session: counts versions, so that events can refer to others."""
+"""Builds the trace of a foreign session, by the command handler that all doors share."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ import msgspec
 
 from ...engine import codec
 from ...engine.events import (
-    ACTS,
     JSON,
     ActionResolved,
     ActionTaken,
     Event,
     Role,
+    SessionClosed,
     SnapshotTaken,
     UtilityScored,
 )
-from ...engine.records import ENVIRONMENT, TRACE, Draft
+from ...engine.records import TRACE, Draft
 from ...engine.scorers.protocol import measurement_id, stream_of
+from ...engine.session.commands import (
+    CloseSession,
+    Command,
+    Sender,
+    TakeAction,
+    command_of,
+    handle,
+)
+from ...engine.session.state import TraceState
 from .protocol import Foreign
 
-__all__ = ("Scribe", "arguments_of")
+__all__ = ("TraceBuilder", "arguments_of")
 
 
 def arguments_of(text: str) -> tuple[Mapping[str, JSON], str | None]:
@@ -39,62 +48,48 @@ def arguments_of(text: str) -> tuple[Mapping[str, JSON], str | None]:
 
 
 @final
-class Scribe:
-    """Turns what happened into drafts, in order.
+class TraceBuilder:
+    """Turns what happened in a foreign session into drafts, in order.
 
     Args:
         session: id of the session.
 
     Attributes:
-        version: of the last trace event.
-        last_act: version of the last act of a human or agent; None where there is none.
-        snapshot: version of the last snapshot; None where there is none.
-        round: number of the round by handoffs.
+        state: where the trace stands.
         time: of the last trace event.
     """
 
     def __init__(self, session: str) -> None:
-        self.session = session
-        self.version = 0
-        self.last_act: int | None = None
-        self.snapshot: int | None = None
-        self.round = 1
+        self.state = TraceState(session)
         self.time = 0.0
-        self._handed_over = False
+
+    @property
+    def session(self) -> str:
+        """Id of the session."""
+        return self.state.session
+
+    @property
+    def version(self) -> int:
+        """Version of the last trace event."""
+        return self.state.version
 
     def put(
-        self,
-        event: Event,
-        actor: str,
-        role: Role,
-        time: float,
-        *,
-        id: str | None = None,
-        cause: int | None = None,
+        self, event: Event, actor: str, role: Role, time: float, *, id: str | None = None
     ) -> Foreign:
-        """The next trace event.
+        """The next trace event, other than the close.
 
         Args:
-            event: the fact.
+            event: the fact. A snapshot was made from the last one, unless it says otherwise.
             actor: who.
             role: the actor's.
             time: seconds.
             id: the source's own, unique in the session.
-            cause: version that it answers.
+
+        Raises:
+            InvalidInput: it refers to an event that is not there.
         """
-        self.version += 1
-        self.time = time
-        if type(event).__name__ in ACTS and role in ("human", "agent"):
-            self.last_act = self.version
-            if isinstance(event, SnapshotTaken):
-                self.snapshot = self.version
-            if role == "agent":
-                self._handed_over = True
-            elif self._handed_over:
-                self.round += 1
-                self._handed_over = False
-        answers = None if cause is None else f"{TRACE}/{cause}"
-        return Foreign(self.session, TRACE, Draft(event, actor, role, time, id=id, cause=answers))
+        (found,) = self._handle(command_of(event), Sender(actor, role, time, id))
+        return found
 
     def act(
         self,
@@ -107,29 +102,40 @@ class Scribe:
         observation: JSON = None,
     ) -> list[Foreign]:
         """An action with its outcome, which is at once; ``error`` says why it failed."""
-        found = [self.put(taken, actor, role, time)]
         outcome = ActionResolved(
-            action=self.version,
+            action=0,
             outcome="ok" if error is None else "failed",
             observation=observation,
             error=error,
         )
-        found.append(self.put(outcome, ENVIRONMENT, "environment", time, cause=self.version))
-        return found
+        return self._handle(TakeAction(taken, outcome), Sender(actor, role, time))
 
     def submit(self, actor: str, role: Role, time: float, content: JSON) -> Foreign:
         """A new version of the shared output, made from the last."""
-        event = SnapshotTaken(content=content, digest=codec.digest(content), base=self.snapshot)
-        return self.put(event, actor, role, time)
+        snapshot = SnapshotTaken(content=content, digest=codec.digest(content))
+        return self.put(snapshot, actor, role, time)
+
+    def close(self, closed: SessionClosed, role: Role, time: float) -> list[Foreign]:
+        """The end, by the actor that it names; what is in flight is cancelled."""
+        return self._handle(CloseSession(closed), Sender(closed.by, role, time))
 
     def measure(self, scored: UtilityScored) -> Foreign:
         """A score of the last snapshot; of the last round where there is no snapshot."""
-        if self.snapshot is not None:
-            scored = msgspec.structs.replace(scored, snapshot=self.snapshot)
-            of = f"snapshot/{self.snapshot}"
+        state = self.state
+        if state.snapshot is not None:
+            scored = msgspec.structs.replace(scored, snapshot=state.snapshot)
+            of = f"snapshot/{state.snapshot}"
         else:
-            scored = msgspec.structs.replace(scored, round=self.round, until=self.last_act)
-            of = f"round/{self.round}"
+            last = state.rounds.current
+            scored = msgspec.structs.replace(scored, round=last.number, until=last.last_act)
+            of = f"round/{last.number}"
         ref = scored.scorer
         draft = Draft(scored, ref.name, "scorer", self.time, id=measurement_id(ref, of))
         return Foreign(self.session, stream_of(ref), draft)
+
+    def _handle(self, command: Command, sender: Sender) -> list[Foreign]:
+        self.time = sender.time
+        drafts = handle(command, self.state, sender).drafts
+        for draft in drafts:
+            self.state.feed_draft(draft)
+        return [Foreign(self.session, TRACE, draft) for draft in drafts]

@@ -14,7 +14,7 @@ import msgspec
 
 from ...engine.errors import DuologError
 from ...engine.logger import journal
-from ...telemetry.commands import Saying
+from ...engine.session.commands import RecordEvent
 from ...telemetry.queue import Entry
 from ...telemetry.receipt import Receipt
 from ...telemetry.recorder import Recorder
@@ -157,7 +157,7 @@ class CallRecorder:
         ident = f"litellm/{call}" if attempt == 1 else f"litellm/{call}/{attempt}"
         entry = Entry(
             "called_model",
-            Saying(event),
+            RecordEvent(event),
             owner.actor,
             names.get(owner.actor, owner.role),
             ended.timestamp(),

@@ -231,7 +231,7 @@ class TrajectoryFold:
         event = record.event
         if record.role != "human" or not isinstance(event, ProgressRated):
             return _NOTHING
-        changed = self._ratings.book.by_human(event, self._version)
+        changed = self._ratings.book.by_human(event, self._version, record.actor)
         if changed is None:
             self.unplaced += 1
             return _NOTHING

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 from ...engine.events import ProgressRated
+from ...engine.rounds import Rounds
 from .round_index import RoundIndex
 from .scorer_choice import preferred
 from .tolerance import PENDING, Rating
@@ -20,28 +21,53 @@ _HUMAN = "human"
 _NONE = "none"
 
 
+class _Value(NamedTuple):
+    """A rating of a round of ours.
+
+    Attributes:
+        until: the trace version that it was given at, or that names its round; 0 for none.
+        rating: the value; None for a missing one.
+        counted: the round as its source counts.
+        raters: who has rated the round.
+    """
+
+    until: int
+    rating: int | None
+    counted: tuple[Rounds, int]
+    raters: frozenset[str]
+
+
 @final
 class _Given:
-    """The ratings of one source, by round: the trace version they were given at, and the value.
+    """The ratings of one source, by round.
 
-    Two ratings of a source may fall into one round, where it counts rounds otherwise than we do:
-    the one about the later part counts, and of two about the same part, the one recorded last.
+    A second rating of a round replaces the first. Two rounds of a source may fall into one of ours,
+    where it counts rounds otherwise than we do: then the rating of the later one counts.
     """
 
     __slots__ = ("_ends", "_next", "covered", "failed", "values")
 
     def __init__(self) -> None:
-        self.values: dict[int, tuple[int, int | None]] = {}
+        self.values: dict[int, _Value] = {}
         self.failed = False
         self.covered = 0
         self._ends: dict[int, int] = {}
         self._next = 1
 
-    def put(self, number: int, until: int | None, rating: int | None) -> None:
-        before, _ = self.values.get(number, (0, None))
-        until = before if until is None else until
-        if until >= before:
-            self.values[number] = (until, rating)
+    def put(self, number: int, event: ProgressRated, by: str = "") -> None:
+        counted = (event.rounds, event.round)
+        before = self.values.get(number)
+        if before is None:
+            self.values[number] = _Value(event.until or 0, event.rating, counted, frozenset((by,)))
+            return
+        until = before.until if event.until is None else event.until
+        if counted == before.counted or until >= before.until:
+            self.values[number] = _Value(until, event.rating, counted, before.raters | {by})
+
+    def has_rated(self, number: int, by: str) -> bool:
+        """Whether somebody has rated a round."""
+        value = self.values.get(number)
+        return value is not None and by in value.raters
 
     def cover(self, number: int, until: int) -> None:
         """Notes how far a source that counts rounds otherwise has come without a gap."""
@@ -56,7 +82,8 @@ class RatingBook:
     """Collects the ratings of one session from all sources, and says which count.
 
     A rating is due at the first human message after its round, or when the session closes. The
-    human's rating that is not there when it is due is missing. A scorer's stays pending until it is
+    human's rating that is not there when it is due is missing; one that is there may be corrected
+    later. A scorer's stays pending until it is
     recorded, as a value or as missing; once the scorer has failed, what it has not rated is missing
     when due. Where no judge is configured, a round that nobody has rated is missing at its end. If
     a scorer counts rounds otherwise than we do, a round of ours in which no round of its ends is
@@ -92,11 +119,11 @@ class RatingBook:
         if judge in (_HUMAN, _AUTO):
             given = self._trace.values.get(number)
             if given is not None:
-                return given[1]
+                return given.rating
         if judge not in (_HUMAN, _NONE) and self._chosen is not None:
             given = self._chosen.values.get(number)
             if given is not None:
-                return given[1]
+                return given.rating
         return None if self._absent(number) else PENDING
 
     def fall_due(self, number: int) -> Sequence[int]:
@@ -105,12 +132,15 @@ class RatingBook:
         self.due = max(self.due, number)
         return fresh
 
-    def by_human(self, event: ProgressRated, latest: int) -> Changed | None:
+    def by_human(self, event: ProgressRated, latest: int, by: str) -> Changed | None:
         """Takes a rating from the trace.
+
+        Who has rated a round in time may correct that at any time.
 
         Args:
             event: the rating.
             latest: the last trace version known.
+            by: who rates.
 
         Returns:
             The round it is about, and those whose rating may have changed. None where it comes too
@@ -119,9 +149,11 @@ class RatingBook:
         if self._judge not in (_HUMAN, _AUTO):
             return None
         number = self._index.of_place(event.round, event.rounds, event.until, latest)
-        if number is None or number <= self.due:
+        if number is None:
             return None
-        self._trace.put(number, event.until, event.rating)
+        if number <= self.due and not self._trace.has_rated(number, by):
+            return None
+        self._trace.put(number, event, by)
         return (number, (number,))
 
     def by_scorer(self, stream: str, event: ProgressRated, latest: int) -> Changed | None:
@@ -131,7 +163,7 @@ class RatingBook:
             return None
         given = self._given(stream)
         first = not given.values
-        given.put(number, event.until, event.rating)
+        given.put(number, event)
         if event.rounds != self._index.convention and event.until is not None:
             given.cover(event.round, event.until)
         if first:

@@ -531,16 +531,17 @@ async def test_a_rating_is_of_the_last_round_in_which_an_agent_acted(log: EventL
     async with Recorder(log) as recorder:
         s = await recorder.session("s")
         await s.human.says("please")  # 2
-        await s.human.rates(3)  # 3: nothing came of anything yet
-        first = await s.agent.says("here")  # 4
-        await s.human.rates(2)  # 5: of the round that is open
-        await s.human.says("no")  # 6
-        await s.human.rates(1)  # 7: of the round before, since nothing was done since
-        await s.agent.says("there")  # 8
-        await s.human.rates(5)  # 9
-        await s.human.rates(1, of=first)  # 10
+        with pytest.raises(InvalidInput, match="no agent has acted yet"):
+            await s.human.rates(3, durable=True)
+        first = await s.agent.says("here")  # 3
+        await s.human.rates(2)  # 4: of the round that is open
+        await s.human.says("no")  # 5
+        await s.human.rates(1)  # 6: of the round before, since nothing was done since
+        await s.agent.says("there")  # 7
+        await s.human.rates(5)  # 8
+        await s.human.rates(1, of=first)  # 9
         await finished(s)
-    assert await ratings(log) == [(1, 2), (1, 4), (1, 4), (2, 8), (1, 4)]
+    assert await ratings(log) == [(1, 3), (1, 3), (2, 7), (1, 3)]
 
 
 # --- what is refused at once -----------------------------------------------------------------------

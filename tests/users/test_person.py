@@ -161,6 +161,7 @@ async def test_actions_take_arguments() -> None:
         ("/do search Rome", "'Rome' is no argument: write NAME=VALUE"),
         ("/rate 6", "a rating is a number from 1 to 5, not '6'"),
         ("/rate", "a rating is a number from 1 to 5, not ''"),
+        ("/rate 2", "there is nothing to be rated"),
         ("/yes", "nobody has asked for an approval"),
         ("/submit /nowhere/at/all", "cannot read '/nowhere/at/all'"),
         ("/edit", "there is no editor here"),
@@ -173,9 +174,20 @@ async def test_a_slip_is_explained_and_records_nothing(line: str, complaint: str
 
 
 async def test_a_rating_is_recorded() -> None:
-    _, trace = await sit("Hello", "/rate 4 not bad", "/finish")
+    async with open_log("memory://") as log:
+
+        class Patient(TestSeat):
+            async def read_line(self) -> str | None:
+                line = await super().read_line()
+                if line is not None and line.startswith("/rate"):
+                    await appears(log, "SnapshotTaken")
+                return line
+
+        with anyio.fail_after(10):
+            await run_session(log, session(Person(Patient("draft", "/rate 4 not bad", "/finish"))))
+        trace = (await streams(log, "chat"))["trace"]
     rated = [event for event in by_user(trace) if isinstance(event, ProgressRated)]
-    assert [(one.rating, one.explanation) for one in rated] == [(4, "not bad")]
+    assert [(one.round, one.rating, one.explanation) for one in rated] == [(1, 4, "not bad")]
 
 
 async def test_the_output_is_edited_in_an_editor_or_taken_from_a_file(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from ...errors import (
     VersionConflict,
 )
 from ...records import Record
+from ...rounds import RoundCount
 from ..append import Append, originals
 from ..contract import Advance, Compaction
 from ..summary import FORGOTTEN, SessionState, StreamState
@@ -190,8 +191,8 @@ class Committer:
                 state.state,
                 state.events,
                 state.version,
-                state.rounds,
-                state.acted,
+                state.counted.number,
+                state.counted.handed_over,
                 state.utility,
                 state.last,
                 state.position,
@@ -339,7 +340,7 @@ class Committer:
             state.state,
             state.events,
             state.version,
-            state.rounds,
+            rounds,
             acted,
             state.utility,
             state.opened,
@@ -347,7 +348,7 @@ class Committer:
             state.position,
         ) = row
         state.group = msgspec.json.decode(labels, type=dict[str, str])
-        state.acted = bool(acted)
+        state.counted = RoundCount(rounds, acted)
         for stream, key, version in self._connection.execute(_STREAMS, (state.key,)):
             state.streams[stream] = StreamState(key, version or 0)
         if self._chain is not None:

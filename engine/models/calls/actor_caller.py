@@ -53,7 +53,7 @@ class DeskCaller:
         self._seconds: float | None = None
         self._asking = RetryingCaller(
             models,
-            desk,
+            desk.models,
             Asker(desk.session, desk.name),
             seed=desk.view.seed,
             latency=self._latency,

@@ -25,7 +25,7 @@ from ...errors import (
     ModelRefused,
 )
 from ...logger import journal
-from ...session.desk import Reply
+from ...session.model_line import Reply
 from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
 from .call_records import failure_text, recorded_failure, recorded_reply, reply_json
@@ -34,7 +34,7 @@ __all__ = ("CallLog", "RetryingCaller")
 
 
 class CallLog(Protocol):
-    """Where calls are recorded; an actor's ``Desk`` is one."""
+    """Where calls are recorded, such as ``Desk.models``."""
 
     async def call(
         self,

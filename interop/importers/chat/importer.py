@@ -22,9 +22,9 @@ from ....engine.records import ENVIRONMENT
 from ..json_sniff import Shape
 from ..protocol import Foreign, Found, Reading, Remark
 from ..timestamps import seconds_of, zone_name
-from ..trace_builder import Scribe
+from ..trace_builder import TraceBuilder
 from .files import Conversation, conversations_in, is_item, is_whole, stamp_of, usage_of
-from .session import AGENT, Cast, Converser
+from .session import AGENT, Cast, ConversationBuilder
 from .steps import Item, Step, steps_of
 
 __all__ = ("ChatImporter",)
@@ -77,26 +77,26 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
     if not listed:
         yield Remark("problem", "a conversation without messages", found.where, found.session)
         return
-    scribe = Scribe(found.session)
+    builder = TraceBuilder(found.session)
     cast = Cast([step for _, _, steps in listed for step in steps])
     times = [seconds_of(stamp_of(item), reading.zone) for _, item, _ in listed]
     start = next((time for time in times if time is not None), None)
-    yield _open(found, scribe, cast, start, reading)
-    talk = Converser(scribe, cast)
+    yield _open(found, builder, cast, start, reading)
+    talk = ConversationBuilder(builder, cast)
     model = found.about.get("model")
     for (index, item, steps), time in zip(listed, times, strict=True):
-        now = scribe.time if time is None else time
+        now = builder.time if time is None else time
         usage = usage_of(item.get("usage"))
         if usage is not None:
-            yield _call(scribe, cast, item.get("model", model), "act", usage, now)
-        yield from talk.tell(index, steps, now, f"{found.where}, message {index}")
+            yield _call(builder, cast, item.get("model", model), "act", usage, now)
+        yield from talk.add(index, steps, now, f"{found.where}, message {index}")
     usage = usage_of(found.about.get("usage"))
     if usage is not None:
-        yield _call(scribe, cast, model, "act (all calls)", usage, scribe.time)
+        yield _call(builder, cast, model, "act (all calls)", usage, builder.time)
 
 
 def _open(
-    found: Conversation, scribe: Scribe, cast: Cast, start: float | None, reading: Reading
+    found: Conversation, builder: TraceBuilder, cast: Cast, start: float | None, reading: Reading
 ) -> Foreign:
     about = found.about
     imported: dict[str, JSON] = {"format": _NAME}
@@ -115,12 +115,12 @@ def _open(
         clock="virtual" if start is None else "utc",
         config=config,
     )
-    return scribe.put(opened, ENVIRONMENT, "environment", start or 0.0)
+    return builder.put(opened, ENVIRONMENT, "environment", start or 0.0)
 
 
 def _call(
-    scribe: Scribe, cast: Cast, model: JSON, purpose: str, usage: Tokens, time: float
+    builder: TraceBuilder, cast: Cast, model: JSON, purpose: str, usage: Tokens, time: float
 ) -> Foreign:
     name = model if isinstance(model, str) and model else "unknown"
     called = ModelCalled(model=name, purpose=purpose, request="", tokens=usage)
-    return scribe.put(called, *cast.of(AGENT), time)
+    return builder.put(called, *cast.of(AGENT), time)

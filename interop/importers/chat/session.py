@@ -17,10 +17,10 @@ from ....engine.events import (
 )
 from ....engine.records import ENVIRONMENT
 from ..protocol import Foreign, Remark
-from ..trace_builder import Scribe
+from ..trace_builder import TraceBuilder
 from .steps import Answer, Did, LeftOut, Outcome, Question, Said, Step, Thought
 
-__all__ = ("AGENT", "HUMAN", "Cast", "Converser", "call_id", "item_id")
+__all__ = ("AGENT", "HUMAN", "Cast", "ConversationBuilder", "call_id", "item_id")
 
 HUMAN: Final = "user"
 AGENT: Final = "assistant"
@@ -100,27 +100,22 @@ class _Open(NamedTuple):
 
 
 @final
-class Converser:
+class ConversationBuilder:
     """Turns steps into events.
 
     Args:
-        scribe: counts versions.
+        builder: builds the trace.
         cast: who takes part.
     """
 
-    def __init__(self, scribe: Scribe, cast: Cast) -> None:
-        self._scribe = scribe
+    def __init__(self, builder: TraceBuilder, cast: Cast) -> None:
+        self._builder = builder
         self._cast = cast
         self._open: list[_Open] = []
         self._asked: dict[str, int] = {}
         self._speaker = cast.of(AGENT)
 
-    @property
-    def unresolved(self) -> Sequence[int]:
-        """Versions of the calls that have no result yet, in order."""
-        return [one.version for one in self._open]
-
-    def tell(
+    def add(
         self, index: int, steps: Sequence[Step], time: float, where: str
     ) -> Iterator[Foreign | Remark]:
         """The events of one message or item.
@@ -145,7 +140,7 @@ class Converser:
                 yield found
 
     def _step(self, step: Step, time: float, id: str | None, where: str) -> Foreign | Remark | None:
-        put = self._scribe.put
+        put = self._builder.put
         match step:
             case Said(role=role, name=name, text=text):
                 actor, whose = self._cast.of(role, name)
@@ -162,18 +157,18 @@ class Converser:
             case Question(id=asked, tool=tool, arguments=arguments, text=text):
                 question = ApprovalAsked(question=text, action=tool, arguments=arguments)
                 found = put(question, *self._speaker, time, id=id)
-                self._asked[asked] = self._scribe.version
+                self._asked[asked] = self._builder.version
                 return found
             case Answer():
                 return self._answer(step, time, id, where)
             case LeftOut(what=what):
-                return Remark("difference", f"left out: {what}", where, self._scribe.session)
+                return Remark("difference", f"left out: {what}", where, self._builder.session)
 
     def _did(self, step: Did, time: float, id: str | None) -> Foreign:
         actor, role = self._cast.of(step.role, step.name)
         taken = ActionTaken(name=step.tool, arguments=step.arguments, raw=step.raw)
-        found = self._scribe.put(taken, actor, role, time, id=id)
-        self._open.append(_Open(step.call, self._scribe.version))
+        found = self._builder.put(taken, actor, role, time, id=id)
+        self._open.append(_Open(step.call, self._builder.version))
         return found
 
     def _resolve(self, step: Outcome, time: float, id: str | None, where: str) -> Foreign | Remark:
@@ -183,7 +178,7 @@ class Converser:
             found = self._open[0]  # one of both has no id, and there is no other
         if found is None:
             what = f"a result of no call (id {step.call!r})"
-            return Remark("problem", what, where, self._scribe.session)
+            return Remark("problem", what, where, self._builder.session)
         self._open.remove(found)
         resolved = ActionResolved(
             action=found.version,
@@ -191,14 +186,12 @@ class Converser:
             observation=step.output,
             error=step.error,
         )
-        return self._scribe.put(
-            resolved, ENVIRONMENT, "environment", time, id=id, cause=found.version
-        )
+        return self._builder.put(resolved, ENVIRONMENT, "environment", time, id=id)
 
     def _answer(self, step: Answer, time: float, id: str | None, where: str) -> Foreign | Remark:
         asked = self._asked.pop(step.id, None)
         if asked is None:
             what = f"an answer to no question (id {step.id!r})"
-            return Remark("problem", what, where, self._scribe.session)
+            return Remark("problem", what, where, self._builder.session)
         given = ApprovalGiven(asked=asked, approved=step.approved, comment=step.comment)
-        return self._scribe.put(given, *self._cast.of(HUMAN), time, id=id, cause=asked)
+        return self._builder.put(given, *self._cast.of(HUMAN), time, id=id)

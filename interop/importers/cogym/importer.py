@@ -20,11 +20,11 @@ from ....engine.events import JSON, SessionOpened
 from ..json_sniff import Shape
 from ..protocol import Foreign, Found, Reading, Remark
 from ..timestamps import zone_name
-from ..trace_builder import Scribe
+from ..trace_builder import TraceBuilder
 from .differences import Differences
 from .files import LOG_NAMES, Row, Run, Survey, is_log, loose_logs, row_of, rows_of, runs_at, survey
 from .outcome import Info, calls_of, closing, infos_of, participants_of, score_of
-from .session import FINISH, Telling, call_of, role_of, succeeded
+from .session import FINISH, SessionReader, call_of, role_of, succeeded
 
 __all__ = ("CogymImporter",)
 
@@ -73,9 +73,9 @@ class _Reader:
         self._run = run
         self._reading = reading
         self._survey: Survey = survey(run)
-        self._scribe = Scribe(self._survey.session)
+        self._builder = TraceBuilder(self._survey.session)
         self._differences = Differences(self._survey.session)
-        self._telling = Telling(self._scribe, reading, self._differences)
+        self._reader = SessionReader(self._builder, reading, self._differences)
         self._infos: dict[str, Info] = {}
         self._scored, self._unscored = score_of(run)
 
@@ -102,7 +102,7 @@ class _Reader:
                 yield row
                 continue
             if held is not None:
-                yield from self._telling.tell(held)
+                yield from self._reader.read(held)
             held = row
         yield from self._end(held)
         yield from self._differences.remarks()
@@ -116,7 +116,7 @@ class _Reader:
         arguments: Mapping[str, str] = {} if call is None else call.values
         description = arguments.get("task_description", "").strip()
         request = arguments.get("query", "").strip() or description
-        time = self._telling.begin(first)
+        time = self._reader.begin(first)
         imported: dict[str, JSON] = {"format": _NAME}
         if time is not None:
             imported["zone"] = zone_name(self._reading.zone)
@@ -140,7 +140,7 @@ class _Reader:
             request=request or None,
             config=config,
         )
-        return self._telling.opened(opened, start, time or 0.0)
+        return self._reader.opened(opened, start, time or 0.0)
 
     def _end(self, last: Row | None) -> Iterator[Found]:
         """The last record, and what lies beside the log."""
@@ -152,18 +152,18 @@ class _Reader:
                 and role_of(last.role) != "environment"
             ):
                 finisher = last.role
-                yield from self._telling.end(last)
+                yield from self._reader.end(last)
             else:
-                yield from self._telling.tell(last)
-        time = self._scribe.time if last is None else self._telling.time_of(last.timestamp)
+                yield from self._reader.read(last)
+        time = self._builder.time if last is None else self._reader.time_of(last.timestamp)
         for info in self._infos.values():
             for called in calls_of(info):
-                yield self._scribe.put(called, info.member, role_of(info.member), time)
+                yield self._builder.put(called, info.member, role_of(info.member), time)
         if self._unscored is not None:
             yield self._unscored
-        closed = closing(finisher, self._scored is not None, self._telling.acts)
+        closed = closing(finisher, self._scored is not None, self._reader.acts)
         if closed is not None:
             by = role_of(closed.by) if finisher is not None else "environment"
-            yield self._scribe.put(closed, closed.by, by, time)
+            yield from self._builder.close(closed, by, time)
         if self._scored is not None:
-            yield self._scribe.measure(self._scored)
+            yield self._builder.measure(self._scored)

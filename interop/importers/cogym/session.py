@@ -18,13 +18,13 @@ from ....engine.events import (
 from ....engine.records import ENVIRONMENT
 from ..protocol import Foreign, Found, Reading
 from ..timestamps import seconds_of
-from ..trace_builder import Scribe
+from ..trace_builder import TraceBuilder
 from .call_syntax import Call, Signatures, parse_call
 from .differences import Differences
 from .files import Chat, Row
 from .state import State
 
-__all__ = ("FINISH", "Telling", "call_of", "role_of", "succeeded")
+__all__ = ("FINISH", "SessionReader", "call_of", "role_of", "succeeded")
 
 FINISH: Final = "FINISH"
 _EDIT: Final = "EDITOR_UPDATE"
@@ -71,17 +71,17 @@ def succeeded(row: Row) -> bool:
 
 
 @final
-class Telling:
+class SessionReader:
     """Turns records into events.
 
     Args:
-        scribe: counts versions.
+        builder: builds the trace.
         reading: how times are read.
         differences: what the published analysis would make of the records.
     """
 
-    def __init__(self, scribe: Scribe, reading: Reading, differences: Differences) -> None:
-        self._scribe = scribe
+    def __init__(self, builder: TraceBuilder, reading: Reading, differences: Differences) -> None:
+        self._builder = builder
         self._reading = reading
         self._differences = differences
         self._state = State()
@@ -101,14 +101,14 @@ class Telling:
         self._members = tuple(one.name for one in opened.participants)
         if row is not None:
             self._state.take(row)
-        return self._scribe.put(opened, ENVIRONMENT, "environment", time)
+        return self._builder.put(opened, ENVIRONMENT, "environment", time)
 
     def time_of(self, stamp: object) -> float:
         """A time; that of the event before where there is none, or the log began without."""
         time = seconds_of(stamp, self._reading.zone) if self._timed else None
-        return self._scribe.time if time is None else time
+        return self._builder.time if time is None else time
 
-    def tell(self, row: Row) -> Iterator[Found]:
+    def read(self, row: Row) -> Iterator[Found]:
         """The events of the next record."""
         yield from self._notices(row)
         role = role_of(row.role)
@@ -119,7 +119,7 @@ class Telling:
         self._differences.take(row, role, text)
         time = self.time_of(row.timestamp)
         if text is not None:
-            yield self._scribe.submit(row.role, role, time, text)
+            yield self._builder.submit(row.role, role, time, text)
         else:
             yield from self._act(row, role, call, time)
 
@@ -154,11 +154,11 @@ class Telling:
             return  # members' messages have records, and failures are outcomes
         time = self.time_of(said.timestamp)
         if not said.message.startswith(_IDLE):
-            yield self._scribe.put(MessageSent(text=said.message), said.role, "environment", time)
+            yield self._builder.put(MessageSent(text=said.message), said.role, "environment", time)
             return
         for member in self._members:
             event = Nudged(to=member, reason=said.message)
-            yield self._scribe.put(event, said.role, "environment", time)
+            yield self._builder.put(event, said.role, "environment", time)
 
     def _act(self, row: Row, role: Role, call: Call, time: float) -> Iterator[Foreign]:
         collaborative = "collaborative" in row.action_type
@@ -175,14 +175,14 @@ class Telling:
         )
         error = None if succeeded(row) else _why(row.action_status)
         found = self._state.found(row.role, call.name) if error is None else None
-        yield from self._scribe.act(row.role, role, time, taken, error=error, observation=found)
+        yield from self._builder.act(row.role, role, time, taken, error=error, observation=found)
 
     def _said(self, row: Row, role: Role, call: Call, time: float) -> Foreign | None:
         """A message, a question or an answer; None for another act."""
         arguments = call.arguments
         if call.name == _SAY and "message" in arguments:
             event = MessageSent(text=arguments["message"])
-            return self._scribe.put(event, row.role, role, time)
+            return self._builder.put(event, row.role, role, time)
         if call.name == _ASK and "pending_action" in arguments:
             return self._ask(row, role, call, time)
         approved = _ANSWERS.get(call.name)
@@ -192,12 +192,12 @@ class Telling:
         if asked is None:
             return None
         given = ApprovalGiven(asked=asked, approved=approved)
-        return self._scribe.put(given, row.role, role, time, cause=asked)
+        return self._builder.put(given, row.role, role, time)
 
     def _ask(self, row: Row, role: Role, call: Call, time: float) -> Foreign:
         event = ApprovalAsked(question=call.arguments["pending_action"])
-        found = self._scribe.put(event, row.role, role, time)
-        self._asked[call.arguments.get("request_id", "")] = self._scribe.version
+        found = self._builder.put(event, row.role, role, time)
+        self._asked[call.arguments.get("request_id", "")] = self._builder.version
         return found
 
 

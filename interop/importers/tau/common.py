@@ -11,18 +11,16 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import (
     JSON,
-    ActionResolved,
     CloseReason,
     Role,
     ScorerRef,
     SessionClosed,
     UtilityScored,
 )
-from ....engine.records import ENVIRONMENT
-from ..chat.session import AGENT, HUMAN, Cast, Converser
+from ..chat.session import AGENT, HUMAN, Cast
 from ..chat.steps import Item, Said, Step, steps_of
 from ..protocol import Found, Remark
-from ..trace_builder import Scribe
+from ..trace_builder import TraceBuilder
 
 __all__ = (
     "SCORER",
@@ -79,18 +77,13 @@ def without_policy(turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
     return None, turns
 
 
-def close(
-    scribe: Scribe, cast: Cast, talk: Converser, ending: Ending, time: float
-) -> Iterator[Found]:
+def close(builder: TraceBuilder, cast: Cast, ending: Ending, time: float) -> Sequence[Found]:
     """Ends a session; calls without a result are cancelled."""
-    for version in talk.unresolved:
-        event = ActionResolved(action=version, outcome="cancelled")
-        yield scribe.put(event, ENVIRONMENT, "environment", time, cause=version)
     by: tuple[str, Role] = (
         cast.of(ending.by) if ending.by in (HUMAN, AGENT) else (ending.by, "environment")
     )
     closed = SessionClosed(reason=ending.reason, by=by[0], detail=ending.detail)
-    yield scribe.put(closed, *by, time)
+    return builder.close(closed, by[1], time)
 
 
 def unit(value: JSON) -> float | None:

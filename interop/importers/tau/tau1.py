@@ -17,11 +17,11 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ModelCalled, SessionOpened
 from ....engine.records import ENVIRONMENT
-from ..chat.session import AGENT, HUMAN, Cast, Converser
+from ..chat.session import AGENT, HUMAN, Cast, ConversationBuilder
 from ..chat.steps import Did, Item, Outcome, Said, Step, Thought
 from ..json_files import Piece, decode, pieces_of
 from ..protocol import Found, Reading, Remark
-from ..trace_builder import Scribe
+from ..trace_builder import TraceBuilder
 from .common import (
     SCORER,
     SIMULATED,
@@ -75,9 +75,9 @@ def _read(run: _Run, piece: Piece, named: re.Match[str] | None) -> Iterator[Foun
     digest = codec.digest(run.traj)[:12]
     first = run.traj[0].get("content") if run.traj else None
     domain = _domain(first if isinstance(first, str) else "")
-    scribe = Scribe(f"tau-{domain}-{run.task_id}-{run.trial}-{digest}")
+    builder = TraceBuilder(f"tau-{domain}-{run.task_id}-{run.trial}-{digest}")
     turns: list[Turn] = []
-    for turn in turns_of(run.traj, piece.where, scribe.session):
+    for turn in turns_of(run.traj, piece.where, builder.session):
         if isinstance(turn, Remark):
             yield turn
         else:
@@ -86,12 +86,12 @@ def _read(run: _Run, piece: Piece, named: re.Match[str] | None) -> Iterator[Foun
     policy, turns_after = without_policy(turns)
     spoken = list(map(_outcomes, _read_calls(turns_after) if written else turns_after))
     cast = Cast([step for turn in spoken for step in turn.steps], (HUMAN, AGENT))
-    yield scribe.put(
+    yield builder.put(
         _opened(run, f"tau-{domain}", cast, policy, named), ENVIRONMENT, "environment", 0.0
     )
-    talk = Converser(scribe, cast)
+    talk = ConversationBuilder(builder, cast)
     for turn in spoken:
-        yield from talk.tell(turn.number, turn.steps, 0.0, f"{piece.where}, message {turn.number}")
+        yield from talk.add(turn.number, turn.steps, 0.0, f"{piece.where}, message {turn.number}")
     cost = run.info.get("user_cost")
     if isinstance(cost, (int, float)) and cost > 0:
         called = ModelCalled(
@@ -100,11 +100,11 @@ def _read(run: _Run, piece: Piece, named: re.Match[str] | None) -> Iterator[Foun
             request="",
             cost=float(cost),
         )
-        yield scribe.put(called, *cast.of(HUMAN), 0.0)
+        yield builder.put(called, *cast.of(HUMAN), 0.0)
     ending = _ending(run, spoken)
-    yield from close(scribe, cast, talk, ending, 0.0)
+    yield from close(builder, cast, ending, 0.0)
     broken = ending.detail if ending.reason == "failed" else None
-    yield scribe.measure(reward_of(run.reward, _parts(run.info), broken))
+    yield builder.measure(reward_of(run.reward, _parts(run.info), broken))
 
 
 def _domain(policy: str) -> str:

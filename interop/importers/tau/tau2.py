@@ -13,12 +13,12 @@ from ....engine.errors import InvalidInput
 from ....engine.events import JSON, CloseReason, ModelCalled, SessionOpened, Tokens, UtilityScored
 from ....engine.records import ENVIRONMENT
 from ..chat.files import stamp_of, usage_of
-from ..chat.session import AGENT, HUMAN, Cast, Converser
+from ..chat.session import AGENT, HUMAN, Cast, ConversationBuilder
 from ..chat.steps import Item, Outcome
 from ..json_files import decode, load, pieces_of, read_bytes
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of, zone_name
-from ..trace_builder import Scribe
+from ..trace_builder import TraceBuilder
 from .common import (
     SCORER,
     SIMULATED,
@@ -135,9 +135,9 @@ def _simulation(data: bytes, where: str, about: _About, reading: Reading) -> Ite
         yield Remark("problem", "a simulation without messages: it was of speech", where)
         return
     name = found.id or codec.digest(found.messages)[:12]
-    scribe = Scribe(f"tau-{name}")
+    builder = TraceBuilder(f"tau-{name}")
     turns: list[Turn] = []
-    for turn in turns_of(list(_flat(found.messages)), where, scribe.session):
+    for turn in turns_of(list(_flat(found.messages)), where, builder.session):
         if isinstance(turn, Remark):
             yield turn
         else:
@@ -150,18 +150,18 @@ def _simulation(data: bytes, where: str, about: _About, reading: Reading) -> Ite
     times = [seconds_of(stamp_of(turn.item), reading.zone) for turn in turns_after]
     start = next((time for time in (start, *times) if time is not None), None)
     opened = _opened(found, about, cast, policy, start is not None, reading)
-    yield scribe.put(opened, ENVIRONMENT, "environment", start or 0.0)
-    talk = Converser(scribe, cast)
+    yield builder.put(opened, ENVIRONMENT, "environment", start or 0.0)
+    talk = ConversationBuilder(builder, cast)
     for turn, time in zip(turns_after, times, strict=True):
-        now = scribe.time if time is None else time
+        now = builder.time if time is None else time
         called = _called(turn.item, about.info)
         if called is not None:
-            yield scribe.put(called, *cast.of(str(turn.item["role"])), now)
-        yield from talk.tell(turn.number, turn.steps, now, f"{where}, message {turn.number}")
+            yield builder.put(called, *cast.of(str(turn.item["role"])), now)
+        yield from talk.add(turn.number, turn.steps, now, f"{where}, message {turn.number}")
     end = seconds_of(found.end_time, reading.zone)
     ending = _ending(found)
-    yield from close(scribe, cast, talk, ending, scribe.time if end is None else end)
-    yield scribe.measure(_reward(found, ending))
+    yield from close(builder, cast, ending, builder.time if end is None else end)
+    yield builder.measure(_reward(found, ending))
 
 
 def _flat(messages: Sequence[Item]) -> Iterator[Item]:

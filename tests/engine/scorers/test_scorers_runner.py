@@ -290,8 +290,9 @@ async def test_a_stop_rule_is_fed_all_records_in_order_of_position() -> None:
 
 
 async def test_a_rating_by_the_person_can_stop_too() -> None:
-    user = Script().say("a").rate(1).pause(5).say("b")
-    found = await played(a_session(human(user), stop=RatedBadly()))
+    user = Script().say("a").hear().rate(1).pause(5).say("b")
+    helper = Script().hear().say("x")
+    found = await played(a_session(human(user), agent(helper), stop=RatedBadly()))
     assert found.result.reason == "tolerance"
     assert [r.kind for r in found.trace][-2:] == ["ProgressRated", "SessionClosed"]
 

@@ -24,7 +24,8 @@ from duolog.engine.events import (
 from duolog.engine.records import Record
 from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Approve, Decision, Finish, Rate, Say, Wait
-from duolog.engine.session.desk import Desk, Reply
+from duolog.engine.session.desk import Desk
+from duolog.engine.session.model_line import Reply
 from duolog.engine.session.runner import Session
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, played
@@ -89,15 +90,27 @@ async def test_an_approval_answers_what_it_names() -> None:
     assert given.cause == "trace/2"
 
 
-async def test_a_rating_names_the_round_that_is_open() -> None:
-    user = Script().say("a").hear().rate(4, "nice").say("b").rate(2).finish()
+async def test_a_rating_is_about_the_latest_round_in_which_an_agent_acted() -> None:
+    user = Script().say("a").hear().rate(4, "nice").say("b").rate(2).rate(3, round=2).finish()
     helper = Script().hear().say("x")
     trace = await trace_of(a_session(human(user), agent(helper)))
     ratings = [r.event for r in trace if isinstance(r.event, ProgressRated)]
     assert ratings == [
         ProgressRated(round=1, rating=4, until=3, explanation="nice"),
-        ProgressRated(round=2, rating=2, until=5),
+        ProgressRated(round=1, rating=2, until=3),
+        ProgressRated(round=2, rating=3, until=5),
     ]
+
+
+async def test_where_no_agent_has_acted_there_is_nothing_to_rate() -> None:
+    async def rate(desk: Desk) -> None:
+        await desk.say("hello?")
+        with pytest.raises(DeskError, match="no agent has acted yet"):
+            await desk.rate(1)
+        await desk.finish()
+
+    trace = await trace_of(a_session(human(rate)))
+    assert [r.kind for r in trace] == ["SessionOpened", "MessageSent", "SessionClosed"]
 
 
 async def test_what_was_seen_is_recorded_with_what_was_done() -> None:
@@ -113,6 +126,7 @@ async def test_what_was_seen_is_recorded_with_what_was_done() -> None:
     [
         (Rate(0), "1 to 5, not 0"),
         (Rate(6), "1 to 5, not 6"),
+        (Rate(3, round=2), "no round 2 to be rated: it is in round 1"),
         (Approve(17), "nobody asked for an approval at version 17"),
         (Wait(1.0), "Wait cannot be emitted"),
         (Finish(), "Finish cannot be emitted"),
@@ -237,7 +251,7 @@ async def test_a_model_call_is_recorded_with_all_there_is_to_it() -> None:
         )
 
     async def ask(desk: Desk) -> None:
-        reply = await desk.call(
+        reply = await desk.models.call(
             model="m-1", purpose="plan", request={"b": 1, "a": [2]}, send=send, attempt=2
         )
         assert reply == await send()
@@ -261,7 +275,7 @@ async def test_a_failed_call_is_a_reply_with_an_error() -> None:
         return Reply(error="overloaded")
 
     async def ask(desk: Desk) -> None:
-        reply = await desk.call(model="m", purpose="act", request=None, send=send)
+        reply = await desk.models.call(model="m", purpose="act", request=None, send=send)
         await desk.note(str(reply.error))
         await desk.finish()
 
@@ -285,7 +299,7 @@ async def test_model_calls_of_one_session_do_not_overlap() -> None:
             return Reply(reply="x")
 
         for _ in range(3):
-            await desk.call(model="m", purpose="act", request=None, send=send)
+            await desk.models.call(model="m", purpose="act", request=None, send=send)
             await desk.pause(1)
 
     trace = await trace_of(a_session(agent(ask, "a"), agent(ask, "b"), agent(ask, "c")))
@@ -318,7 +332,7 @@ USES: dict[str, Use] = {
     "news": lambda desk: desk.news(),
     "pause": lambda desk: desk.pause(1),
     "look": looking,
-    "call": lambda desk: desk.call(model="m", purpose="p", request=1, send=send_nothing),
+    "call": lambda desk: desk.models.call(model="m", purpose="p", request=1, send=send_nothing),
 }
 
 

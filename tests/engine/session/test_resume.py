@@ -27,8 +27,9 @@ from duolog.engine.records import TRACE, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Submit
-from duolog.engine.session.desk import Desk, Reply
+from duolog.engine.session.desk import Desk
 from duolog.engine.session.limits import Limits
+from duolog.engine.session.model_line import Reply
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.testing import (
     Improviser,
@@ -126,7 +127,7 @@ def model(calls: list[str], name: str) -> Script:
             await checkpoint()
             return Reply(reply={"text": f"reply to {name}"}, latency=1.0, cost=0.01)
 
-        reply = await desk.call(model="m", purpose="act", request=[name], send=send)
+        reply = await desk.models.call(model="m", purpose="act", request=[name], send=send)
         await desk.pause(reply.latency)
         await desk.say(str(reply.reply))
 

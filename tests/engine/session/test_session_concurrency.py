@@ -9,7 +9,7 @@ from anyio.lowlevel import checkpoint
 from duolog.engine.errors import StaleBase
 from duolog.engine.events import JSON, ActionResolved, ActionTaken, MessageSent, SnapshotTaken
 from duolog.engine.records import Record
-from duolog.engine.session.actors import playing
+from duolog.engine.session.actors import carry_out, playing
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Finish, Note, Say, Submit, Wait
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import Action, ActionSpec, Outcome
@@ -188,7 +188,7 @@ async def test_what_was_decided_on_a_refused_snapshot_is_dropped_and_so_is_the_e
 
     async def decide_blindly(desk: Desk) -> None:
         decision = Decision((Note("n"), Submit("blind"), Say("Here you are."), Finish()))
-        after.append(await desk.carry_out(decision))
+        after.append(await carry_out(desk, decision))
 
     user = Script().pause(1).submit("mine").pause(20).finish("by the user")
     helper = Script().pause(5).then(decide_blindly)

@@ -31,9 +31,10 @@ from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.session.actors import playing
 from duolog.engine.session.clock import VirtualClock
 from duolog.engine.session.decisions import NOTHING, Decision, Note, Say, Verb, Wait
-from duolog.engine.session.desk import Desk, Reply
+from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import Action, ActionSpec, Environment, Outcome
 from duolog.engine.session.limits import Limits
+from duolog.engine.session.model_line import Reply
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, put_records, streams
@@ -154,7 +155,7 @@ async def spend(desk: Desk) -> None:
     async def send() -> Reply:
         return Reply(reply="x", tokens=Tokens(prompt=70, completion=30), cost=0.25)
 
-    await desk.call(model="m", purpose="act", request=None, send=send)
+    await desk.models.call(model="m", purpose="act", request=None, send=send)
     await desk.pause(1)
 
 

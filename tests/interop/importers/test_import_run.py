@@ -34,7 +34,7 @@ from duolog.interop.importers.protocol import Foreign, Found, Reading, Remark
 from duolog.interop.importers.registry import find_importer, importer_names, recognise
 from duolog.interop.importers.run import Taken, import_foreign
 from duolog.interop.importers.timestamps import seconds_of, zone_named
-from duolog.interop.importers.trace_builder import Scribe
+from duolog.interop.importers.trace_builder import TraceBuilder
 from duolog.testing import by, check_importer, records_of
 from foreign_logs import collaboration, write_lines, write_run
 from hypothesis import given
@@ -346,12 +346,12 @@ def test_the_zone_of_this_machine() -> None:
 
 
 @given(st.lists(st.sampled_from(["human", "agent", "environment"])))
-def test_a_scribe_counts_rounds_as_the_projector_does(roles: list[str]) -> None:
-    scribe = Scribe("s")
-    drafts = [scribe.put(OPENED, "environment", "environment", 0.0)]
-    drafts += [scribe.put(MessageSent(text="x"), r, r, 0.0) for r in roles]  # type: ignore[arg-type]
+def test_a_trace_builder_counts_rounds_as_the_projector_does(roles: list[str]) -> None:
+    builder = TraceBuilder("s")
+    drafts = [builder.put(OPENED, "environment", "environment", 0.0)]
+    drafts += [builder.put(MessageSent(text="x"), r, r, 0.0) for r in roles]  # type: ignore[arg-type]
     projector = RoundProjector()
     for record in records_of(*(one.draft for one in drafts)):
         projector.feed(record)
-    assert scribe.round == projector.number
-    assert scribe.last_act == projector.current.last_act or projector.current.last_act is None
+    assert builder.state.rounds.number == projector.number
+    assert builder.state.rounds.current.last_act == projector.current.last_act

@@ -493,6 +493,27 @@ def test_a_person_may_correct_a_rating_until_it_is_due() -> None:
     assert (withdrawn.tau, withdrawn.round) == (1, 1)
 
 
+def test_who_has_rated_in_time_may_correct_that_later_and_all_that_follows_is_corrected() -> None:
+    script = RecordWriter()
+    script.opened(config={"judge": "human"})
+    script.human("go")
+    first = script.agent(SEARCH)
+    last = script.output("draft")
+    script.rated(1, 1, judge=None, until=last)
+    script.human("no, to Rome")
+    better = script.rated(1, 4, judge=None, until=first)  # of the same round by an earlier act
+    assert ratings(script) == [4, "pending"]
+    rated, withdrawn = brought_by(script, better)
+    assert isinstance(rated, RatingUpdated)
+    assert (rated.round, rated.rating, rated.by) == (1, 4, "ann")
+    assert isinstance(withdrawn, StopWithdrawn)
+    worse = script.rated(1, 2, judge=None, until=last)
+    assert [type(update) for update in brought_by(script, worse)] == [RatingUpdated, StopAdvice]
+    script.closed()
+    script.rated(2, 5, judge=None)  # a first rating that comes too late
+    assert ratings(script) == [2, None]
+
+
 def test_a_judge_that_failed_rates_nothing_more_and_holds_nothing_up() -> None:
     script, _ = five_rounds("judge")
     script.rated(1, 2)

@@ -1,0 +1,405 @@
+"""Commands, and the one handler that turns them into drafts for a trace.
+
+A command is what somebody wants recorded, by whatever door it comes: the desk of an actor, the
+recorder of a product, HTTP, or an importer. The handler knows the rules: what a snapshot was made
+from and when it is refused, which round a rating is about, what an event answers, what a close
+cancels. It decides by the state of the trace, and never waits or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, final
+
+import msgspec
+
+from ..errors import InvalidInput, SessionClosedError, StaleBase
+from ..events import (
+    ActionResolved,
+    ActionTaken,
+    ApprovalGiven,
+    Event,
+    FeedbackGiven,
+    ProgressRated,
+    Role,
+    SessionClosed,
+    SnapshotTaken,
+    Unknown,
+)
+from ..records import ENGINE, ENVIRONMENT, TRACE, Draft
+from .state import TraceState
+
+__all__ = (
+    "UNNAMED",
+    "CloseSession",
+    "Command",
+    "GiveApproval",
+    "GiveFeedback",
+    "Handled",
+    "RateProgress",
+    "RecordEvent",
+    "ResolveAction",
+    "Sender",
+    "SubmitSnapshot",
+    "TakeAction",
+    "about",
+    "command_of",
+    "handle",
+    "handle_all",
+    "repeated",
+)
+
+_LIKERT: Final = 5
+
+UNNAMED: Final = 0
+"""Stands for the round in a ``ProgressRated`` that is yet to be found by the handler."""
+
+
+@final
+class RecordEvent(msgspec.Struct, frozen=True, gc=False):
+    """Record an event that refers to no other: a message, a question, a note, a model call."""
+
+    event: Event | Unknown
+
+
+@final
+class TakeAction(msgspec.Struct, frozen=True, gc=False):
+    """Take an action; with its outcome, where that is known already."""
+
+    event: ActionTaken
+    outcome: ActionResolved | None = None
+
+
+@final
+class ResolveAction(msgspec.Struct, frozen=True, gc=False):
+    """Record the outcome of an action that is in flight."""
+
+    event: ActionResolved
+
+
+@final
+class SubmitSnapshot(msgspec.Struct, frozen=True, gc=False):
+    """Put up a version of the shared output.
+
+    Attributes:
+        event: the snapshot; its base is filled in.
+        base: trace version of the snapshot that it was made from, None for none. Where that is not
+            the latest it is refused. Left out, it is made from the latest.
+    """
+
+    event: SnapshotTaken
+    base: int | msgspec.UnsetType | None = msgspec.UNSET
+
+
+@final
+class GiveApproval(msgspec.Struct, frozen=True, gc=False):
+    """Give or deny an approval that was asked for."""
+
+    event: ApprovalGiven
+
+
+@final
+class RateProgress(msgspec.Struct, frozen=True, gc=False):
+    """Rate the progress of a round.
+
+    Attributes:
+        event: the rating. Where its round is ``UNNAMED``, it is about the round of its ``until``;
+            where that is missing too, about the latest round that holds an act of an agent.
+        of: trace version of an event in the round, instead.
+    """
+
+    event: ProgressRated
+    of: int | None = None
+
+
+@final
+class GiveFeedback(msgspec.Struct, frozen=True, gc=False):
+    """Give feedback on the session or an event of it; it may follow the close."""
+
+    event: FeedbackGiven
+
+
+@final
+class CloseSession(msgspec.Struct, frozen=True, gc=False):
+    """End the session; what is in flight is cancelled. Nothing where it has ended already."""
+
+    event: SessionClosed
+
+
+Command: TypeAlias = (
+    RecordEvent
+    | TakeAction
+    | ResolveAction
+    | SubmitSnapshot
+    | GiveApproval
+    | RateProgress
+    | GiveFeedback
+    | CloseSession
+)
+"""Any command."""
+
+
+def command_of(event: Event | Unknown) -> Command:
+    """The command that records an event as somebody else has it, with what it leaves open: the
+    base of a snapshot, the round of a rating.
+    """
+    match event:
+        case ActionResolved():
+            return ResolveAction(event)
+        case SnapshotTaken(base=base):
+            return SubmitSnapshot(event, msgspec.UNSET if base is None else base)
+        case ApprovalGiven():
+            return GiveApproval(event)
+        case ProgressRated():
+            return RateProgress(event)
+        case FeedbackGiven():
+            return GiveFeedback(event)
+        case SessionClosed():
+            return CloseSession(event)
+    return RecordEvent(event)
+
+
+def about(command: Command, version: int) -> Command:
+    """The command with the event that it refers to: what is resolved, answered, rated, or what a
+    snapshot was made from.
+    """
+    replace = msgspec.structs.replace
+    match command:
+        case ResolveAction(resolved):
+            return ResolveAction(replace(resolved, action=version))
+        case SubmitSnapshot():
+            return replace(command, base=version)
+        case GiveApproval(given):
+            return GiveApproval(replace(given, asked=version))
+        case RateProgress():
+            return replace(command, of=version)
+        case GiveFeedback(feedback):
+            return GiveFeedback(replace(feedback, of=version))
+    return command
+
+
+def repeated(command: Command, held: object) -> Event | Unknown:
+    """The event of a command that is sent again, as it refers to others in the event that the log
+    holds of it: only the log can say whether it is the same.
+    """
+    replace = msgspec.structs.replace
+    match command:
+        case ResolveAction(resolved) if isinstance(held, ActionResolved):
+            return replace(resolved, action=held.action)
+        case SubmitSnapshot(snapshot) if isinstance(held, SnapshotTaken):
+            return replace(snapshot, base=held.base)
+        case SubmitSnapshot(snapshot) if isinstance(held, ActionTaken):
+            base = held.arguments.get("base")
+            return _attempt(snapshot, base if isinstance(base, int) else None)
+        case GiveApproval(given) if isinstance(held, ApprovalGiven):
+            return replace(given, asked=held.asked)
+        case RateProgress(rated) if isinstance(held, ProgressRated):
+            number = held.round if rated.round == UNNAMED else rated.round
+            return replace(rated, round=number, until=held.until)
+        case GiveFeedback(feedback) if isinstance(held, FeedbackGiven):
+            return replace(feedback, of=held.of)
+    return command.event
+
+
+@final
+class Sender(msgspec.Struct, frozen=True, gc=False):
+    """Who sends a command, and what the envelope of its events says besides.
+
+    Attributes:
+        actor: who.
+        role: the actor's role.
+        time: seconds, as the session's clock has it.
+        id: the caller's id. Further events of the command have it with ``/1``, ``/2`` behind.
+        seen: trace version that the actor's view had reached.
+    """
+
+    actor: str
+    role: Role
+    time: float
+    id: str | None = None
+    seen: int | None = None
+
+
+@final
+class Handled(msgspec.Struct, frozen=True, gc=False):
+    """What a command becomes.
+
+    Attributes:
+        drafts: its events in order; none where there is nothing to record.
+        error: why it was refused, where that is recorded as a failed action.
+        main: which of the drafts is the event that the command is named after.
+    """
+
+    drafts: Sequence[Draft]
+    error: StaleBase | None = None
+    main: int = 0
+
+
+def handle(command: Command, state: TraceState, sender: Sender) -> Handled:
+    """Turns a command into drafts, as the trace stands.
+
+    Raises:
+        SessionClosedError: the session is closed, and it is neither feedback nor a close.
+        InvalidInput: it refers to what is not there, or a rating is not 1 to 5.
+    """
+    if state.closed is not None and not isinstance(command, GiveFeedback):
+        if isinstance(command, CloseSession):
+            return Handled(())
+        raise SessionClosedError(state.session)
+    return _HANDLERS[type(command)](command, state, sender)
+
+
+def handle_all(commands: Sequence[Command], state: TraceState, sender: Sender) -> Sequence[Draft]:
+    """Turns commands that are sent together into drafts, each as the trace stands after those
+    before it. Those after one that is refused are dropped: they were decided in the belief that it
+    takes effect.
+
+    Raises:
+        SessionClosedError, InvalidInput: as ``handle``.
+    """
+    last = len(commands) - 1
+    if not last:
+        return handle(commands[0], state, sender).drafts
+    drafts: list[Draft] = []
+    state = state.copy()
+    for number, command in enumerate(commands):
+        made = handle(command, state, sender)
+        drafts += made.drafts
+        if made.error is not None:
+            break
+        if number < last:
+            for draft in made.drafts:
+                state.feed_draft(draft)
+    return drafts
+
+
+def _record(command: RecordEvent | GiveFeedback, state: TraceState, sender: Sender) -> Handled:
+    draft = Draft(
+        command.event,
+        sender.actor,
+        sender.role,
+        sender.time,
+        sender.id,
+        None,
+        sender.seen,
+    )
+    return Handled((draft,))
+
+
+def _take(command: TakeAction, state: TraceState, sender: Sender) -> Handled:
+    """The action, and its outcome with it."""
+    taken = _draft(sender, command.event)
+    if command.outcome is None:
+        return Handled((taken,))
+    outcome = msgspec.structs.replace(command.outcome, action=state.version + 1)
+    return Handled((taken, _outcome(sender, outcome, 1, by=ENVIRONMENT)))
+
+
+def _resolve(command: ResolveAction, state: TraceState, sender: Sender) -> Handled:
+    action = command.event.action
+    if action not in state.in_flight:
+        raise InvalidInput(
+            f"version {action} of session {state.session!r} is no action that waits for its outcome"
+        )
+    by = sender.actor if sender.role == "environment" else ENVIRONMENT
+    return Handled((_outcome(sender, command.event, 0, by=by),))
+
+
+def _submit(command: SubmitSnapshot, state: TraceState, sender: Sender) -> Handled:
+    """The snapshot, or, where its base is outdated, an action that failed."""
+    latest = state.snapshot
+    base = latest if isinstance(command.base, msgspec.UnsetType) else command.base
+    if base == latest:
+        snapshot = command.event
+        if snapshot.base != latest:
+            snapshot = msgspec.structs.replace(snapshot, base=latest)
+        return Handled((_draft(sender, snapshot),))
+    error = StaleBase(base, latest)
+    refused = ActionResolved(action=state.version + 1, outcome="failed", error=str(error))
+    attempt = _draft(sender, _attempt(command.event, base))
+    return Handled((attempt, _outcome(sender, refused, 1, by=ENGINE)), error)
+
+
+def _attempt(snapshot: SnapshotTaken, base: int | None) -> ActionTaken:
+    """A snapshot that was refused, as the action that failed."""
+    arguments = {
+        "content": snapshot.content,
+        "media_type": snapshot.media_type,
+        "base": base,
+        "digest": snapshot.digest,
+    }
+    return ActionTaken(name="submit", arguments=arguments)
+
+
+def _approve(command: GiveApproval, state: TraceState, sender: Sender) -> Handled:
+    asked = command.event.asked
+    if asked not in state.asked:
+        raise InvalidInput(
+            f"nobody asked for an approval at version {asked} of session {state.session!r}"
+        )
+    return Handled((_draft(sender, command.event, asked),))
+
+
+def _rate(command: RateProgress, state: TraceState, sender: Sender) -> Handled:
+    """The rating with the round that it is about."""
+    rated, of = command.event, command.of
+    if rated.rating is not None and not 1 <= rated.rating <= _LIKERT:
+        raise InvalidInput(f"a rating is 1 to {_LIKERT}, not {rated.rating}")
+    named = None if rated.round == UNNAMED else rated.round
+    if of is None and named is None:
+        of = rated.until
+    elif of is None and (rated.until or rated.rounds != "handoff"):
+        return Handled((_draft(sender, rated),))  # it says itself what it is about
+    number, until = state.rated_round(named, of=of)
+    rated = msgspec.structs.replace(rated, round=number, until=until, rounds="handoff")
+    return Handled((_draft(sender, rated),))
+
+
+def _close(command: CloseSession, state: TraceState, sender: Sender) -> Handled:
+    """The outcomes of the actions in flight, cancelled, and the close."""
+    drafts = [
+        _outcome(sender, ActionResolved(action=action, outcome="cancelled"), number, by=ENGINE)
+        for number, action in enumerate(state.in_flight, start=1)
+    ]
+    return Handled((*drafts, _draft(sender, command.event)), main=len(drafts))
+
+
+_HANDLERS: Mapping[type[Command], Callable[..., Handled]] = {
+    RecordEvent: _record,
+    TakeAction: _take,
+    ResolveAction: _resolve,
+    SubmitSnapshot: _submit,
+    GiveApproval: _approve,
+    RateProgress: _rate,
+    GiveFeedback: _record,
+    CloseSession: _close,
+}
+"""By command: what turns it into drafts. The state and the sender follow."""
+
+
+def _draft(sender: Sender, event: Event | Unknown, cause: int | None = None) -> Draft:
+    return Draft(
+        event,
+        sender.actor,
+        sender.role,
+        sender.time,
+        sender.id,
+        None if cause is None else f"{TRACE}/{cause}",
+        sender.seen,
+    )
+
+
+def _outcome(sender: Sender, event: ActionResolved, number: int, *, by: str) -> Draft:
+    """An outcome: the environment's, whoever reports it.
+
+    Args:
+        sender: of the command.
+        event: the outcome.
+        number: which event of the command it is beside its main one; 0 if it is that one.
+        by: the engine or the environment.
+    """
+    ident = sender.id
+    if ident is not None and number:
+        ident = f"{ident}/{number}"
+    cause = f"{TRACE}/{event.action}"
+    return Draft(event, by, "environment", sender.time, ident, cause)

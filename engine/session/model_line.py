@@ -1,0 +1,122 @@
+"""Model calls of one actor: recorded before the reply is used, and taken from the record on resuming."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from typing import NoReturn, final
+
+import msgspec
+
+from .. import codec
+from ..errors import Divergence
+from ..events import JSON, ModelCalled, Tokens
+from ..records import Draft
+from .scheduler import Turns
+from .sequencer import Sequencer
+from .turn_guard import TurnGuard
+from .view import View
+
+__all__ = ("ModelLine", "Reply")
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a model call, as it is recorded; see ``ModelCalled``."""
+
+    reply: JSON = None
+    tokens: Tokens = Tokens()
+    latency: float = 0.0
+    cost: float | None = None
+    error: str | None = None
+
+
+@final
+class ModelLine:
+    """Where one actor's calls of models are recorded.
+
+    Args:
+        view: what the actor can see.
+        guard: of its desk.
+        sequencer: where the calls are recorded.
+        turns: the session's clock.
+    """
+
+    def __init__(self, view: View, guard: TurnGuard, sequencer: Sequencer, turns: Turns) -> None:
+        self._view = view
+        self._guard = guard
+        self._sequencer = sequencer
+        self._turns = turns
+
+    async def call(
+        self,
+        *,
+        model: str,
+        purpose: str,
+        request: object,
+        send: Callable[[], Awaitable[Reply]],
+        attempt: int = 1,
+    ) -> Reply:
+        """Asks a model, and records the call before the reply is used.
+
+        On re-executing a recorded session the recorded reply is taken, and ``send`` not called.
+
+        Args:
+            model: the model's name.
+            purpose: what it is asked for.
+            request: the whole request, as JSON can say it; its digest is recorded.
+            send: asks, and waits for the reply.
+            attempt: 1 for the first try.
+
+        Raises:
+            Divergence: the recorded session did something else here.
+        """
+        self._guard.check()
+        digest = codec.digest(request)
+        view, sequencer = self._view, self._sequencer
+        held = sequencer.recorded_next
+        if held is None:
+            reply = await send()
+        else:
+            event = held.event
+            if not isinstance(event, ModelCalled) or held.actor != view.me:
+                sequencer.diverge(
+                    held.version,
+                    f"the log holds {held.kind} of {held.actor!r}, now {view.me!r} asks a model",
+                )
+            reply = Reply(
+                reply=event.reply,
+                tokens=event.tokens,
+                latency=event.latency,
+                cost=event.cost,
+                error=event.error,
+            )
+        called = ModelCalled(
+            model=model,
+            purpose=purpose,
+            request=digest,
+            reply=reply.reply,
+            tokens=reply.tokens,
+            latency=reply.latency,
+            cost=reply.cost,
+            error=reply.error,
+            attempt=attempt,
+        )
+        await sequencer.emit(
+            view.role,
+            lambda: [
+                Draft(called, view.me, view.role, self._turns.now(), seen=view.version),
+            ],
+        )
+        return reply
+
+    def excused(self) -> AbstractContextManager[None]:
+        """While the actor waits for something that is sure to come, with a time-out of its own:
+        holding the turn for that does not make it overdue.
+        """
+        self._guard.check()
+        return self._turns.excused()
+
+    def interrupt(self, why: str | Divergence) -> NoReturn:
+        """Leaves the session as the log has it, to be resumed; see ``Desk.interrupt``."""
+        self._guard.check()
+        self._sequencer.interrupt(why)

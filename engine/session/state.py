@@ -1,0 +1,200 @@
+"""Where the trace of a session stands: one fold, shared by all that write traces.
+
+The sequencer, the recorder, the HTTP interface and the importers keep it, and commands are handled
+by it. It holds what decides about the next event, and nothing of what was said.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from typing import final
+
+from ..codec import kind_of
+from ..errors import InvalidInput
+from ..events import ACTS, ActionResolved, CloseReason, SessionClosed
+from ..log.contract import EventLog
+from ..records import TRACE, Draft, Record
+from ..rounds import Round, RoundProjector
+
+__all__ = ("TraceState", "load_state")
+
+
+@final
+class TraceState:
+    """Takes the records of a session's trace in order.
+
+    Args:
+        session: session id.
+
+    Attributes:
+        session: session id.
+        version: of the last record; 0 before the first.
+        first: time of the first record.
+        time: the latest time of all records.
+        snapshot: trace version of the latest snapshot; None where there is none.
+        in_flight: versions of the actions without outcome, in order.
+        asked: versions of the approvals asked for.
+        closed: why the session was closed; None while it is open.
+        detail: how it was closed.
+        rounds: rounds by handoff.
+        acts: acts of humans and agents.
+        ids: the callers' ids, and the versions that have them.
+    """
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.version = 0
+        self.first = 0.0
+        self.time = float("-inf")
+        self.snapshot: int | None = None
+        self.in_flight: dict[int, None] = {}
+        self.asked: set[int] = set()
+        self.closed: CloseReason | None = None
+        self.detail = ""
+        self.rounds = RoundProjector()
+        self.acts = 0
+        self.ids: dict[str, int] = {}
+        self._over: list[Round] = []
+
+    def feed(self, record: Record) -> None:
+        """Takes the next record.
+
+        Raises:
+            CodecError: a body that is needed is damaged.
+        """
+        version = self.version = record.version
+        time, kind = record.time, record.kind
+        if time > self.time:
+            self.time = time
+            if version == 1:
+                self.first = time
+        if record.caller_id is not None:
+            self.ids[record.caller_id] = version
+        if kind in ACTS:
+            role = record.role
+            if role == "agent" or role == "human":
+                self.acts += 1
+                over = self.rounds.feed(record)
+                if over is not None:
+                    self._over.append(over)
+            if kind == "SnapshotTaken":
+                self.snapshot = version
+            elif kind == "ActionTaken":
+                self.in_flight[version] = None
+            elif kind == "ApprovalAsked":
+                self.asked.add(version)
+        else:
+            take = _OTHERS.get(kind)
+            if take is not None:
+                take(self, record)
+
+    def feed_draft(self, draft: Draft) -> None:
+        """Takes a draft as the record that it is about to be."""
+        kind, schema = kind_of(draft.event)
+        self.feed(
+            Record(
+                0,
+                self.session,
+                TRACE,
+                self.version + 1,
+                kind,
+                schema,
+                draft.time,
+                draft.actor,
+                draft.role,
+                draft.cause,
+                draft.seen,
+                draft.id,
+                None,
+                draft.event,
+            )
+        )
+
+    def copy(self) -> TraceState:
+        """A state that goes on by itself, to see how several commands in a row work out. It knows
+        no callers' ids.
+        """
+        twin = TraceState.__new__(TraceState)
+        twin.__dict__.update(self.__dict__)
+        twin.in_flight = self.in_flight.copy()
+        twin.asked = self.asked.copy()
+        twin.rounds = self.rounds.copy()
+        twin.ids = {}
+        twin._over = self._over.copy()
+        return twin
+
+    def rated_round(
+        self, number: int | None = None, *, of: int | None = None
+    ) -> tuple[int, int | None]:
+        """The round that a rating is about, and a trace version that names it: its last act.
+
+        Without a number that is the latest round that holds an act of an agent: who rates after
+        having taken over rates what the agent did before.
+
+        Args:
+            number: of the round by handoff, if the rating names one.
+            of: trace version of an event, if the rating is about the round of that one.
+
+        Raises:
+            InvalidInput: there is no such round or version, or no agent has acted yet.
+        """
+        now = self.rounds.current
+        if of is not None:
+            if not 1 <= of <= self.version:
+                raise InvalidInput(f"session {self.session!r} has no version {of} to be rated")
+            firsts = [*(over.first for over in self._over), now.first]
+            return bisect_right(firsts, of), of
+        if number is not None:
+            if not 1 <= number <= now.number:
+                raise InvalidInput(
+                    f"session {self.session!r} has no round {number} to be rated: it is in round "
+                    f"{now.number}"
+                )
+            about = now if number == now.number else self._over[number - 1]
+        elif now.agent_acts:
+            about = now
+        elif self._over:  # a round ends only after an agent has acted in it
+            about = self._over[-1]
+        else:
+            raise InvalidInput(
+                f"there is nothing to be rated in session {self.session!r}: no agent has acted yet"
+            )
+        return about.number, about.last_act
+
+    def _open(self, record: Record) -> None:
+        self.rounds.feed(record)
+
+    def _resolve(self, record: Record) -> None:
+        event = record.event
+        if isinstance(event, ActionResolved):
+            self.in_flight.pop(event.action, None)
+
+    def _close(self, record: Record) -> None:
+        event = record.event
+        self.rounds.feed(record)
+        self.closed = "finished"  # the best guess at a body that cannot be read
+        if isinstance(event, SessionClosed):
+            self.closed, self.detail = event.reason, event.detail
+            self.in_flight.clear()
+
+
+_OTHERS: Mapping[str, Callable[[TraceState, Record], None]] = {
+    "SessionOpened": TraceState._open,
+    "ActionResolved": TraceState._resolve,
+    "SessionClosed": TraceState._close,
+}
+"""What is done with a record that is no act, by its kind; other kinds change nothing."""
+
+
+async def load_state(log: EventLog, session: str) -> TraceState:
+    """The state of a session's trace as the log holds it now.
+
+    Raises:
+        CodecError: a body that is needed is damaged.
+        LogError: the log cannot be read.
+    """
+    state = TraceState(session)
+    async for record in log.read(session):
+        state.feed(record)
+    return state

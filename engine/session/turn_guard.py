@@ -1,0 +1,76 @@
+"""Guards one actor's desk: refuses use that would break the session's order, or never end."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import final
+
+from ..errors import DeskError
+from .scheduler import Turns
+
+__all__ = ("TurnGuard",)
+
+_AT_ONCE = 5000
+_INSTANT = 0.001  # seconds in which nobody does so many things
+
+
+@final
+class TurnGuard:
+    """Checks each use of a desk: by its actor's own task, in its turn, and not without end.
+
+    Args:
+        name: the actor's.
+        turns: the session's clock.
+    """
+
+    def __init__(self, name: str, turns: Turns) -> None:
+        self._name = name
+        self._turns = turns
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._instant = -math.inf
+        self._uses = 0
+
+    def attach(self) -> None:
+        """Binds the desk to the task that runs now: its actor's."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+
+    def check(self) -> None:
+        """Counts a use of the desk.
+
+        Raises:
+            DeskError: it is of another task, or out of turn, or one of thousands at one time.
+        """
+        if asyncio.current_task(self._loop) is not self._task:
+            raise DeskError(
+                f"the desk of {self._name!r} was used from a task that is not its actor's; hand "
+                "what the other task finds to the actor, and let the actor speak"
+            )
+        if not self._turns.holds(self._name):
+            raise DeskError(
+                f"it is not the turn of {self._name!r}: its wait was cancelled. Time-outs of "
+                "anyio's measure the wall; wait with news(within=...) for session time to pass"
+            )
+        now = self._turns.now()
+        if now - self._instant > _INSTANT:
+            self._instant, self._uses = now, 0
+        self._uses += 1
+        if self._uses > _AT_ONCE:
+            raise DeskError(
+                f"{self._name!r} has done {self._uses} things at session time {now} without any "
+                "time passing; wait for news, or let work take time"
+            )
+
+    def until(self, seconds: float) -> float:
+        """The session time so many seconds from now.
+
+        Raises:
+            DeskError: that never comes.
+        """
+        if not math.isfinite(seconds):
+            raise DeskError(
+                f"{self._name!r} cannot wait for {seconds} s; leave the time out to wait"
+            )
+        return self._turns.now() + seconds
