@@ -217,8 +217,9 @@ class TrajectoryFold:
         if not self._emit:
             return _NOTHING
         updates.append(
-            Trigger(record, self._version).update(
-                EffortUpdated, self._index.number, effort=self._meter.measures()
+            EffortUpdated(
+                *Trigger(record, self._version).about(self._index.number),
+                effort=self._meter.measures(),
             )
         )
         return updates
@@ -253,8 +254,10 @@ class TrajectoryFold:
             self.state = event.reason
         if isinstance(event, SessionClosed) and self._emit:
             updates.append(
-                Trigger(record, self._version).update(
-                    SessionEnded, self._index.number, state=event.reason, by=event.by
+                SessionEnded(
+                    *Trigger(record, self._version).about(self._index.number),
+                    state=event.reason,
+                    by=event.by,
                 )
             )
         return updates
@@ -295,8 +298,10 @@ class TrajectoryFold:
             return _NOTHING
         event = record.event
         error = f"{event.type}: {event.error}" if isinstance(event, ScorerFailed) else "forgotten"
-        down = Trigger(record, self._version).update(
-            ScorerDown, self._index.number, scorer=record.stream, error=error
+        down = ScorerDown(
+            *Trigger(record, self._version).about(self._index.number),
+            scorer=record.stream,
+            error=error,
         )
         return [down, *self._ratings.refresh(Trigger(record, self._version), changed)]
 
@@ -322,14 +327,16 @@ class TrajectoryFold:
         if not self._emit:
             return
         stage = self._projector.stage
-        opened = Trigger(record, self._version).update(
-            RoundOpened, self._index.number, stage=stage, utility=self._utility.before
+        opened = RoundOpened(
+            *Trigger(record, self._version).about(self._index.number),
+            stage=stage,
+            utility=self._utility.before,
         )
         updates.append(opened)
         if stage == "refinement" and not self._refining:
             self._refining = True
             updates.append(
-                Trigger(record, self._version).update(StageChanged, self._index.number, stage=stage)
+                StageChanged(*Trigger(record, self._version).about(self._index.number), stage=stage)
             )
 
     def _close(self, record: Record, over: Round, due: bool, updates: list[Update]) -> None:
@@ -342,7 +349,7 @@ class TrajectoryFold:
             return
         point = self._point(over, effort, self._utility.before)
         self._utility.before = point.utility
-        updates.append(Trigger(record, self._version).update(RoundClosed, number, point=point))
+        updates.append(RoundClosed(*Trigger(record, self._version).about(number), point=point))
         updates += self._ratings.refresh(Trigger(record, self._version), changed)
 
     def _point(

@@ -86,9 +86,8 @@ class RatingTracker:
             missing = self.book.why_missing(number) if cause is None else cause.missing or ""
         record = trigger.record
         by = record.actor if record.stream == TRACE else record.stream
-        return trigger.update(
-            RatingUpdated,
-            number,
+        return RatingUpdated(
+            *trigger.about(number),
             rating=None if rating is PENDING else rating,
             pending=rating is PENDING,
             missing=missing,
@@ -106,9 +105,8 @@ class RatingTracker:
         reached = self.tolerance.advance(self._rating)
         now = self.tolerance.stops
         updates: list[Update] = [
-            trigger.update(
-                StopWithdrawn,
-                number,
+            StopWithdrawn(
+                *trigger.about(number),
                 tau=tau,
             )
             for tau, number in before.items()
@@ -121,9 +119,8 @@ class RatingTracker:
 
     def _advice(self, trigger: Trigger, stop: Stop) -> StopAdvice:
         ratings = [rating for n in stop.rounds if isinstance(rating := self._rating(n), int)]
-        return trigger.update(
-            StopAdvice,
-            stop.round,
+        return StopAdvice(
+            *trigger.about(stop.round),
             tau=stop.tau,
             rounds=stop.rounds,
             ratings=tuple(ratings),
@@ -236,9 +233,8 @@ class UtilityTracker:
             utility = self.before
         else:
             utility = self._standing(number - 1, snapshot)
-        return trigger.update(
-            UtilityUpdated,
-            number,
+        return UtilityUpdated(
+            *trigger.about(number),
             value=value,
             utility=utility,
             through=through,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -27,9 +27,6 @@ __all__ = (
     "Update",
     "UtilityUpdated",
 )
-
-Fields = ParamSpec("Fields")
-Made = TypeVar("Made")
 
 
 class Update(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="update", tag=True):
@@ -59,23 +56,14 @@ class Trigger(msgspec.Struct, frozen=True, gc=False):
     record: Record
     version: int
 
-    def update(
-        self,
-        kind: Callable[Concatenate[str, int, int, int, Fields], Made],
-        number: int,
-        *args: Fields.args,
-        **fields: Fields.kwargs,
-    ) -> Made:
-        """Makes an update.
+    def about(self, number: int) -> tuple[str, int, int, int]:
+        """What an update about a round begins with: session, round, position and version.
 
         Args:
-            kind: what kind of update.
-            number: of the round that it is about.
-            args: none, since an update's own fields have names.
-            fields: the update's own fields.
+            number: of the round.
         """
         record = self.record
-        return kind(record.session, number, record.position, self.version, *args, **fields)
+        return record.session, number, record.position, self.version
 
 
 class RoundOpened(Update, frozen=True, kw_only=True):
