@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from ..engine.errors import InvalidInput
-from ..scoring.metrics.agreement import Agreement, agreement
-from ..scoring.metrics.sensitivity import Sensitivity, sensitivity
+from ..scoring.comparison.agreement import Agreement, agreement
+from ..scoring.comparison.sensitivity import Sensitivity, sensitivity
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from .report_sources import judges_of, load

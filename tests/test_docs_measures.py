@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from documents import code_spans, prose, snippets
+from duolog.scoring.comparison.agreement import weighted_kappa
 from duolog.scoring.metrics import Report, aggregate
-from duolog.scoring.metrics.agreement import weighted_kappa
 from duolog.scoring.metrics.forks import Fork, ForkGroup
 from duolog.scoring.metrics.results import SessionScore
 from duolog.scoring.metrics.survival import survival_curve

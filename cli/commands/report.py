@@ -251,7 +251,7 @@ def _analyse(
     if analysis == "--forks":
         _compare(load(sources, options), bootstrap, seed, as_json=as_json)
     elif analysis == "--compare":
-        from ...scoring.metrics.compare import compare
+        from ...scoring.comparison.pairs import compare
 
         names = choices(agents or "", "--compare")
         sessions = _whole(load(sources, options))

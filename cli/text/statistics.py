@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ...scoring.metrics.agreement import Agreement, Pair
-from ...scoring.metrics.compare import Comparison, Difference
-from ...scoring.metrics.sensitivity import Sensitivity, SensitivityRow
+from ...scoring.comparison.agreement import Agreement, Pair
+from ...scoring.comparison.pairs import Comparison, Difference
+from ...scoring.comparison.sensitivity import Sensitivity, SensitivityRow
 from ...scoring.report.text.columns import TableCell, TableColumn, TableHeading, TableLine, draw
 from ...scoring.report.text.wording import ABSENT, number, percent, span
 from .terminal import clean

@@ -7,7 +7,6 @@ from .aggregate import aggregate as aggregate
 from .curves import effort_curve as effort_curve
 from .results import Bucket as Bucket
 from .results import Buckets as Buckets
-from .results import Completion as Completion
 from .results import Convention as Convention
 from .results import Counts as Counts
 from .results import CurvePoint as CurvePoint
@@ -16,6 +15,7 @@ from .results import Effort as Effort
 from .results import Estimate as Estimate
 from .results import Group as Group
 from .results import Report as Report
+from .results import SessionOutcomes as SessionOutcomes
 from .results import SessionScore as SessionScore
 from .results import Share as Share
 from .survival import Hazard as Hazard
@@ -24,7 +24,6 @@ __all__ = (
     "LABELS",
     "Bucket",
     "Buckets",
-    "Completion",
     "Convention",
     "Counts",
     "CurvePoint",
@@ -34,6 +33,7 @@ __all__ = (
     "Group",
     "Hazard",
     "Report",
+    "SessionOutcomes",
     "SessionScore",
     "Share",
     "aggregate",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..trajectory.points import Trajectory, counted
 from ..trajectory.tolerance import SATISFACTORY
-from .results import Completion, Share
+from .results import SessionOutcomes, Share
 from .survival import LEFT, hazard_by_stall, survival_curve, wilson
 
 __all__ = ("OUTCOMES", "completion_of")
@@ -26,7 +26,7 @@ OUTCOMES = (
 """The outcomes of a session: its close reason, or that it is open; in the order of a report."""
 
 
-def completion_of(members: Sequence[Trajectory]) -> Completion:
+def completion_of(members: Sequence[Trajectory]) -> SessionOutcomes:
     """The outcomes of a group's sessions.
 
     Shares are of all sessions, with Wilson intervals. Survival and hazard are of sessions with a
@@ -34,7 +34,7 @@ def completion_of(members: Sequence[Trajectory]) -> Completion:
     """
     total = Counter(item.state for item in members)
     lengths = [(len(counted(item)), item.state in LEFT) for item in members]
-    return Completion(
+    return SessionOutcomes(
         outcomes={name: _share(total, name, len(members)) for name in _names(total)},
         survival=survival_curve(lengths),
         hazard=hazard_by_stall(members, least=SATISFACTORY),

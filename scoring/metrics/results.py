@@ -13,7 +13,6 @@ __all__ = (
     "DEFINITIONS",
     "Bucket",
     "Buckets",
-    "Completion",
     "Convention",
     "Counts",
     "CurvePoint",
@@ -22,6 +21,7 @@ __all__ = (
     "Estimate",
     "Group",
     "Report",
+    "SessionOutcomes",
     "SessionScore",
     "Share",
 )
@@ -172,7 +172,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True):
+class SessionOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """How the sessions of a group ended.
 
     Attributes:
@@ -223,7 +223,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     reference: Estimate
     max_step: int | None = None
-    completion: Completion = Completion()
+    completion: SessionOutcomes = SessionOutcomes()
     process: Mapping[str, Estimate] = {}
 
 

@@ -12,10 +12,10 @@ from typing import Literal
 
 import msgspec
 
+from ..metrics.aggregate import aggregate
+from ..metrics.results import Estimate
 from ..trajectory.points import Point, Trajectory
 from ..trajectory.tolerance import SATISFACTORY
-from .aggregate import aggregate
-from .results import Estimate
 
 __all__ = ("OrderChange", "Sensitivity", "SensitivityRow", "sensitivity")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duolog.scoring.metrics.sensitivity import Sensitivity, SensitivityRow, sensitivity
+from duolog.scoring.comparison.sensitivity import Sensitivity, SensitivityRow, sensitivity
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 

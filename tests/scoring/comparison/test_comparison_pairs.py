@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.scoring.metrics.compare import Comparison, Difference, compare
+from duolog.scoring.comparison.pairs import Comparison, Difference, compare
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 stats = pytest.importorskip("scipy.stats")

@@ -18,9 +18,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from .bootstrap import LEVEL
-from .numbers import quantile
-from .results import Estimate
+from ..metrics.bootstrap import LEVEL
+from ..metrics.numbers import quantile
+from ..metrics.results import Estimate
 
 __all__ = ("Agreement", "Pair", "Rounds", "agreement", "alpha", "weighted_kappa")
 

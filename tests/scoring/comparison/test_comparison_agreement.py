@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from duolog.scoring.metrics.agreement import agreement, alpha, weighted_kappa
+from duolog.scoring.comparison.agreement import agreement, alpha, weighted_kappa
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

@@ -25,13 +25,13 @@ from typing import NamedTuple
 import msgspec
 
 from ...engine.errors import InvalidInput, MissingExtra
+from ..metrics.formal import formal_values
+from ..metrics.numbers import mean, sem
+from ..metrics.results import Estimate
+from ..metrics.sample import Sample
+from ..metrics.values import SessionValues
 from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import check_taus
-from .formal import formal_values
-from .numbers import mean, sem
-from .results import Estimate
-from .sample import Sample
-from .values import SessionValues
 
 __all__ = ("POWER", "SIGNIFICANCE", "Comparison", "Difference", "compare")
 
