@@ -29,6 +29,31 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     error: str | None = None
 
+    @classmethod
+    def recorded(cls, event: ModelCalled) -> Reply:
+        """The outcome that an event records."""
+        return cls(
+            reply=event.reply,
+            tokens=event.tokens,
+            latency=event.latency,
+            cost=event.cost,
+            error=event.error,
+        )
+
+    def event(self, *, model: str, purpose: str, request: str, attempt: int) -> ModelCalled:
+        """The event that records the outcome; ``request`` is the digest of the request."""
+        return ModelCalled(
+            model=model,
+            purpose=purpose,
+            request=request,
+            reply=self.reply,
+            tokens=self.tokens,
+            latency=self.latency,
+            cost=self.cost,
+            error=self.error,
+            attempt=attempt,
+        )
+
 
 @final
 class ModelLine:
@@ -83,24 +108,8 @@ class ModelLine:
                     held.version,
                     f"the log holds {held.kind} of {held.actor!r}, now {view.me!r} asks a model",
                 )
-            reply = Reply(
-                reply=event.reply,
-                tokens=event.tokens,
-                latency=event.latency,
-                cost=event.cost,
-                error=event.error,
-            )
-        called = ModelCalled(
-            model=model,
-            purpose=purpose,
-            request=digest,
-            reply=reply.reply,
-            tokens=reply.tokens,
-            latency=reply.latency,
-            cost=reply.cost,
-            error=reply.error,
-            attempt=attempt,
-        )
+            reply = Reply.recorded(event)
+        called = reply.event(model=model, purpose=purpose, request=digest, attempt=attempt)
         await sequencer.emit(
             view.role,
             lambda: [

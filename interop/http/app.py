@@ -26,8 +26,8 @@ from ..follow import Follow, follow_records
 from .auth import RequestGuard
 from .limits import HttpLimits
 from .openapi import describe
-from .requests import Fault, read_batch
-from .responses import Health, Sessions, as_json, fault, on_error, problem
+from .requests import InvalidBatch, read_batch
+from .responses import Health, Sessions, as_json, invalid_batch, on_error, problem
 from .sse import EventStream, agui_events, record_events
 from .trace_writer import TraceWriter
 from .validation import name_complaint
@@ -111,8 +111,8 @@ class _Api:
         data = await self._body(request)
         try:
             batch = read_batch(data, time.time())
-            if isinstance(batch, Fault):
-                return fault(batch)
+            if isinstance(batch, InvalidBatch):
+                return invalid_batch(batch)
             if len(batch.drafts) > self._limits.events:
                 most = self._limits.events
                 return problem(413, f"a batch has at most {most} events, not {len(batch.drafts)}")

@@ -20,7 +20,7 @@ from ...engine.session.commands import UNNAMED
 from ...engine.text import suggestion
 from .validation import MEASUREMENTS, TRACED, complaint, name_complaint, too_deep
 
-__all__ = ("LEFT_OPEN", "Batch", "Drafts", "Fault", "Posted", "PostedRole", "read_batch")
+__all__ = ("LEFT_OPEN", "Batch", "Drafts", "InvalidBatch", "Posted", "PostedRole", "read_batch")
 
 LEFT_OPEN: Final = {"SnapshotTaken": "digest", "ProgressRated": "round"}
 """Required fields of events that a client may leave to the server, by kind."""
@@ -72,7 +72,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     expected_version: _Count | None = None
 
 
-class Fault(NamedTuple):
+class InvalidBatch(NamedTuple):
     """Why a batch is refused.
 
     Attributes:
@@ -101,7 +101,7 @@ _fields = {kind: frozenset((*cls.__struct_encode_fields__, "kind")) for kind, cl
 _AT = re.compile(r"(.*) - at `\$(?:\.events\[(\d+)\])?\.?(.*)`", re.DOTALL)
 
 
-def read_batch(data: bytes, now: float) -> Drafts | Fault:
+def read_batch(data: bytes, now: float) -> Drafts | InvalidBatch:
     """The drafts in the body of a request, or why there are none.
 
     Args:
@@ -112,16 +112,16 @@ def read_batch(data: bytes, now: float) -> Drafts | Fault:
         data.decode()
         batch = _decode(data)
     except UnicodeDecodeError as error:
-        return Fault(f"the body is not UTF-8: byte {error.start} ({error.reason})")
+        return InvalidBatch(f"the body is not UTF-8: byte {error.start} ({error.reason})")
     except (msgspec.MsgspecError, RecursionError) as error:
-        return _fault(error, None)
+        return _invalid_batch(error, None)
     fault = _check(batch)
     drafts: list[Draft] = []
     for index, posted in enumerate(batch.events):
         if fault is not None:
             return fault
         event = _event(index, posted, traced=batch.stream == TRACE)
-        if isinstance(event, Fault):
+        if isinstance(event, InvalidBatch):
             return event
         fault = _place(index, posted, batch)
         time = now if posted.time is None else posted.time
@@ -136,97 +136,99 @@ def read_batch(data: bytes, now: float) -> Drafts | Fault:
     return Drafts(drafts, batch.stream, expected)
 
 
-def _check(batch: Batch) -> Fault | None:
+def _check(batch: Batch) -> InvalidBatch | None:
     """What is wrong with the batch as a whole."""
     if why := name_complaint(batch.stream):
-        return Fault(f"the stream's name {why}", field="stream")
+        return InvalidBatch(f"the stream's name {why}", field="stream")
     ids = [posted.id for posted in batch.events]
     named = [ident for ident in ids if ident is not None]
     if named and len(named) < len(ids):
-        return Fault(
+        return InvalidBatch(
             "some events have ids and some have none: give all of them ids, or none",
             ids.index(None),
             "id",
         )
     if len(set(named)) < len(named):
         twice = next(n for n, ident in enumerate(ids) if ident in ids[:n])
-        return Fault(f"the id {ids[twice]!r} is there twice", twice, "id")
+        return InvalidBatch(f"the id {ids[twice]!r} is there twice", twice, "id")
     return None
 
 
-def _place(index: int, posted: Posted, batch: Batch) -> Fault | None:
+def _place(index: int, posted: Posted, batch: Batch) -> InvalidBatch | None:
     """What is wrong with an event where it stands."""
     for field in ("actor", "id", "cause"):
         name = getattr(posted, field)
         if name is not None and (why := name_complaint(name)):
-            return Fault(f"it {why}", index, field)
+            return InvalidBatch(f"it {why}", index, field)
     traced = batch.stream == TRACE
     if posted.kind not in (TRACED if traced else MEASUREMENTS):
         where = "the trace" if traced else "a scorer's stream"
-        return Fault(f"a {posted.kind} does not belong into {where}", index, "kind")
+        return InvalidBatch(f"a {posted.kind} does not belong into {where}", index, "kind")
     if traced == (posted.role == "scorer"):
         wrong = "a scorer writes into a stream of its own" if traced else "only scorers write here"
-        return Fault(f"{wrong}: {batch.stream!r} takes no {posted.role}", index, "role")
+        return InvalidBatch(f"{wrong}: {batch.stream!r} takes no {posted.role}", index, "role")
     if posted.kind == "SessionOpened" and (index or batch.expected_version):
-        return Fault("a SessionOpened is a session's first event", index, "kind")
+        return InvalidBatch("a SessionOpened is a session's first event", index, "kind")
     return None
 
 
-def _event(index: int, posted: Posted, *, traced: bool) -> Event | Fault:
+def _event(index: int, posted: Posted, *, traced: bool) -> Event | InvalidBatch:
     """The event in a body."""
     kind, body = posted.kind, bytes(posted.body)
     decode = _bodies.get(kind)
     if decode is None:
-        return Fault(f"there is no kind {kind!r}; there are {', '.join(EVENTS)}", index, "kind")
+        return InvalidBatch(
+            f"there is no kind {kind!r}; there are {', '.join(EVENTS)}", index, "kind"
+        )
     try:
         plain = _decode_any(body)
         if isinstance(plain, dict) and (unknown := plain.keys() - _fields[kind]):
             name = min(unknown)
             hint = suggestion(name, _fields[kind])
-            return Fault(f"a {kind} has no field {name!r}{hint}", index, f"body.{name}")
+            return InvalidBatch(f"a {kind} has no field {name!r}{hint}", index, f"body.{name}")
         if too_deep(plain):
-            return Fault("it nests too deep", index, "body")
+            return InvalidBatch("it nests too deep", index, "body")
         if kind == "SnapshotTaken" and isinstance(plain, dict):
             return _snapshot(index, plain)
         if kind == "ProgressRated" and traced and isinstance(plain, dict) and "round" not in plain:
             return _rating(index, plain)
         event = decode(body)
     except (msgspec.MsgspecError, CodecError, RecursionError) as error:
-        return _fault(error, index)
+        return _invalid_batch(error, index)
     wrong = complaint(event)
-    return event if wrong is None else Fault(wrong.why, index, f"body.{wrong.field}")
+    return event if wrong is None else InvalidBatch(wrong.why, index, f"body.{wrong.field}")
 
 
-def _snapshot(index: int, plain: dict[str, JSON]) -> SnapshotTaken | Fault:
+def _snapshot(index: int, plain: dict[str, JSON]) -> SnapshotTaken | InvalidBatch:
     """A snapshot, whose digest the client may leave to us."""
     right = digest(plain.get("content"))
     if plain.setdefault("digest", right) != right:
-        return Fault(
+        return InvalidBatch(
             "it is not the digest of the content; leave it out, and it will be computed",
             index,
             "body.digest",
         )
     event = msgspec.convert(plain, SnapshotTaken)
     wrong = complaint(event)
-    return event if wrong is None else Fault(wrong.why, index, f"body.{wrong.field}")
+    return event if wrong is None else InvalidBatch(wrong.why, index, f"body.{wrong.field}")
 
 
-def _rating(index: int, plain: dict[str, JSON]) -> ProgressRated | Fault:
+def _rating(index: int, plain: dict[str, JSON]) -> ProgressRated | InvalidBatch:
     """A rating that leaves it to the server which round it is about."""
     event = msgspec.convert(plain | {"round": 1}, ProgressRated)
     wrong = complaint(event)
     if wrong is not None:
-        return Fault(wrong.why, index, f"body.{wrong.field}")
+        return InvalidBatch(wrong.why, index, f"body.{wrong.field}")
     return msgspec.structs.replace(event, round=UNNAMED)
 
 
-def _fault(error: Exception, index: int | None) -> Fault:
+def _invalid_batch(error: Exception, index: int | None) -> InvalidBatch:
     """What a decoder complains about, and where."""
     if isinstance(error, RecursionError):
-        return Fault("it nests too deep", index, "" if index is None else "body")
+        return InvalidBatch("it nests too deep", index, "" if index is None else "body")
     found = _AT.fullmatch(str(error))
     what, at, field = found.groups() if found else (str(error), None, "")
     what = what[:1].lower() + what[1:]
     if index is None:
-        return Fault(what, None if at is None else int(at), field)
-    return Fault(what, index, f"body.{field}" if field else "body")
+        return InvalidBatch(what, None if at is None else int(at), field)
+    return InvalidBatch(what, index, f"body.{field}" if field else "body")

@@ -26,7 +26,7 @@ from ...engine.errors import (
 from ...engine.events import JSON, Role
 from ...engine.log.contract import SessionSummary
 from ...engine.logger import journal
-from .requests import Fault
+from .requests import InvalidBatch
 
 __all__ = (
     "Appended",
@@ -36,7 +36,7 @@ __all__ = (
     "SessionPage",
     "Sessions",
     "as_json",
-    "fault",
+    "invalid_batch",
     "on_error",
     "problem",
 )
@@ -167,7 +167,7 @@ def problem(
     return as_json(HttpProblem(error=name, message=message), status, headers)
 
 
-def fault(found: Fault) -> Response:
+def invalid_batch(found: InvalidBatch) -> Response:
     """The refusal of a batch."""
     where = "" if found.event is None else f"event {found.event}: "
     field = f"{found.field}: " if found.field else ""

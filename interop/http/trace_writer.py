@@ -35,7 +35,7 @@ class TraceWriter:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: OrderedDict[str, _KnownSession] = OrderedDict()
 
     async def write(
         self, session: str, drafts: Sequence[Draft], expected: int | None
@@ -55,7 +55,7 @@ class TraceWriter:
         """
         held = self._sessions.get(session)
         if held is None:
-            held = self._sessions[session] = _Session(self._log, session)
+            held = self._sessions[session] = _KnownSession(self._log, session)
         self._sessions.move_to_end(session)
         if len(self._sessions) > _KNOWN:
             self._sessions.popitem(last=False)
@@ -69,7 +69,7 @@ class TraceWriter:
 
 
 @final
-class _Session:
+class _KnownSession:
     """The trace of one session, as far as it is known here."""
 
     def __init__(self, log: EventLog, session: str) -> None:

@@ -91,27 +91,8 @@ class _ScorerCallLog:
     ) -> Reply:
         digest = codec.digest(request)
         held = self._next(digest)
-        if held is None:
-            reply = await send()
-        else:
-            reply = Reply(
-                reply=held.reply,
-                tokens=held.tokens,
-                latency=held.latency,
-                cost=held.cost,
-                error=held.error,
-            )
-        called = held or ModelCalled(
-            model=model,
-            purpose=purpose,
-            request=digest,
-            reply=reply.reply,
-            tokens=reply.tokens,
-            latency=reply.latency,
-            cost=reply.cost,
-            error=reply.error,
-            attempt=attempt,
-        )
+        reply = await send() if held is None else Reply.recorded(held)
+        called = held or reply.event(model=model, purpose=purpose, request=digest, attempt=attempt)
         self._calls += 1
         self._fresh.append(Measurement(called, f"call/{self._calls}"))
         return reply

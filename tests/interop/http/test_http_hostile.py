@@ -12,7 +12,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.open import MemoryLog
 from duolog.interop.http.limits import HttpLimits
-from duolog.interop.http.requests import Fault, read_batch
+from duolog.interop.http.requests import InvalidBatch, read_batch
 from http_server import Answer, Client, message, serving, until
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,7 +115,7 @@ FAULTS: list[tuple[str, bytes, int | None, str]] = [
 )
 def test_a_body_that_is_not_valid_says_where(body: bytes, event: int | None, field: str) -> None:
     found = read_batch(body, 0.0)
-    assert isinstance(found, Fault)
+    assert isinstance(found, InvalidBatch)
     assert (found.event, found.field) == (event, field)
     assert found.what
 
@@ -135,7 +135,7 @@ async def test_bodies_that_are_not_valid_are_bad_requests() -> None:
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
 def test_any_bytes_are_a_batch_or_a_fault(data: bytes) -> None:
-    assert isinstance(read_batch(data, 0.0), Fault)
+    assert isinstance(read_batch(data, 0.0), InvalidBatch)
 
 
 PLAIN = st.recursive(
@@ -147,7 +147,7 @@ PLAIN = st.recursive(
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(message(id="", seen=0, cause=""), PLAIN)))
 def test_any_event_is_a_draft_or_a_fault(event: dict[str, object]) -> None:
     found = read_batch(batch(message() | event), 0.0)
-    assert isinstance(found, Fault) or len(found.drafts) == 1
+    assert isinstance(found, InvalidBatch) or len(found.drafts) == 1
 
 
 @pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}"])
