@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
-from ..engine.session.actors import Player, playing
+from ..engine.session.actors import Player, playing_new
 from ..engine.task import Brief, Cell, Setting
 from .kinds import check_kind, make_agent
 from .mind import AgentMind
@@ -47,4 +47,4 @@ def agent_player(
     if rules is None:
         raise InvalidInput("this task ships no rules for agents: name a model")
     participant = Participant(name=name, role="agent", policy=cell.agent)
-    return Player(participant, playing(make_agent(cell.agent, rules())))
+    return Player(participant, playing_new(lambda: make_agent(cell.agent, rules())))

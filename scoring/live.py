@@ -280,6 +280,8 @@ class UpdateSubscription:
 class ToleranceStop:
     """Advises to stop a session once a tolerance is used up; a rule for the engine to enforce.
 
+    It begins anew with each opening: the session may be run again, or as a fork with another id.
+
     Args:
         session: session id.
         tau: the tolerance τ.
@@ -290,12 +292,13 @@ class ToleranceStop:
     """
 
     def __init__(self, session: str, tau: int, options: Options | None = None) -> None:
-        self._fold = TrajectoryFold(
-            session, msgspec.structs.replace(options or Options(), taus=(tau,))
-        )
+        self._options = msgspec.structs.replace(options or Options(), taus=(tau,))
+        self._fold = TrajectoryFold(session, self._options)
 
     def feed(self, record: Record) -> StopAdvised | None:
         """Takes the next record, in order of position; advises the stop the moment it is due."""
+        if record.kind == "SessionOpened":
+            self._fold = TrajectoryFold(record.session, self._options)
         for update in self._fold.feed(record):
             if isinstance(update, StopAdvice):
                 return stop_advised(update, enforced=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
-from ..engine.session.actors import Player, playing
+from ..engine.session.actors import Player, playing_new
 from ..engine.task import Brief, Cell, Setting
 from .personas import find_persona
 from .simulated import SimulatedUser, UserMind
@@ -49,4 +49,4 @@ def user_player(
     if rules is None:
         raise InvalidInput("this task ships no rules for users: name a model for them")
     participant = Participant(name=name, role="human", policy="rules", persona=persona.name)
-    return Player(participant, playing(SimulatedUser(rules(), persona)))
+    return Player(participant, playing_new(lambda: SimulatedUser(rules(), persona)))

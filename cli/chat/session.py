@@ -11,8 +11,9 @@ import msgspec
 
 from ...engine.errors import InvalidInput, SessionInterrupted
 from ...engine.events import SessionOpened
+from ...engine.session.cast import first_error
 from ...engine.session.limits import Limits
-from ...engine.session.runner import Session, SessionResult, first_error, run_session
+from ...engine.session.runner import Session, SessionResult, run_session
 from ...engine.task import Cell, find_task
 from ...scoring.live import watch
 from ...scoring.trajectory.options import Options

@@ -12,7 +12,7 @@ from .decisions import NOTHING, Decision, Finish, Wait
 from .desk import Desk
 from .view import View
 
-__all__ = ("Actor", "Player", "Policy", "carry_out", "play", "playing")
+__all__ = ("Actor", "Player", "Policy", "carry_out", "play", "playing", "playing_new")
 
 Actor = Callable[[Desk], Awaitable[None]]
 """What lives at a desk until the session ends, or it has nothing more to do."""
@@ -44,6 +44,17 @@ def playing(policy: Policy) -> Actor:
 
     async def actor(desk: Desk) -> None:
         await play(desk, policy)
+
+    return actor
+
+
+def playing_new(make: Callable[[], Policy]) -> Actor:
+    """The actor that plays a policy which is made anew each time, so that it can play a session
+    again, or several ones.
+    """
+
+    async def actor(desk: Desk) -> None:
+        await play(desk, make())
 
     return actor
 

@@ -1,20 +1,35 @@
-"""Forks: a session that takes over the beginning of another, and goes on differently from there.
+"""Forks: a session that takes over the beginning of another, and goes on from there.
 
-What a fork inherits is copied: same events, actors, times and versions, under a new opening that
-names the origin. Its actors see it as their past; whatever they then do is new.
+What a fork takes over is copied: same events, actors, times and versions, under a new opening that
+names the origin; and what was measured of it. Then the origin's players execute it again against
+the record, as on resuming, so that those who play on have their own state at the cut. With the same
+players and seed, what follows is what followed in the origin, byte for byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from .. import codec
 from ..errors import InvalidInput
-from ..events import Event, Origin, SessionOpened, Unknown
-from ..records import Draft, Record
+from ..events import (
+    ActionResolved,
+    Event,
+    Origin,
+    ScorerFailed,
+    ScorerRef,
+    SessionClosed,
+    SessionOpened,
+    Unknown,
+    UtilityScored,
+)
+from ..records import TRACE, Draft, Record
 from ..rounds import RoundProjector, Rounds
+from ..scorers.protocol import Scorer, stream_of
+from .inheritance import Inheritance, Phase
+from .resume import check_opening
 from .runner import Session
 
 __all__ = ("end_before_round", "fork")
@@ -22,6 +37,9 @@ __all__ = ("end_before_round", "fork")
 
 def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = "handoff") -> int:
     """The trace version after which a round begins: where to fork in order to play it again.
+
+    A rating that a human gives together with the act that opens the round lies after that, as it
+    is part of the same decision.
 
     Args:
         trace: the records of the origin's trace, in order.
@@ -32,69 +50,209 @@ def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = 
         InvalidInput: there is no such round.
     """
     projector = RoundProjector(convention)
-    for record in trace:
+    for index, record in enumerate(trace):
         projector.feed(record)
         if projector.number == number and number > 1:
-            return record.version - 1
+            while trace[index - 1].kind == "ProgressRated" and (
+                trace[index - 1].actor == record.actor
+                and trace[index - 1].time == record.time
+                and trace[index - 1].seen == record.seen
+            ):
+                index -= 1
+            return trace[index].version - 1
     raise InvalidInput(
         f"there is no round {number} to fork at: the session has {projector.number} rounds, and the "
         "first to fork at is round 2"
     )
 
 
-def fork(session: Session, origin: Sequence[Record], version: int) -> Session:
+def fork(
+    session: Session,
+    origin: Sequence[Record],
+    version: int,
+    *,
+    past: Session | None = None,
+    from_view: bool = False,
+) -> Session:
     """Makes a session that goes on from some version of another session's trace.
 
     For example, the same session from its second round on, with another seed::
 
         from duolog.engine.session.fork import end_before_round
 
-        trace = [record async for record in log.read(session.id)]
+        records = [record async for record in log.read_all(session=session.id)]
+        trace = [record for record in records if record.stream == "trace"]
         opened = msgspec.structs.replace(session.opened, seed=2)
         other = msgspec.structs.replace(session, opened=opened)
-        forked = duolog.fork(other, trace, end_before_round(trace, 2))
+        forked = duolog.fork(other, records, end_before_round(trace, 2))
         result = await duolog.run_session(log, forked)
+
+    Participants that are the same as in the origin play on, with the state and the pending
+    decision that they had at the cut. Others take over there, from the view that they have of it.
+    Another seed holds from the cut on.
 
     Args:
         session: how it is to go on: players, seed, limits, scorers. Its id is replaced.
-        origin: the records of the origin's trace, in order.
+        origin: the origin's records, in order: its trace, whole, and its measurements. What is
+            missing of the measurements is measured again.
         version: the last trace version that is inherited, 2 at least.
+        past: the origin as it was run, or its fork as ``fork`` made it; needed where other players
+            take over. By default it is ``session`` itself, if the two differ in the seed alone.
+        from_view: let everybody begin at the cut, from the view; so does a fork whose ``past`` is
+            not known, and one of a session on a real clock.
 
     Returns:
         The fork, to be run with ``run_session``.
 
     Raises:
-        InvalidInput: the origin has no such version, was closed by then, or was forgotten.
+        InvalidInput: the origin has no such version, was closed or stopped by then, or was
+            forgotten.
+        Divergence: ``past`` is not what the origin's opening says.
     """
-    if not origin or not isinstance(origin[0].event, SessionOpened):
+    trace = [record for record in origin if record.stream == TRACE]
+    first = trace[0].event if trace else None
+    if not isinstance(first, SessionOpened):
         raise InvalidInput("the session to fork has no opening that can be read")
-    name = origin[0].session
-    if not 2 <= version <= len(origin):
-        raise InvalidInput(f"cannot fork {name} at version {version}: it has 2 to {len(origin)}")
-    inherited: list[Draft] = []
-    for record in origin[1:version]:
-        event = record.event
-        if record.kind == "SessionClosed":
-            raise InvalidInput(
-                f"cannot fork {name} at version {version}: it was closed at {record.version}"
-            )
-        if not isinstance(event, Event | Unknown):
-            raise InvalidInput(f"cannot fork {name}: its contents were forgotten")
-        inherited.append(
-            Draft(event, record.actor, record.role, record.time, None, record.cause, record.seen)
-        )
-    first = origin[0].event
+    name = trace[0].session
+    _check_version(trace, version)
+    phases: tuple[Phase, ...] = ()
+    if not from_view and first.clock == "virtual":
+        past = past or _same_but_for_seed(session, first)
+        if past is not None:
+            check_opening(name, trace[0], past.opened)
+            phases = _phases(past, version)
     opened = msgspec.structs.replace(
         session.opened,
         forked_from=Origin(session=name, version=version),
         request=first.request,
         clock=first.clock,
     )
-    digest = codec.digest([session.id, session.opened.seed, name, version])[:10]
+    digest = codec.digest([session.id, session.opened.seed, name, version, from_view])[:10]
     return msgspec.structs.replace(
         session,
-        id=f"{session.id}-fork-{digest}",
+        id=f"fork-{digest}-of-{name}",
         opened=opened,
         request=None,
-        inherited=tuple(inherited),
+        inherited=Inheritance(
+            time=trace[0].time,
+            trace=tuple([_draft(record) for record in trace[1:version]]),
+            measured=_measured(origin, session.scorers, version),
+            outcomes=_outcomes(trace, session, version),
+            phases=phases,
+        ),
     )
+
+
+def _check_version(trace: Sequence[Record], version: int) -> None:
+    name = trace[0].session
+    if not 2 <= version <= len(trace):
+        raise InvalidInput(f"cannot fork {name} at version {version}: it has 2 to {len(trace)}")
+    closed = next((record for record in trace if record.kind == "SessionClosed"), None)
+    if closed is None:
+        return
+    if version >= closed.version:
+        raise InvalidInput(
+            f"cannot fork {name} at version {version}: it was closed at {closed.version}"
+        )
+    event = closed.event
+    if isinstance(event, SessionClosed) and event.reason == "tolerance":
+        stopped = closed.version
+        for record in reversed(trace[: closed.version - 1]):
+            if not _is_cancelled_outcome(record):
+                break
+            stopped = record.version
+        if version >= stopped:
+            raise InvalidInput(
+                f"cannot fork {name} at version {version}: it was stopped at {stopped} "
+                f"({event.detail})"
+            )
+
+
+def _is_cancelled_outcome(record: Record) -> bool:
+    event = record.event
+    return isinstance(event, ActionResolved) and event.outcome == "cancelled"
+
+
+def _same_but_for_seed(session: Session, first: SessionOpened) -> Session | None:
+    """The origin as it was run, if that is the session but for its seed."""
+    if first.forked_from is not None:
+        return None  # nobody knows who played before
+    opened = msgspec.structs.replace(session.opened, seed=first.seed)
+    if msgspec.json.encode(opened) != msgspec.json.encode(first):
+        return None
+    return msgspec.structs.replace(session, opened=first)
+
+
+def _phases(past: Session, version: int) -> tuple[Phase, ...]:
+    """Who played the origin up to the cut, one after the other."""
+    before = past.inherited
+    phases: list[Phase] = []
+    if before is not None:
+        if not before.phases:
+            return ()  # its own players began at a cut, so that nobody can execute what was before
+        phases += [p for p in before.phases if p.until is not None and p.until < version]
+        if before.version >= version:
+            last = before.phases[len(phases)]
+            return (*phases, msgspec.structs.replace(last, until=version))
+    return (
+        *phases,
+        Phase(
+            opened=past.opened,
+            players=past.players,
+            timing=past.timing,
+            request=past.request,
+            until=version,
+        ),
+    )
+
+
+def _draft(record: Record, ident: str | None = None) -> Draft:
+    event = record.event
+    if not isinstance(event, Event | Unknown):
+        raise InvalidInput(f"cannot fork {record.session}: its contents were forgotten")
+    return Draft(event, record.actor, record.role, record.time, ident, record.cause, record.seen)
+
+
+def _measured(
+    origin: Sequence[Record], scorers: Sequence[Scorer], version: int
+) -> Mapping[str, tuple[Draft, ...]]:
+    """What was measured by these scorers of the trace up to a version. An enforced stop is none of
+    it: whether the fork is stopped is for its own run.
+    """
+    refs = {stream_of(scorer.ref): scorer.ref for scorer in scorers}
+    found: dict[str, list[Record]] = {}
+    for record in origin:
+        if record.stream in refs and _about(record) <= version and record.kind != "StopAdvised":
+            found.setdefault(record.stream, []).append(record)
+    return {
+        stream: tuple([_draft(record, record.caller_id) for record in records])
+        for stream, records in found.items()
+        if all(_ref(record) in (None, refs[stream]) for record in records)
+    }
+
+
+def _about(record: Record) -> float:
+    """The trace version that a measurement was made of."""
+    stream, _, version = (record.cause or "").rpartition("/")
+    return int(version) if stream == TRACE and version.isdecimal() else float("inf")
+
+
+def _ref(record: Record) -> ScorerRef | None:
+    event = record.event
+    return event.scorer if isinstance(event, UtilityScored | ScorerFailed) else None
+
+
+def _outcomes(trace: Sequence[Record], session: Session, version: int) -> tuple[Record, ...]:
+    """Outcomes after the cut of actions before it. One that the end of the origin cancelled says
+    nothing, where the action can be performed again.
+    """
+    found = []
+    for record in trace[version:]:
+        event = record.event
+        if not isinstance(event, ActionResolved) or event.action > version:
+            continue
+        taken = trace[event.action - 1].event
+        spec = session.environment.actions.get(getattr(taken, "name", ""))
+        if event.outcome != "cancelled" or spec is None or not spec.repeatable:
+            found.append(record)
+    return tuple(found)

@@ -39,6 +39,7 @@ class Performing:
         turns: the session's clock.
         seconds: how long an action takes whose outcome does not say.
         recorded: the recorded trace that is being re-executed.
+        outcomes: of a fork, outcomes that its origin's log holds after the cut.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Performing:
         *,
         seconds: float,
         recorded: Sequence[Record] = (),
+        outcomes: Sequence[Record] = (),
     ) -> None:
         self._environment = environment
         self._sequencer = sequencer
@@ -59,7 +61,7 @@ class Performing:
         self._recorded: dict[int, Record] = {}
         self._last_recorded = len(recorded)
         self._end_of_record = recorded[-1].time if recorded else 0.0
-        for record in recorded:
+        for record in (*outcomes, *recorded):
             event = record.event if record.kind == "ActionResolved" else None
             if isinstance(event, ActionResolved):
                 self._recorded[event.action] = record

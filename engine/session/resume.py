@@ -1,4 +1,6 @@
-"""What a session that the log holds must be, to be run on."""
+"""What the log has to hold of a session before it is run on: the right opening, and of a fork the
+part that it takes over.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,11 @@ import msgspec
 
 from ..errors import Divergence
 from ..events import SessionOpened
-from ..records import Record
+from ..log.contract import EventLog
+from ..records import ENGINE, TRACE, Draft, Record
+from .inheritance import Inheritance
 
-__all__ = ("check_opening", "is_closed")
+__all__ = ("check_opening", "is_closed", "take_over_records")
 
 
 def check_opening(session: str, first: Record, opened: SessionOpened) -> None:
@@ -36,6 +40,30 @@ def check_opening(session: str, first: Record, opened: SessionOpened) -> None:
 def is_closed(trace: Sequence[Record]) -> bool:
     """Whether a trace, or the end of one, holds the close of its session."""
     return any(record.kind == "SessionClosed" for record in reversed(trace))
+
+
+async def take_over_records(
+    log: EventLog,
+    session: str,
+    opened: SessionOpened,
+    inherited: Inheritance,
+    trace: Sequence[Record],
+    measured: Sequence[Record],
+) -> tuple[list[Record], list[Record]]:
+    """Appends what a fork takes over from its origin, as far as the log does not hold it.
+
+    Returns:
+        The fork's trace and its measurements, as the log holds them now.
+    """
+    held, scored = list(trace), list(measured)
+    if not held:
+        drafts = [Draft(opened, ENGINE, "environment", inherited.time), *inherited.trace]
+        held = await log.append(session, drafts, expected_version=0)
+    streams = {record.stream for record in scored}
+    for stream, measured_then in inherited.measured.items():
+        if stream != TRACE and stream not in streams:
+            scored += await log.append(session, measured_then, stream=stream)
+    return held, scored
 
 
 def _short(value: object) -> str:

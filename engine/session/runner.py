@@ -7,7 +7,7 @@ re-execution against the recorded prefix, with people or products from its view.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import final
 
 import anyio
@@ -16,26 +16,26 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from .. import codec
-from ..errors import DuologError, InvalidInput, SessionInterrupted, error_text
-from ..events import ActorFailed, CloseReason, MessageSent, Role, SessionOpened, StopAdvised
+from ..errors import DuologError, InvalidInput, SessionInterrupted
+from ..events import CloseReason, MessageSent, SessionOpened, StopAdvised
 from ..log.contract import Advance, EventLog
 from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record
 from ..scorers.protocol import Scorer
 from ..scorers.runner import ScorerRunner, StopRule
 from .actors import Player
+from .cast import Cast, first_error, is_cancelled
 from .clock import Clock, RealClock, VirtualClock
-from .desk import Desk
-from .environment import ActionSpec, Environment, NoEnvironment
+from .environment import Environment, NoEnvironment
+from .inheritance import Inheritance, Phase
 from .limits import Limits
 from .performer import Performing
-from .resume import check_opening, is_closed
+from .resume import check_opening, is_closed, take_over_records
 from .scheduler import RealTurns, VirtualTurns, Woke
 from .sequencer import Sequencer
 from .timing import Timing
-from .view import View
 from .watchdog import Steward
 
-__all__ = ("Session", "SessionResult", "first_error", "measured_mark", "run_session")
+__all__ = ("Session", "SessionResult", "measured_mark", "run_session")
 
 
 @final
@@ -55,7 +55,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
             closes as stalled.
         scorers: who measures.
         stop: decides on stops to enforce.
-        inherited: of a fork, what it takes over from its origin, after the opening.
+        inherited: of a fork, what it takes over from its origin; None otherwise.
     """
 
     id: str
@@ -69,7 +69,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     nudges: int = 3
     scorers: tuple[Scorer, ...] = ()
     stop: StopRule | None = None
-    inherited: tuple[Draft, ...] = ()
+    inherited: Inheritance | None = None
 
 
 @final
@@ -144,17 +144,14 @@ async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -
     if not fresh:
         async for record in log.read_all(session=session.id):
             (trace if record.stream == TRACE else measured).append(record)
+    held = len(trace)
     if trace:
         check_opening(session.id, trace[0], session.opened)
-    return await _Run(log, session, trace, measured).run()
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group: what a caller can act on."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    if session.inherited is not None:
+        trace, measured = await take_over_records(
+            log, session.id, session.opened, session.inherited, trace, measured
+        )
+    return await _Run(log, session, trace, measured, held=held).run()
 
 
 def measured_mark(session: Session) -> tuple[str, str]:
@@ -163,17 +160,17 @@ def measured_mark(session: Session) -> tuple[str, str]:
     return f"measured/{session.id}", codec.digest(refs)
 
 
-def _is_cancelled() -> bool:
-    """Whether the task that runs now is being cancelled."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 class _Run:
     """One run of one session."""
 
     def __init__(
-        self, log: EventLog, session: Session, trace: Sequence[Record], measured: Sequence[Record]
+        self,
+        log: EventLog,
+        session: Session,
+        trace: Sequence[Record],
+        measured: Sequence[Record],
+        *,
+        held: int,
     ) -> None:
         if session.clock.name != session.opened.clock:
             raise InvalidInput(
@@ -183,11 +180,19 @@ class _Run:
         self._log = log
         self._session = session
         self._trace = trace
+        self._held = held
         self._actors: TaskGroup | None = None
-        self._scopes: dict[str, anyio.CancelScope] = {}
-        self._late: set[str] = set()
-        self._left: set[str] = set()
         virtual = isinstance(session.clock, VirtualClock)
+        inherited = session.inherited
+        self._phases = (
+            *(inherited.phases if inherited is not None else ()),
+            Phase(
+                opened=session.opened,
+                players=session.players,
+                timing=session.timing,
+                request=session.request,
+            ),
+        )
         replayed: Sequence[Record] = trace if virtual else ()
         self._turns = self._make_turns(session.clock)
         self._measuring = ScorerRunner(
@@ -215,6 +220,7 @@ class _Run:
             self._turns,
             seconds=session.timing.action,
             recorded=trace,
+            outcomes=inherited.outcomes if inherited is not None else (),
         )
         self._steward = Steward(
             self._sequencer,
@@ -222,8 +228,17 @@ class _Run:
             seconds=session.limits.seconds,
             nudges=session.nudges,
         )
-        actions = dict(session.environment.actions)
-        self._desks = [self._make_desk(player, actions) for player in session.players]
+        self._cast = Cast(
+            self._phases,
+            actions=dict(session.environment.actions),
+            sequencer=self._sequencer,
+            turns=self._turns,
+            settle=self._measuring.settle,
+            hold=getattr(session.clock, "hold", None),
+            recorded=trace,
+        )
+        if len(self._phases) > 1:
+            self._sequencer.succession = self._cast
 
     def _make_turns(self, clock: Clock) -> VirtualTurns | RealTurns:
         session = self._session
@@ -243,27 +258,17 @@ class _Run:
                 steward=self._call_steward,
                 start=self._trace[-1].time if self._trace else 0.0,
             )
+        first = self._phases[0]
+        inherited = session.inherited
+        afresh = inherited is not None and not inherited.phases
         return VirtualTurns(
             clock,
-            seed=session.opened.seed,
-            actors=names | {ENVIRONMENT},
+            seed=first.opened.seed,
+            actors=frozenset({*(p.participant.name for p in first.players), ENVIRONMENT}),
             on_overdue=self._call_time,
             steward=self._call_steward,
-            start=session.inherited[-1].time if session.inherited else 0.0,
+            start=inherited.trace[-1].time if inherited is not None and afresh else 0.0,
         )
-
-    def _make_desk(self, player: Player, actions: Mapping[str, ActionSpec]) -> Desk:
-        participant = player.participant
-        view = View(
-            participant.name,
-            participant.role,
-            seed=self._session.opened.seed,
-            actions_available=actions,
-        )
-        timing = self._session.timing
-        desk = Desk(participant, view, self._sequencer, self._turns, timing)
-        self._sequencer.connect(desk.inbox)
-        return desk
 
     async def run(self) -> SessionResult:
         try:
@@ -310,9 +315,8 @@ class _Run:
                 self._turns.limit(limit)
             elif limit is not None:
                 self._actors.start_soon(self._steward.wait_for_limit)
-            for player, desk in zip(self._session.players, self._desks, strict=True):
-                self._actors.start_soon(self._act, player, desk)
-            await self._live(ENVIRONMENT, "environment", self._performing.run)
+            self._cast.start(self._actors)
+            await self._cast.live(ENVIRONMENT, "environment", self._performing.run)
         if self._sequencer.failure is not None:
             raise self._sequencer.failure
 
@@ -325,13 +329,17 @@ class _Run:
 
     async def _open(self) -> None:
         session = self._session
-        now = session.inherited[0].time if session.inherited else self._turns.now()
-        drafts = [Draft(session.opened, ENGINE, "environment", now), *session.inherited]
-        if session.request is not None:
-            human = next((p for p in session.opened.participants if p.role == "human"), None)
+        first = self._phases[0]
+        inherited = session.inherited
+        now = self._turns.now() if inherited is None else inherited.time
+        drafts = [Draft(session.opened, ENGINE, "environment", now)]
+        if inherited is not None and not inherited.phases:
+            drafts += inherited.trace
+        elif first.request is not None:
+            human = next((p for p in first.opened.participants if p.role == "human"), None)
             if human is None:
                 raise InvalidInput(f"session {session.id!r} has a request, and no human to make it")
-            drafts.append(Draft(MessageSent(text=session.request), human.name, "human", now))
+            drafts.append(Draft(MessageSent(text=first.request), human.name, "human", now))
         records = await self._sequencer.emit("environment", lambda: drafts)
         self._performing.restore(records)
         self._sequencer.connect(self._performing)
@@ -339,71 +347,27 @@ class _Run:
     def _restore(self) -> None:
         """Goes on from the view: nothing is run again that was run before."""
         self._sequencer.adopt(self._trace)
-        for desk in self._desks:
-            for record in self._trace:
-                desk.inbox.deliver(record)
+        self._cast.adopt(self._trace)
         self._performing.restore(self._trace)
         self._sequencer.connect(self._performing)
         for record in self._trace:
             self._measuring.offer([record])
 
-    async def _act(self, player: Player, desk: Desk) -> None:
-        """One actor's task."""
-        desk.attach()
-        await self._live(desk.name, desk.role, lambda: player.actor(desk))
-
-    async def _live(self, name: str, role: Role, work: Callable[[], Awaitable[None]]) -> None:
-        """Lets somebody work who takes turns; what it raises closes the session as failed."""
-        error: BaseException | None = None
-        try:
-            await self._turns.begin(name)
-            with anyio.CancelScope() as scope:
-                self._scopes[name] = scope
-                try:
-                    await work()
-                except Exception as raised:  # noqa: BLE001  (recorded as ActorFailed)
-                    error = raised
-                except asyncio.CancelledError as raised:
-                    if _is_cancelled():
-                        raise
-                    error = raised  # nobody cancelled it: some library of its own made that up
-            if name in self._late:
-                hold = getattr(self._session.clock, "hold", None)
-                error = TimeoutError(f"{name!r} held the turn for more than {hold} s of wall time")
-            if error is not None:
-                if _is_cancelled():  # what it raised on its way out is no failure of the session
-                    raise asyncio.CancelledError from error
-                await self._fail(name, role, error)
-        finally:
-            self._left.add(name)
-            self._turns.leave(name)
-
-    async def _fail(self, name: str, role: Role, error: BaseException) -> None:
-        if isinstance(error, BaseExceptionGroup):
-            error = first_error(error)
-        failed = ActorFailed(error=error_text(error), type=type(error).__name__)
-        detail = f"{failed.type}: {failed.error}"
-        await self._sequencer.close("failed", name, role, detail, first=[failed])
-
     def _call_time(self, name: str) -> None:
         """Ends what holds the turn for too long: the scorer that its actor waits for, or the actor."""
         if self._measuring.give_up():
             return
-        scope = self._scopes.get(name)
-        if scope is not None:
-            self._late.add(name)
-            scope.cancel()
+        self._cast.end_turn(name)
 
     def _call_steward(self, why: Woke) -> None:
-        if self._actors is not None and not _is_cancelled():
+        if self._actors is not None and not is_cancelled():
             self._actors.start_soon(self._look_after, why)
 
     async def _look_after(self, why: Woke) -> None:
         """The steward's task, each time that it is called."""
         try:
             await checkpoint()  # it may have been called because all are being cancelled
-            present = [desk.name for desk in self._desks if desk.name not in self._left]
-            await self._steward.look_after(why, present)
+            await self._steward.look_after(why, self._cast.present)
         finally:
             self._turns.leave(ENGINE)
 
@@ -433,6 +397,6 @@ class _Run:
             rounds=state.rounds.number,
             utility=self._measuring.utility,
             seconds=state.time - state.first,
-            resumed=len(self._trace),
+            resumed=self._held,
             error=state.detail if state.closed == "failed" else None,
         )

@@ -145,6 +145,17 @@ class VirtualTurns:
         """Session time in seconds."""
         return self._time
 
+    def recast(self, seed: int | None, actors: frozenset[str], fresh: frozenset[str]) -> None:
+        """Breaks ties by another seed from now on, among other actors.
+
+        Args:
+            seed: what ties are broken by.
+            actors: everybody who takes turns from now on.
+            fresh: those of them who are yet to begin; nobody is given a turn before they have.
+        """
+        self._keys = {actor: _key(f"{seed}/{actor}") for actor in actors}
+        self._missing = (self._missing & actors) | fresh
+
     async def begin(self, actor: str) -> None:
         """Waits until all have begun, and for the first turn."""
         self._missing.discard(actor)
@@ -165,8 +176,9 @@ class VirtualTurns:
             _check_time(until)
             self._push(max(self._time, until), parked, Woke.TIME)
         self._parked[actor] = parked
-        if (self._running is None or self._running == actor) and not self._missing:
+        if self._running == actor:
             self._running = None
+        if self._running is None and not self._missing:
             self._next()
         try:
             if future.done():

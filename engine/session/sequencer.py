@@ -30,7 +30,7 @@ from .limits import Limits
 from .scheduler import Turns
 from .state import TraceState
 
-__all__ = ("Receiver", "Sequencer")
+__all__ = ("Receiver", "Sequencer", "Succession")
 
 
 class Receiver(Protocol):
@@ -38,6 +38,23 @@ class Receiver(Protocol):
 
     def deliver(self, record: Record) -> None:
         """Takes the next trace record; never waits."""
+        ...
+
+
+class Succession(Protocol):
+    """At which trace versions of a fork others take over, and from whom."""
+
+    @property
+    def cut(self) -> int | None:
+        """The next such version; None where there is none."""
+        ...
+
+    def plays_until(self, actor: str) -> int | None:
+        """The version after which somebody else plays an actor's part; None for never."""
+        ...
+
+    def take_over(self) -> bool:
+        """Called when the trace has reached the cut; never waits. False if that was the last one."""
         ...
 
 
@@ -60,6 +77,7 @@ class Sequencer:
         position: position of its last record.
         failure: why this run ended without a close: a divergence, an interruption, or the log
             failed.
+        succession: of a fork that executes its origin's trace again; None otherwise.
     """
 
     def __init__(
@@ -92,10 +110,15 @@ class Sequencer:
         self.state = TraceState(session)
         self.position = 0
         self.failure: DuologError | None = None
+        self.succession: Succession | None = None
 
     def connect(self, receiver: Receiver) -> None:
         """Delivers all records from now on to a receiver."""
         self._receivers.append(receiver)
+
+    def disconnect(self, receiver: Receiver) -> None:
+        """Delivers nothing to a receiver any more."""
+        self._receivers.remove(receiver)
 
     @property
     def recorded_next(self) -> Record | None:
@@ -126,6 +149,20 @@ class Sequencer:
         be resumed later, and then it would not do that.
         """
         self._check_cancelled()
+        if self.succession is None:
+            records = await self._emit(role, make)
+        else:
+            with anyio.CancelScope(shield=True):  # who is replaced at the cut finishes the append
+                records = await self._emit(role, make)
+            await checkpoint()
+        if self._settle:
+            await self._measuring.settle()
+        if self._over:
+            await checkpoint()  # whoever still acts is cancelled
+            raise SessionClosedError(self.session)
+        return records
+
+    async def _emit(self, role: Role, make: Callable[[], Sequence[Draft]]) -> list[Record]:
         records: list[Record] = []
         async with self._lock:
             if not self._over:
@@ -134,15 +171,10 @@ class Sequencer:
                 if self._near_limit(role, len(drafts)):
                     drafts, over = self._within_limits(role, drafts)
                 if drafts:
-                    records = await self._put(drafts)
+                    records = await self._put(drafts, by=drafts[0].actor)
                 over = over or self._limit
-                if over is not None:
+                if over is not None and not self._before_cut(0):
                     await self._close("limit", ENGINE, "environment", over)
-        if self._settle:
-            await self._measuring.settle()
-        if self._over:
-            await checkpoint()  # whoever still acts is cancelled
-            raise SessionClosedError(self.session)
         return records
 
     def diverge(self, version: int, what: str) -> NoReturn:
@@ -185,10 +217,17 @@ class Sequencer:
 
     def _near_limit(self, role: Role, count: int) -> bool:
         """Whether so many drafts might be too many."""
+        if self._before_cut(count):
+            return False  # the limits of a fork are no limits for what it takes over
         rounds, actions = self._limits.rounds, self._limits.actions
         return (rounds is not None and role == "human" and self.state.rounds.number >= rounds) or (
             actions is not None and self.state.acts + count > actions
         )
+
+    def _before_cut(self, count: int) -> bool:
+        """Whether so many drafts more still belong to what a fork takes over."""
+        cut = None if self.succession is None else self.succession.cut
+        return cut is not None and self.state.version + count < cut
 
     def _within_limits(
         self, role: Role, drafts: Sequence[Draft]
@@ -226,12 +265,16 @@ class Sequencer:
         closed = SessionClosed(reason=reason, by=by, detail=detail)
         commands: list[Command] = [*map(RecordEvent, first), CloseSession(closed)]
         sender = Sender(by, role, self.turns.now())
-        await self._put(handle_all(commands, self.state, sender))
+        await self._put(handle_all(commands, self.state, sender), by=by)
 
-    async def _put(self, drafts: Sequence[Draft]) -> list[Record]:
-        """Checks drafts against what the log holds of them, appends the others, and tells all."""
+    async def _put(self, drafts: Sequence[Draft], *, by: str) -> list[Record]:
+        """Checks drafts against what the log holds of them, appends the others, and delivers all."""
         held: Sequence[Record] = ()
         version = self.state.version
+        if self.succession is not None:
+            until = self.succession.plays_until(by)
+            if until is not None:
+                drafts = drafts[: until - version]
         if version < len(self._recorded):
             held = self._recorded[version : version + len(drafts)]
             for draft, record in zip(drafts, held, strict=False):
@@ -264,6 +307,9 @@ class Sequencer:
             self._note(record)
             for receiver in self._receivers:
                 receiver.deliver(record)
+            succession = self.succession
+            if succession is not None and record.version == succession.cut:
+                self.succession = succession if succession.take_over() else None
         if self._measuring.needed:
             self._measuring.offer(records)
         if self._over:

@@ -18,7 +18,8 @@ from ..errors import (
     VersionConflict,
 )
 from ..log.contract import EventLog, SessionSummary
-from .runner import Session, SessionResult, first_error, measured_mark, run_session
+from .cast import first_error
+from .runner import Session, SessionResult, measured_mark, run_session
 
 __all__ = ("Outcome", "SessionFailure", "simulate")
 

@@ -159,7 +159,8 @@ class View:
     Attributes:
         me: the actor's name.
         role: its role.
-        seed: of the session's randomness.
+        seed: of the session's randomness from now on; a fork may change it at its cut.
+        trait_seed: of what stays as it is for the whole session; no fork changes it.
         actions_available: the task actions that it may take, by name.
         now: session time, seconds.
         version: trace version that the view has reached.
@@ -187,6 +188,7 @@ class View:
         self.me = me
         self.role = role
         self.seed = seed
+        self.trait_seed = seed
         self.actions_available: Mapping[str, ActionSpec] = actions_available or {}
         self.now = 0.0
         self.version = 0

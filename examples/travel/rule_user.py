@@ -263,7 +263,7 @@ def _wording(view: View) -> Random:
 
 def _wording_of(view: View, what: str) -> Random:
     """Random numbers for a trait, the same for the whole session."""
-    return Random(f"{view.seed}/{view.me}/{what}")
+    return Random(f"{view.trait_seed}/{view.me}/{what}")
 
 
 def _is_editing(view: View) -> bool:

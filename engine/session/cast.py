@@ -1,0 +1,263 @@
+"""The actors of one session at their desks: their tasks, their ends, and who takes over from whom.
+
+In a fork that executes its origin's trace again, the origin's players begin. At the cut, those who
+do not play on are replaced: whoever takes over begins there, from the view that it has. All others
+go on with the state that they have; their randomness is drawn from the fork's seed from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import final
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from .. import codec
+from ..errors import error_text
+from ..events import ActorFailed, Role, SessionOpened
+from ..records import ENVIRONMENT, Record
+from .actors import Player
+from .desk import Desk
+from .environment import ActionSpec
+from .inheritance import Phase
+from .scheduler import RealTurns, VirtualTurns
+from .sequencer import Receiver, Sequencer
+from .view import View
+
+__all__ = ("Cast", "first_error", "is_cancelled")
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a group: what a caller can act on."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def is_cancelled() -> bool:
+    """Whether the task that runs now is being cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+class _Part:
+    """A player at its desk, until the session ends or another one takes over."""
+
+    __slots__ = ("desk", "player", "receiver", "scope")
+
+    def __init__(self, player: Player, desk: Desk, receiver: Receiver) -> None:
+        self.player = player
+        self.desk = desk
+        self.receiver = receiver
+        self.scope = anyio.CancelScope()
+
+
+@final
+class Cast:
+    """Who plays a session, and their tasks.
+
+    Args:
+        phases: who plays, one after the other; the last one plays to the end.
+        actions: the task actions, by name.
+        sequencer: where everything goes.
+        turns: the session's clock; a virtual one if there is more than one phase.
+        settle: waits until the scorers have measured all there is.
+        hold: seconds of wall time after which an actor held the turn for too long.
+        recorded: the trace from its opening on, as far as the last of the earlier phases at least.
+    """
+
+    def __init__(
+        self,
+        phases: Sequence[Phase],
+        *,
+        actions: Mapping[str, ActionSpec],
+        sequencer: Sequencer,
+        turns: VirtualTurns | RealTurns,
+        settle: Callable[[], Awaitable[None]],
+        hold: float | None,
+        recorded: Sequence[Record],
+    ) -> None:
+        self._phases = phases
+        self._phase = 0
+        self._actions = actions
+        self._sequencer = sequencer
+        self._turns = turns
+        self._settle = settle
+        self._hold = hold
+        self._recorded = recorded
+        self._tasks: TaskGroup | None = None
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._late: set[str] = set()
+        self._left: set[str] = set()
+        self._parts = {p.participant.name: self._part(p, phases[0]) for p in phases[0].players}
+
+    # --- who plays -------------------------------------------------------------------------------
+
+    @property
+    def present(self) -> list[str]:
+        """The names of those who have not left."""
+        return [name for name in self._parts if name not in self._left]
+
+    @property
+    def cut(self) -> int | None:
+        """The trace version after which others take over next; None where nobody will."""
+        return self._phases[self._phase].until
+
+    def plays_until(self, actor: str) -> int | None:
+        """The trace version after which somebody else plays the part of an actor; None for never,
+        and for those who are no participants.
+        """
+        part = self._parts.get(actor)
+        if part is not None:
+            for before, after in zip(
+                self._phases[self._phase :], self._phases[self._phase + 1 :], strict=False
+            ):
+                if part.player.participant not in [p.participant for p in after.players]:
+                    return before.until
+        return None
+
+    def take_over(self) -> bool:
+        """Has the next phase's players take over, now that the trace has reached the cut; False if
+        they play to the end.
+        """
+        self._phase += 1
+        phase = self._phases[self._phase]
+        seed = phase.opened.seed
+        playing = {player.participant.name: player for player in phase.players}
+        before = self._parts
+        stay = {
+            name: part
+            for name, part in before.items()
+            if name in playing and playing[name].participant == part.player.participant
+        }
+        if isinstance(self._turns, VirtualTurns):
+            self._turns.recast(
+                seed, frozenset({*playing, ENVIRONMENT}), frozenset(playing) - stay.keys()
+            )
+        for part in stay.values():
+            part.desk.view.seed = seed
+            part.desk.timing = phase.timing
+        for name, part in before.items():
+            if name not in stay:
+                self._sequencer.disconnect(part.receiver)
+                part.scope.cancel()
+        self._parts = {}
+        for name, player in playing.items():
+            self._parts[name] = part = stay.get(name) or self._part(player, phase)
+            if name in stay:
+                continue
+            for record in self._recorded[: self._sequencer.state.version]:
+                part.receiver.deliver(record)
+            if self._tasks is not None and (name not in before or name in self._left):
+                self._left.discard(name)
+                self._tasks.start_soon(self._act, name)
+        return phase.until is not None
+
+    def _part(self, player: Player, phase: Phase) -> _Part:
+        participant = player.participant
+        view = View(
+            participant.name,
+            participant.role,
+            seed=phase.opened.seed,
+            actions_available=self._actions,
+        )
+        desk = Desk(participant, view, self._sequencer, self._turns, phase.timing)
+        receiver: Receiver = desk.inbox
+        if len(self._phases) > 1:
+            receiver = _UnderOpening(desk.inbox, phase.opened)
+        self._sequencer.connect(receiver)
+        return _Part(player, desk, receiver)
+
+    # --- their tasks -----------------------------------------------------------------------------
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Starts a task for each actor."""
+        self._tasks = tasks
+        for name in self._parts:
+            tasks.start_soon(self._act, name)
+
+    def adopt(self, records: Sequence[Record]) -> None:
+        """Delivers a recorded trace to all desks, to go on from there (real clock)."""
+        for part in self._parts.values():
+            for record in records:
+                part.receiver.deliver(record)
+
+    async def _act(self, name: str) -> None:
+        """The task of whoever plays a part, one after the other."""
+        while True:
+            part = self._parts[name]
+            part.desk.attach()
+            with part.scope:
+                await self.live(name, part.desk.role, partial(part.player.actor, part.desk))
+            if self._parts.get(name) is part:
+                return
+            await self._settle()  # before the turn goes on, as after every append
+            if name not in self._parts:
+                self._leave(name)
+                return
+
+    async def live(self, name: str, role: Role, work: Callable[[], Awaitable[None]]) -> None:
+        """Lets somebody work who takes turns; what it raises closes the session as failed."""
+        part = self._parts.get(name)
+        error: BaseException | None = None
+        try:
+            await self._turns.begin(name)
+            with anyio.CancelScope() as scope:
+                self._scopes[name] = scope
+                try:
+                    await work()
+                except Exception as raised:  # noqa: BLE001  (recorded as ActorFailed)
+                    error = raised
+                except asyncio.CancelledError as raised:
+                    if is_cancelled():
+                        raise
+                    error = raised  # nobody cancelled it: some library of its own made that up
+            if name in self._late:
+                error = TimeoutError(
+                    f"{name!r} held the turn for more than {self._hold} s of wall time"
+                )
+            if error is not None:
+                if is_cancelled():  # what it raised on its way out is no failure of the session
+                    raise asyncio.CancelledError from error
+                await self._fail(name, role, error)
+        finally:
+            if self._parts.get(name) is part:  # else somebody takes over
+                self._leave(name)
+
+    def _leave(self, name: str) -> None:
+        self._left.add(name)
+        self._turns.leave(name)
+
+    async def _fail(self, name: str, role: Role, error: BaseException) -> None:
+        if isinstance(error, BaseExceptionGroup):
+            error = first_error(error)
+        failed = ActorFailed(error=error_text(error), type=type(error).__name__)
+        detail = f"{failed.type}: {failed.error}"
+        await self._sequencer.close("failed", name, role, detail, first=[failed])
+
+    def end_turn(self, name: str) -> None:
+        """Ends the work of somebody who holds the turn for too long."""
+        scope = self._scopes.get(name)
+        if scope is not None:
+            self._late.add(name)
+            scope.cancel()
+
+
+@final
+class _UnderOpening:
+    """Delivers a trace under the opening of the session in which its actor began to play."""
+
+    def __init__(self, receiver: Receiver, opened: SessionOpened) -> None:
+        self._receiver = receiver
+        self._opened = opened
+
+    def deliver(self, record: Record) -> None:
+        if record.version == 1:
+            body = codec.encode_body(self._opened)
+            record = msgspec.structs.replace(record, body=body, _event=self._opened)
+        self._receiver.deliver(record)
