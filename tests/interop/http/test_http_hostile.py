@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -96,8 +97,8 @@ FAULTS: list[tuple[str, bytes, int | None, str]] = [
         batch(message(kind="SnapshotTaken", body={"content": "DEEP"})).replace(
             b'"DEEP"', b"[" * 2000 + b"]" * 2000
         ),
-        None,
-        "",
+        # Before 3.12 Python gives up earlier, and nobody knows in which event that is.
+        *((None, "") if sys.version_info < (3, 12) else (0, "body")),
     ),
     (
         "a body that is rather deep",
