@@ -92,8 +92,9 @@ async def report(log: duolog.Log, session: str) -> None:
     sys.stdout.write("\nround  utility  rating  your tokens  read\n")
     for point in (await duolog.score_log(log, session)).points:
         effort = point.effort
+        utility = "-" if point.utility is None else f"{point.utility:.2f}"
         sys.stdout.write(
-            f"{point.round:5}  {point.utility:7.2f}  {point.rating or '-':>6}  "
+            f"{point.round:5}  {utility:>7}  {point.rating or '-':>6}  "
             f"{effort['tokens_written']:11}  {effort['tokens_read']:4}\n"
         )
     calls = [

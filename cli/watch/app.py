@@ -13,7 +13,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from ..text.terminal import duration, is_closed, is_virtual, moment
+from ..text.terminal import duration, is_closed, is_virtual, moment, number
 from ..text.wording import count, one_line
 from .panes import SessionsPane, TranscriptPane
 from .state import WatchedLog
@@ -183,7 +183,7 @@ class WatchApp(App[None]):
             return ""
         parts = [shown.state, count(len(shown.points), "round")]
         if shown.scored:
-            parts.append(f"utility {shown.points[-1].utility:.3f}")
+            parts.append(f"utility {number(shown.points[-1].utility)}")
         return " · ".join(parts)
 
     def _moment(self) -> Text:

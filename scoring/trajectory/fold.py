@@ -151,7 +151,8 @@ class TrajectoryFold:
     @property
     def stops(self) -> Mapping[int, int]:
         """k_τ by τ, of the tolerances that are used up."""
-        ratings = map(self._ratings.book.rating, range(1, self._index.number + 1))
+        last = self._index.number - 1 if self._index.closing else self._index.number
+        ratings = map(self._ratings.book.rating, range(1, last + 1))
         stops = stop_rounds(ratings, self.options.taus)
         return {tau: number for tau, number in stops.items() if number is not None}
 
@@ -248,7 +249,13 @@ class TrajectoryFold:
         updates = self._begin(record)
         over = self._projector.feed(record)
         if over is not None:
+            if self.options.rounds == "handoff" and not over.agent_acts:
+                self._index.closing = over.number
             self._close(record, over, True, updates)
+            if self._index.closing and self._emit:
+                trigger = Trigger(record, self._version)
+                updates += self._utility.close(trigger)
+                updates += self._ratings.leave_out_closing(trigger)
         self._meter.closed()
         if isinstance(event, SessionClosed):
             self.state = event.reason
@@ -366,6 +373,7 @@ class TrajectoryFold:
             updated=over.updated,
             stale=stale,
             stage=over.stage,
+            closing=over.number == self._index.closing,
             effort=effort,
         )
 

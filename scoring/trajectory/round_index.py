@@ -23,6 +23,8 @@ class RoundIndex:
         rounds: the rounds that are closed.
         efforts: the cumulative effort at the end of each of them.
         number: of the last round that has begun; 0 before the first.
+        closing: number of the last round, where the session was closed and no agent acted in it;
+            None while there is no such round. It keeps its number, and counts for effort only.
     """
 
     def __init__(self, convention: Rounds) -> None:
@@ -30,6 +32,7 @@ class RoundIndex:
         self.rounds: list[Round] = []
         self.efforts: list[Mapping[str, float | None]] = []
         self.number = 0
+        self.closing: int | None = None
         self._firsts: list[int] = []
 
     def begin(self, first: int) -> None:

@@ -31,6 +31,7 @@ class RatingTracker:
     def __init__(self, options: Options, index: RoundIndex) -> None:
         self.book = RatingBook(options.judge, index)
         self.tolerance = Tolerance(options.taus)
+        self._index = index
         self._known: dict[int, Rating] = {}
 
     def of(self, number: int) -> tuple[int | None, bool]:
@@ -78,6 +79,11 @@ class RatingTracker:
                 updates.append(self._advice(trigger, stop))
         return updates
 
+    def leave_out_closing(self, trigger: Trigger) -> list[Update]:
+        """Counts all over, if a round was counted that turned out to be a closing one."""
+        closing = self._index.closing
+        return self._recount(trigger) if closing and closing < self.tolerance.next else []
+
     def _updated(
         self, trigger: Trigger, number: int, rating: Rating, cause: ProgressRated | None
     ) -> RatingUpdated:
@@ -96,7 +102,7 @@ class RatingTracker:
         )
 
     def _rating(self, number: int) -> Rating:
-        return self._known.get(number, PENDING)
+        return PENDING if number == self._index.closing else self._known.get(number, PENDING)
 
     def _recount(self, trigger: Trigger) -> list[Update]:
         """Counts all over, since a rating changed that had been counted."""
@@ -180,6 +186,17 @@ class UtilityTracker:
                 updates.append(self._updated(trigger, number, scored, snapshot))
             self._known[number] = scored
         return updates
+
+    def close(self, trigger: Trigger) -> list[Update]:
+        """Gives the utility of the last round that counts, where a closing round follows it."""
+        last = (self._index.closing or 0) - 1
+        if last < 1:
+            return []
+        scored = self._scored(last, None)
+        if scored == self._known.get(last, _UNSCORED):
+            return []
+        self._known[last] = scored
+        return [self._updated(trigger, last, scored, None)]
 
     def turn(self, trigger: Trigger, snapshot: int | None, *, about: int = 0) -> list[Update]:
         """Where utility turned out to be missing, or not to be: says so from round 1 on.

@@ -98,6 +98,25 @@ class UtilityBook:
         return 0.0 if self.missing is None else None
 
     def of(self, number: int, snapshot: int | None) -> Scored:
+        """A round's utility as it counts: what lands in a closing round is the round before's.
+
+        Args:
+            number: of the round.
+            snapshot: trace version of its last snapshot; None where it holds none.
+        """
+        closing = self._index.closing
+        if closing is None or number < closing - 1:
+            return self._recorded(number, snapshot)
+        if number == closing:
+            return None, False
+        value, stale = self._recorded(number, snapshot)
+        last = self._index.rounds[closing - 1].snapshot
+        late, newer = self._recorded(closing, last)
+        if late is not None:
+            return late, newer
+        return value, stale or (newer and last is not None)
+
+    def _recorded(self, number: int, snapshot: int | None) -> Scored:
         """The utility of a round, and whether it is stale.
 
         Args:
@@ -136,6 +155,7 @@ class UtilityBook:
             number = self._index.of_place(event.round or 0, event.rounds, event.until, latest)
         if number is None:
             return None
+        counts = number - 1 if number == self._index.closing and number > 1 else number
         scores = self._streams.get(stream)
         fresh = scores is None
         if scores is None:
@@ -145,8 +165,8 @@ class UtilityBook:
             before = self._chosen
             self._choose()
             if self._chosen is not before:
-                return number, range(1, self._index.number + 1)
-        return number, (number,) if scores is self._chosen else ()
+                return counts, range(1, self._index.number + 1)
+        return counts, (counts,) if scores is self._chosen else ()
 
     def _put(self, scores: _ScorerStream, number: int, event: UtilityScored) -> None:
         scores.failed = scores.failed or event.value is None

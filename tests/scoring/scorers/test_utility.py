@@ -155,6 +155,7 @@ async def test_scores_of_rounds_reach_the_trajectory() -> None:
     script.human("a?")
     script.agent("b")
     script.human("c?")
+    script.agent("d")
     script.closed()
     assert await trajectory_of(script, RoundUtility("u", "1", score)) == [(0.4, False), (0.4, True)]
 

@@ -650,3 +650,74 @@ def test_updates_can_be_written_down() -> None:
     told = updates_of(script)
     again = msgspec.json.decode(msgspec.json.encode(told), type=list[AnyUpdate])
     assert again == told
+
+
+# --- closing rounds --------------------------------------------------------------------------------
+
+
+def thanked(*, edited: bool = False) -> RecordWriter:
+    """A person asks, gets a draft, rates it, and thanks; ``edited``: with an edit of their own."""
+    script = RecordWriter()
+    script.opened(config={"judge": "human", "utility": "u"})
+    script.human("A letter, please.")
+    first = script.output("Dear all")
+    script.scored(0.5, snapshot=first)
+    if edited:
+        second = script.output("Dear friends", by="human")
+        script.scored(0.9, snapshot=second)
+    else:
+        script.human("Thank you!")
+    return script
+
+
+def test_thanks_are_a_closing_round() -> None:
+    script = thanked()
+    closed = script.closed()
+    one, two = score_records(script.records).points
+    assert (one.closing, two.closing) == (False, True)
+    assert (two.round, two.utility, two.value, two.stage) == (2, 0.5, None, "refinement")
+    assert two.effort["rounds"] == 2  # it counts as effort
+    [over] = [u for u in brought_by(script, closed) if isinstance(u, RoundClosed)]
+    assert over.point.closing
+
+
+def test_a_score_that_lands_in_a_closing_round_is_that_of_the_round_before() -> None:
+    script = thanked(edited=True)
+    closed = script.closed()
+    one, two = score_records(script.records).points
+    assert (one.value, one.utility, two.value, two.closing) == (0.9, 0.9, None, True)
+    [amended] = [u for u in brought_by(script, closed) if isinstance(u, UtilityUpdated)]
+    assert (amended.round, amended.value, amended.through) == (1, 0.9, 2)
+
+
+def test_a_late_score_of_a_closing_round_amends_the_round_before() -> None:
+    script = thanked()
+    last = script.output("Dear friends", by="human")
+    script.closed()
+    late = script.scored(0.8, snapshot=last)
+    assert [point.utility for point in score_records(script.records).points] == [0.8, 0.8]
+    [amended] = [u for u in brought_by(script, late) if isinstance(u, UtilityUpdated)]
+    assert (amended.round, amended.utility) == (1, 0.8)
+
+
+def test_an_answer_makes_no_closing_round() -> None:
+    script = thanked()
+    script.agent("You are welcome.")
+    script.closed()
+    assert not any(point.closing for point in score_records(script.records).points)
+
+
+def test_by_human_turns_no_round_is_closing() -> None:
+    script = thanked()
+    script.closed()
+    points = score_records(script.records, Options(rounds="human-turn")).points
+    assert not any(point.closing for point in points)
+
+
+def test_a_session_of_a_request_alone_has_a_closing_round_only() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("Anybody there?")
+    script.closed()
+    [point] = score_records(script.records).points
+    assert (point.round, point.closing) == (1, True)
