@@ -36,8 +36,8 @@ from duolog.engine.events import StopAdvised
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.retention import RetentionUtility
 from duolog.scoring.trajectory.updates import Update
-from duolog.telemetry.actor import Awaited
 from duolog.telemetry.queue import IntakeStatistics
+from duolog.telemetry.receipt import Awaited
 from duolog.telemetry.session import Recording
 
 PER_SESSION = 100

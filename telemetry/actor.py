@@ -1,6 +1,6 @@
 """The verbs of a recorded session: what a human or an agent does, in one call each.
 
-The same verbs serve asynchronous and synchronous code. What differs is how an entry is handed over:
+The same verbs serve asynchronous and synchronous code. What differs is how a command is handed over:
 ``R`` is what that gives back, a coroutine for a ``Receipt`` or the ``Receipt`` itself.
 """
 
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Literal, TypeAlias, TypeVar, final
 
 import msgspec
@@ -45,25 +44,23 @@ from ..engine.session.commands import (
     TakeAction,
 )
 from .jsonable import plain, plain_mapping, text
-from .queue import Entry, Lane
+from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt, Ref
+from .streamed_message import StreamedMessage
 
-__all__ = ("Actor", "Awaited", "Put", "R", "Speech")
+__all__ = ("Put", "R", "RecordedActor")
 
 R = TypeVar("R")
 
-Awaited: TypeAlias = Coroutine[object, object, Receipt]
-"""What a verb gives in asynchronous code: to be awaited for the receipt."""
-
-Put: TypeAlias = Callable[[Lane, Entry, bool | None], R]
-"""Hands an entry over; the last argument says whether to wait until it is durable, None for what
+Put: TypeAlias = Callable[[SessionQueue, QueuedCommand, bool | None], R]
+"""Hands a command over; the last argument says whether to wait until it is durable, None for what
 the log was opened with."""
 
 _NO_TOKENS = Tokens()
 
 
 @final
-class Actor(Generic[R]):
+class RecordedActor(Generic[R]):
     """A human or an agent of a session that is recorded.
 
     Each verb hands an event over and comes back at once, unless ``durable`` asks to wait until it
@@ -72,7 +69,7 @@ class Actor(Generic[R]):
     - ``id``: the caller's id of this event, unique in the session; sent again with the same
       contents, it is recorded once. For what is delivered by a queue or a client that retries.
     - ``at``: when it happened, UTC epoch seconds, if that is not now.
-    - ``durable``: wait until it is in the log, and raise what became of it otherwise (see
+    - ``durable``: wait until it is in the log, and raise why it is not, otherwise (see
       ``Receipt.written``).
 
     Attributes:
@@ -80,7 +77,7 @@ class Actor(Generic[R]):
         role: human or agent.
     """
 
-    def __init__(self, lane: Lane, name: str, role: Role, put: Put[R]) -> None:
+    def __init__(self, lane: SessionQueue, name: str, role: Role, put: Put[R]) -> None:
         self.name = name
         self.role: Role = role
         self._lane = lane
@@ -107,7 +104,7 @@ class Actor(Generic[R]):
         to: Sequence[str] = (),
         id: str | None = None,
         durable: bool | None = None,
-    ) -> Speech[R]:
+    ) -> StreamedMessage[R]:
         """Sends a message that comes in pieces, as a model streams it; it lands as one.
 
         An (asynchronous) context manager whose ``write`` takes the pieces::
@@ -116,7 +113,7 @@ class Actor(Generic[R]):
                 async for piece in stream:
                     message.write(piece)
         """
-        return Speech(lambda said: self.says(said, to=to, id=id, durable=durable))
+        return StreamedMessage(lambda said: self.says(said, to=to, id=id, durable=durable))
 
     def asks(
         self,
@@ -170,7 +167,7 @@ class Actor(Generic[R]):
         Args:
             name: of the action.
             arguments: its arguments.
-            result: what came of it. Left out, it is in flight until ``resolves``.
+            result: its outcome. Left out, it is in flight until ``resolves``.
             error: why it failed.
             id: see the class; the outcome that goes with it has it with ``/1`` behind.
             at: see the class.
@@ -215,7 +212,7 @@ class Actor(Generic[R]):
             overwrite: take it in any case.
             id: see the class.
             at: see the class.
-            durable: see the class. Where the base looks outdated the call waits anyhow, to tell.
+            durable: see the class. Where the base looks outdated the call waits in any case, to raise what the log says.
 
         Raises:
             StaleBase: the output has changed since ``base``; the attempt is in the log as an action
@@ -405,60 +402,10 @@ class Actor(Generic[R]):
         elif not math.isfinite(at):
             raise InvalidInput(f"a time must be a finite number of seconds, not {at!r}")
         lane = self._lane
-        entry = Entry(verb, command, self.name, self.role, at, Receipt(lane.session), id, about)
+        entry = QueuedCommand(
+            verb, command, self.name, self.role, at, Receipt(lane.session), id, about
+        )
         return self._put(lane, entry, durable)
-
-
-@final
-class Speech(Generic[R]):
-    """A message that comes in pieces; it is recorded as one when the block is left.
-
-    If the block is left by an exception, what was said until then was said, and is recorded.
-    Nothing is recorded where nothing was said.
-    """
-
-    def __init__(self, say: Callable[[str], R]) -> None:
-        self._say = say
-        self._pieces: list[str] = []
-
-    def write(self, piece: str) -> None:
-        """Takes the next piece.
-
-        Raises:
-            InvalidInput: it is no text.
-        """
-        if not isinstance(piece, str):
-            raise InvalidInput(f"a piece must be a text, not {type(piece).__name__}")
-        self._pieces.append(piece)
-
-    @property
-    def text(self) -> str:
-        """What was said so far."""
-        return "".join(self._pieces)
-
-    async def __aenter__(self: Speech[Awaited]) -> Speech[Awaited]:
-        return self
-
-    async def __aexit__(
-        self: Speech[Awaited],
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self.text:
-            await self._say(self.text)
-
-    def __enter__(self: Speech[Receipt]) -> Speech[Receipt]:
-        return self
-
-    def __exit__(
-        self: Speech[Receipt],
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self.text:
-            self._say(self.text)
 
 
 def _outcome(result: object, error: str | None) -> ActionResolved:

@@ -1,4 +1,4 @@
-"""Writes batches of entries of one session to the log, and says what became of each entry."""
+"""Writes batches of entries of one session to the log, and reports the result of each."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from ..engine.log.contract import EventLog
 from ..engine.records import ENGINE, Draft, Record
 from ..engine.session.commands import Command, Sender, SubmitSnapshot, about, handle, repeated
 from ..engine.session.state import TraceState, load_state
-from .queue import Entry, Lane
+from .queue import QueuedCommand, SessionQueue
 from .receipt import version_of
 
-__all__ = ("Committing", "Fate")
+__all__ = ("CommitResult", "Committer")
 
 
-class Fate(NamedTuple):
-    """What became of an entry.
+class CommitResult(NamedTuple):
+    """The result of an entry.
 
     Attributes:
         entry: the entry.
         record: its first record; None where there is none.
-        error: what its doer is told; None where all is well.
+        error: why it was refused or lost; None where all is well.
         repeated: the log had it already.
     """
 
-    entry: Entry
+    entry: QueuedCommand
     record: Record | None = None
     error: DuologError | None = None
     repeated: bool = False
 
 
 class _Made(NamedTuple):
-    """An entry as drafts: where its first one is in its batch, None where it came to none."""
+    """An entry as drafts: where its event is in its batch, None where it has none."""
 
-    entry: Entry
+    entry: QueuedCommand
     at: int | None
     error: DuologError | None
 
@@ -54,13 +54,13 @@ class _Made(NamedTuple):
 class _Again(NamedTuple):
     """An entry that is sent again, under the id of a record that the log has already."""
 
-    entry: Entry
+    entry: QueuedCommand
     command: Command
     id: str
 
 
 @final
-class Committing:
+class Committer:
     """Writes entries; one batch of a session at a time.
 
     Args:
@@ -70,7 +70,7 @@ class Committing:
     def __init__(self, log: EventLog) -> None:
         self._log = log
 
-    async def load(self, lane: Lane) -> TraceState:
+    async def load(self, lane: SessionQueue) -> TraceState:
         """Reads what the log holds of a session.
 
         Raises:
@@ -80,8 +80,10 @@ class Committing:
         state = lane.state = await load_state(self._log, lane.session)
         return state
 
-    async def commit(self, lane: Lane, batch: Sequence[Entry]) -> list[Fate]:
-        """Writes a batch; gives the fate of each entry, or nothing where it is to be tried again.
+    async def commit(
+        self, lane: SessionQueue, batch: Sequence[QueuedCommand]
+    ) -> list[CommitResult]:
+        """Writes a batch; gives the result of each entry, or nothing where it is to be tried again.
 
         It is, if another process was first to append, and, entry by entry, if the batch as a whole
         was refused on account of one of them.
@@ -97,14 +99,16 @@ class Committing:
             return []
         except (CodecError, DuplicateConflict, InvalidInput, SessionClosedError) as error:
             if len(batch) == 1:
-                return [Fate(batch[0], error=error)]
+                return [CommitResult(batch[0], error=error)]
             lane.alone = len(batch)
             return []
-        except Exception as error:  # noqa: BLE001  (told in the receipts, logged and counted)
+        except Exception as error:  # noqa: BLE001  (in the receipts, logged and counted)
             reason = error if isinstance(error, DuologError) else _unexpected(lane, error)
-            return [Fate(entry, error=reason) for entry in batch]
+            return [CommitResult(entry, error=reason) for entry in batch]
 
-    async def _commit(self, lane: Lane, state: TraceState, batch: Sequence[Entry]) -> list[Fate]:
+    async def _commit(
+        self, lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
+    ) -> list[CommitResult]:
         expected = state.version
         lane.state = None  # what is made is in it at once, and may come to nothing
         drafts, made, again = _make(lane, state, batch)
@@ -113,13 +117,14 @@ class Committing:
             records = await self._log.append(lane.session, drafts, expected_version=expected)
         if not records or records[0].version == expected + 1:
             lane.state = state  # else the log had all of them
-        fates = [
-            Fate(entry, records[at] if at is not None else None, error) for entry, at, error in made
+        results = [
+            CommitResult(entry, records[at] if at is not None else None, error)
+            for entry, at, error in made
         ]
-        fates += [await self._repeat(lane.session, state, one) for one in again]
-        return fates
+        results += [await self._repeat(lane.session, state, one) for one in again]
+        return results
 
-    async def _repeat(self, session: str, state: TraceState, again: _Again) -> Fate:
+    async def _repeat(self, session: str, state: TraceState, again: _Again) -> CommitResult:
         """Has the log compare an entry with the record that has its id.
 
         The log does it, and not we, since it may have taken something out of what it holds.
@@ -131,14 +136,14 @@ class Committing:
         try:
             await self._log.append(session, [draft])
         except DuplicateConflict as conflict:
-            return Fate(entry, error=conflict)
+            return CommitResult(entry, error=conflict)
         refused = isinstance(command, SubmitSnapshot) and held.kind == "ActionTaken"
         error = StaleBase(_base_of(event), state.snapshot) if refused else None
-        return Fate(entry, held, error, repeated=True)
+        return CommitResult(entry, held, error, repeated=True)
 
 
 def _make(
-    lane: Lane, state: TraceState, batch: Sequence[Entry]
+    lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
 ) -> tuple[list[Draft], list[_Made], list[_Again]]:
     """Turns entries into drafts, as the trace stands; sets those aside that the log has already."""
     drafts: list[Draft] = []
@@ -170,7 +175,7 @@ def _make(
     return drafts, made, again
 
 
-def _command(entry: Entry, command: Command, session: str) -> Command:
+def _command(entry: QueuedCommand, command: Command, session: str) -> Command:
     """The command with the trace version of the event that it refers to."""
     return command if entry.about is None else about(command, version_of(entry.about, session))
 
@@ -180,7 +185,7 @@ def _base_of(event: Event | Unknown) -> int | None:
     return base if isinstance(base, int) else None
 
 
-def _unexpected(lane: Lane, error: Exception) -> NotRecorded:
+def _unexpected(lane: SessionQueue, error: Exception) -> NotRecorded:
     reason = NotRecorded(lane.session, f"{type(error).__name__}: {error}")
     reason.__cause__ = error
     return reason

@@ -29,8 +29,8 @@ from ..engine.errors import (
 from ..engine.log.contract import EventLog
 from ..engine.logger import journal
 from ..engine.session.commands import CloseSession, Command, GiveFeedback, SubmitSnapshot
-from .committer import Committing, Fate
-from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
+from .committer import CommitResult, Committer
+from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 
 __all__ = ("Intake",)
 
@@ -62,12 +62,12 @@ class Intake:
         self._limit = limit
         self._on_full = on_full
         self._retry = retry
-        self._committing = Committing(log)
+        self._committer = Committer(log)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         # Protects what follows, and the queues of the lanes.
         self._lock = threading.Lock()
-        self._ready: deque[Lane] = deque()
+        self._ready: deque[SessionQueue] = deque()
         self._awake = False
         self._closed = False
         self._waiting = 0
@@ -75,7 +75,7 @@ class Intake:
         self._dropped: Counter[str] = Counter()
         # The event loop alone touches what follows.
         self._written = self._repeated = self._refused = self._failed = self._retries = 0
-        self._busy: dict[Lane, None] = {}
+        self._busy: dict[SessionQueue, None] = {}
         self._news = anyio.Event()
         self._room = anyio.Event()
         self._finished = anyio.Event()
@@ -83,7 +83,7 @@ class Intake:
 
     # --- from any thread --------------------------------------------------------------------------
 
-    def offer(self, lane: Lane, entry: Entry) -> bool:
+    def offer(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
         """Takes an entry; False where there is no room for it. Never waits.
 
         Raises:
@@ -123,7 +123,7 @@ class Intake:
             self._loop.call_soon_threadsafe(self._wake)
         return True
 
-    def drop(self, lane: Lane, entry: Entry) -> None:
+    def drop(self, lane: SessionQueue, entry: QueuedCommand) -> None:
         """Counts an entry that found no room, and says so now and then."""
         with self._lock:
             self._dropped[entry.verb] += 1
@@ -159,7 +159,7 @@ class Intake:
     def _wake(self) -> None:
         self._news.set()
 
-    async def put(self, lane: Lane, entry: Entry) -> None:
+    async def put(self, lane: SessionQueue, entry: QueuedCommand) -> None:
         """Takes an entry; where there is no room, drops it or waits, as was chosen.
 
         Raises:
@@ -172,7 +172,7 @@ class Intake:
                 return
             await self._room.wait()
 
-    async def load(self, lane: Lane) -> None:
+    async def load(self, lane: SessionQueue) -> None:
         """Reads a session's trace where it is not known; later, if the log cannot be read now.
 
         Raises:
@@ -183,7 +183,7 @@ class Intake:
             if lane.state is not None:
                 return
             try:
-                state = await self._committing.load(lane)
+                state = await self._committer.load(lane)
             except LogUnavailable as error:
                 journal("telemetry").warning(
                     "a session cannot be read now", session=lane.session, error=str(error)
@@ -214,7 +214,7 @@ class Intake:
             writers.start_soon(self._write, lane, name=f"writer of session {lane.session}")
 
     async def drain(self, seconds: float) -> tuple[Unwritten, ...]:
-        """Takes nothing more, and writes what waits, for so long; gives what could not be written.
+        """Takes nothing more, and writes what waits, for a number of seconds; gives what could not be written.
 
         What the store has begun to commit when the time is over is waited for.
         """
@@ -253,13 +253,13 @@ class Intake:
 
     # --- one session ------------------------------------------------------------------------------
 
-    async def _write(self, lane: Lane) -> None:
+    async def _write(self, lane: SessionQueue) -> None:
         """Writes what waits of a session, batch by batch."""
         delay = self._retry
         while batch := self._next(lane):
             try:
                 async with lane.lock:
-                    fates = await self._committing.commit(lane, batch)
+                    results = await self._committer.commit(lane, batch)
             except LogUnavailable as error:
                 lane.error = str(error)
                 self._retries += 1
@@ -274,14 +274,14 @@ class Intake:
                 continue
             delay = self._retry
             lane.error = ""
-            for fate in fates:
-                self._settle(lane, fate)
-            self._done(lane, len(fates))
+            for result in results:
+                self._settle(lane, result)
+            self._done(lane, len(results))
         if self._closed and not self._waiting:
             self._news.set()
 
-    def _next(self, lane: Lane) -> Sequence[Entry]:
-        """The next batch of a session; it stays in the queue until its fate is known."""
+    def _next(self, lane: SessionQueue) -> Sequence[QueuedCommand]:
+        """The next batch of a session; it stays in the queue until its result is known."""
         with self._lock:
             batch = list(islice(lane.queue, 1 if lane.alone else _BATCH))
             if not batch:
@@ -289,8 +289,8 @@ class Intake:
                 self._busy.pop(lane, None)
         return batch
 
-    def _done(self, lane: Lane, count: int) -> None:
-        """So many entries at the head of a lane are done with."""
+    def _done(self, lane: SessionQueue, count: int) -> None:
+        """Removes entries at the head of a queue, since their results are known."""
         lane.alone = max(0, lane.alone - count)
         with self._lock:
             full = self._waiting >= self._limit
@@ -303,9 +303,9 @@ class Intake:
             self._room.set()
             self._room = anyio.Event()
 
-    def _settle(self, lane: Lane, fate: Fate) -> None:
-        """Tells an entry what became of it."""
-        entry, record, error, repeated = fate
+    def _settle(self, lane: SessionQueue, result: CommitResult) -> None:
+        """Settles the receipt of a command."""
+        entry, record, error, repeated = result
         if error is None:
             self._written += 1
             self._repeated += repeated

@@ -27,10 +27,10 @@ from ..scoring.trajectory.updates import StopAdvice, Update
 __all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
 
 OnStop: TypeAlias = Callable[[StopAdvice], Awaitable[None] | None]
-"""Told of a stop that is advised; may be async."""
+"""Called with advice to stop; may be async."""
 
 OnUpdate: TypeAlias = Callable[[Update], Awaitable[None] | None]
-"""Told of every update; may be async."""
+"""Called with every update; may be async."""
 
 
 class Spawn(Protocol):
@@ -184,7 +184,7 @@ class LiveUpdates:
             await self._scorers.run()
 
     async def _advise(self, update: StopAdvice) -> None:
-        """Tells of a stop, and notes in the log that a product was told."""
+        """Delivers advice to stop, and records in the log that it was delivered."""
         await self._call(self._on_stop, update)
         self._stops += 1
         advised = stop_advised(update)

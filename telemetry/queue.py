@@ -13,7 +13,7 @@ from ..engine.session.commands import Command
 from ..engine.session.state import TraceState
 from .receipt import Receipt, Ref
 
-__all__ = ("Entry", "IntakeStatistics", "Lane", "OnFull", "Unwritten")
+__all__ = ("IntakeStatistics", "OnFull", "QueuedCommand", "SessionQueue", "Unwritten")
 
 OnFull: TypeAlias = Literal["drop", "block"]
 """What becomes of an event for which there is no room: it is dropped and counted, or its caller
@@ -61,7 +61,7 @@ class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Entry:
+class QueuedCommand:
     """A command on its way to the log: who sends it, when, and the receipt that stands for it.
 
     It is handled only when it is its turn to be written, since it may refer to events whose trace
@@ -104,7 +104,7 @@ class Entry:
 
 
 @final
-class Lane:
+class SessionQueue:
     """One session on its way to the log.
 
     Attributes:
@@ -133,12 +133,12 @@ class Lane:
         self.state: TraceState | None = None
         self.lock = anyio.Lock()  # one at a time reads or writes the trace
         # The intake's lock protects these.
-        self.queue: deque[Entry] = deque()
+        self.queue: deque[QueuedCommand] = deque()
         self.busy = False
         self.closing = False
         self.latest: Ref | None = None  # the latest snapshot, waiting ones included
         # The task that writes owns these.
-        self.alone = 0  # so many entries are written one by one, since together they failed
+        self.alone = 0  # how many commands are written one by one, since together they failed
         self.error = ""
 
     def is_outdated(self, base: Ref) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import TypeAlias, final
 
 import anyio
@@ -9,7 +10,7 @@ import anyio
 from ..engine.errors import DuologError, InvalidInput, NotRecorded
 from ..engine.records import Record
 
-__all__ = ("Receipt", "Ref", "version_of")
+__all__ = ("Awaited", "Receipt", "Ref", "version_of")
 
 
 @final
@@ -73,6 +74,9 @@ class Receipt:
         state = repr(self.error) if self.error else self.version if self.settled else "waiting"
         return f"<Receipt {self.session!r}: {state}>"
 
+
+Awaited: TypeAlias = Coroutine[object, object, Receipt]
+"""What a verb gives in asynchronous code: to be awaited for the receipt."""
 
 Ref: TypeAlias = Receipt | Record | int
 """An event of the same session: its receipt, its record, or its trace version."""

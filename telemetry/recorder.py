@@ -16,11 +16,10 @@ from ..engine.errors import InvalidInput, LogClosed
 from ..engine.log.contract import EventLog
 from ..engine.logger import journal
 from ..engine.records import ENGINE
-from .actor import Awaited
 from .intake import Intake
 from .jsonable import text
-from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
-from .receipt import Receipt
+from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
+from .receipt import Awaited, Receipt
 from .session import About, Recording, check_about, opening
 
 __all__ = ("DEADLINE", "ROOM", "Recorder")
@@ -71,8 +70,8 @@ class Recorder:
         self._deadline = deadline
         self._retry = retry
         self._lock = threading.Lock()  # protects the lanes
-        self._lanes: WeakValueDictionary[str, Lane] = WeakValueDictionary()
-        self._recent: OrderedDict[str, Lane] = OrderedDict()
+        self._lanes: WeakValueDictionary[str, SessionQueue] = WeakValueDictionary()
+        self._recent: OrderedDict[str, SessionQueue] = OrderedDict()
         self._intake: Intake | None = None
         self._unwritten: tuple[Unwritten, ...] | None = None
 
@@ -94,7 +93,7 @@ class Recorder:
         lane = await self.lane(session, about)
         return Recording(lane, self.put)
 
-    async def lane(self, session: str, about: About) -> Lane:
+    async def lane(self, session: str, about: About) -> SessionQueue:
         """The way of a session to the log; raises as ``session``."""
         intake = self.intake
         lane = self.lane_nowait(session, about)
@@ -102,11 +101,11 @@ class Recorder:
         if lane.state is None or not lane.state.version:
             # So that it is opened even if nothing ever happens in it.
             receipt = Receipt(session)
-            entry = Entry("session", None, ENGINE, "environment", time.time(), receipt)
+            entry = QueuedCommand("session", None, ENGINE, "environment", time.time(), receipt)
             intake.offer(lane, entry)
         return lane
 
-    def lane_nowait(self, session: str, about: About) -> Lane:
+    def lane_nowait(self, session: str, about: About) -> SessionQueue:
         """The same without looking at the log, from any thread: what it holds of the session is
         read when the first event is written.
 
@@ -119,14 +118,16 @@ class Recorder:
         with self._lock:
             lane = self._lanes.get(session)
             if lane is None:
-                lane = self._lanes[session] = Lane(session, opening(about))
+                lane = self._lanes[session] = SessionQueue(session, opening(about))
             self._recent[session] = lane
             self._recent.move_to_end(session)
             if len(self._recent) > _IDLE:
                 self._recent.popitem(last=False)
         return lane
 
-    async def put(self, lane: Lane, entry: Entry, durable: bool | None = None) -> Receipt:
+    async def put(
+        self, lane: SessionQueue, entry: QueuedCommand, durable: bool | None = None
+    ) -> Receipt:
         """Hands an entry over.
 
         Raises:
@@ -139,7 +140,7 @@ class Recorder:
             await entry.receipt.written()
         return entry.receipt
 
-    def hand_over(self, lane: Lane, entry: Entry) -> bool:
+    def hand_over(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
         """Takes an entry without waiting, from any thread; False where its caller has to wait for
         room, see ``put``. Raises as ``put``.
         """

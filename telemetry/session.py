@@ -12,9 +12,9 @@ from ..engine.events import JSON, CloseReason, Participant, Role, SessionClosed,
 from ..engine.records import ENGINE, ENVIRONMENT
 from ..engine.session.commands import CloseSession
 from ..engine.text import suggestion
-from .actor import Actor, Put, R
+from .actor import Put, R, RecordedActor
 from .jsonable import plain_mapping, text
-from .queue import Entry, Lane
+from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt
 
 __all__ = ("About", "Recording", "check_about", "opening")
@@ -133,21 +133,21 @@ class Recording(Generic[R]):
         id: session id.
     """
 
-    def __init__(self, lane: Lane, put: Put[R]) -> None:
+    def __init__(self, lane: SessionQueue, put: Put[R]) -> None:
         self.id = lane.session
         self._lane = lane
         self._put = put
-        self._actors: dict[str, Actor[R]] = {}
+        self._actors: dict[str, RecordedActor[R]] = {}
         for participant in lane.opened.participants:
             self.actor(participant.name, role=participant.role)
 
     @property
-    def human(self) -> Actor[R]:
+    def human(self) -> RecordedActor[R]:
         """The human; of several, the first that was named when this handle was made."""
         return self._first("human")
 
     @property
-    def agent(self) -> Actor[R]:
+    def agent(self) -> RecordedActor[R]:
         """The agent; of several, the first that was named when this handle was made."""
         return self._first("agent")
 
@@ -156,7 +156,7 @@ class Recording(Generic[R]):
         """Whether the session is closed, as far as this process knows."""
         return self._lane.closing
 
-    def actor(self, name: str, *, role: Role | None = None) -> Actor[R]:
+    def actor(self, name: str, *, role: Role | None = None) -> RecordedActor[R]:
         """A human or an agent by name; or, for adapters, the environment or a voice of its own.
 
         Args:
@@ -175,7 +175,7 @@ class Recording(Generic[R]):
                 )
             if role != "environment" or name == ENGINE:
                 _check_name(name, role)
-            actor = self._actors[name] = Actor(self._lane, name, role, self._put)
+            actor = self._actors[name] = RecordedActor(self._lane, name, role, self._put)
         elif role is not None and role != actor.role:
             raise InvalidInput(f"{name!r} is {actor.role} in session {self.id!r}, not {role}")
         return actor
@@ -202,7 +202,9 @@ class Recording(Generic[R]):
         role: Role = "environment" if by is None else self.actor(by).role
         name = ENGINE if by is None else by
         closed = SessionClosed(reason=reason, by=name, detail=text(detail, "a detail"))
-        entry = Entry("close", CloseSession(closed), name, role, time.time(), Receipt(self.id))
+        entry = QueuedCommand(
+            "close", CloseSession(closed), name, role, time.time(), Receipt(self.id)
+        )
         return self._put(self._lane, entry, durable)
 
     def flush(self) -> R:
@@ -212,10 +214,10 @@ class Recording(Generic[R]):
             NotRecorded: the log was closed before that.
             LogClosed: the log is closed.
         """
-        entry = Entry("flush", None, ENGINE, "environment", time.time(), Receipt(self.id))
+        entry = QueuedCommand("flush", None, ENGINE, "environment", time.time(), Receipt(self.id))
         return self._put(self._lane, entry, True)
 
-    def _first(self, role: Role) -> Actor[R]:
+    def _first(self, role: Role) -> RecordedActor[R]:
         for actor in self._actors.values():
             if actor.role == role:
                 return actor

@@ -25,7 +25,7 @@ from ..scoring.trajectory.updates import StopAdvice, Update
 from .live_updates import LiveUpdates, WatchStatistics
 from .log import Log
 from .log import open as open_embedded
-from .queue import Entry, IntakeStatistics, Lane, OnFull, Unwritten
+from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Receipt
 from .recorder import Recorder
 from .session import About, Recording
@@ -118,7 +118,9 @@ class SyncLog:
         lane = self._call(self._log.recorder.lane, session, about)
         return Recording(lane, self._put)
 
-    def _put(self, lane: Lane, entry: Entry, durable: bool | None = None) -> Receipt:
+    def _put(
+        self, lane: SessionQueue, entry: QueuedCommand, durable: bool | None = None
+    ) -> Receipt:
         if not self._log.recorder.hand_over(lane, entry):
             return self._call(self._log.recorder.put, lane, entry, durable)
         if entry.stale or (self._durable if durable is None else durable):
@@ -248,7 +250,7 @@ class SyncWatch:
         return self._updates.statistics()
 
     def settle(self) -> None:
-        """Waits until all that the log holds now is measured, and told to the callbacks."""
+        """Waits until all that the log holds now is measured, and passed to the callbacks."""
         self._call(self._updates.settle)
 
     def close(self) -> None:

@@ -21,9 +21,8 @@ from ..scoring.trajectory.effort import MEASURES
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from ..scoring.trajectory.tolerance import PENDING, stop_rounds
-from ..telemetry.actor import Awaited
 from ..telemetry.log import open as open_embedded
-from ..telemetry.receipt import Receipt
+from ..telemetry.receipt import Awaited, Receipt
 from ..telemetry.session import About, Recording, check_about
 from ..telemetry.sync import open_sync
 

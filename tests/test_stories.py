@@ -27,8 +27,7 @@ from duolog.interop.importers.protocol import Importer
 from duolog.interop.importers.run import import_foreign
 from duolog.interop.importers.tau.importer import TauImporter
 from duolog.scoring.live import score_records
-from duolog.telemetry.actor import Awaited
-from duolog.telemetry.receipt import Receipt
+from duolog.telemetry.receipt import Awaited, Receipt
 from duolog.telemetry.session import Recording
 from duolog.testing import a_session, agent, human, played
 from http_server import Answer, serving

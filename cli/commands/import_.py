@@ -19,7 +19,7 @@ from ..runtime import run
 if TYPE_CHECKING:
     from ...engine.log.jsonl_import import Imported
     from ...interop.importers.protocol import Importer, Reading, Remark
-    from ...interop.importers.run import Taken
+    from ...interop.importers.run import ImportResult
 
 __all__ = ("import_command",)
 
@@ -199,7 +199,7 @@ def _summary(done: Imported) -> str:
 
 async def _take(
     importer: Importer, source: str, where: str, reading: Reading, *, keep_going: bool
-) -> Taken:
+) -> ImportResult:
     from ...interop.importers.run import import_foreign, survey_foreign
     from ..text.progress import RecordProgress
 
@@ -230,7 +230,7 @@ def _refuse(problems: Sequence[Remark]) -> None:
     )
 
 
-def _report_taken(taken: Taken, form: str, *, as_json: bool) -> None:
+def _report_taken(taken: ImportResult, form: str, *, as_json: bool) -> None:
     from ..text.wording import count
 
     problems = [remark for remark in taken.remarks if remark.kind == "problem"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from ...engine.scorers.protocol import Scorer
-    from ...interop.http.server import Server
+    from ...interop.http.server import HttpServer
 
 __all__ = ("serve_command",)
 
@@ -85,7 +85,7 @@ async def _serve(
     from ...engine.scorers.pool import ScorerPool
     from ...interop.http.app import make_app
     from ...interop.http.limits import HttpLimits
-    from ...interop.http.server import Server
+    from ...interop.http.server import HttpServer
     from ...scoring.live import follow_updates
 
     limits = HttpLimits(connections=connections)
@@ -94,13 +94,13 @@ async def _serve(
         measurer = ScorerPool(log, [_scorer(name) for name in scorers])
         tasks.start_soon(measurer.run)
         web = make_app(log, token=token, limits=limits, updates=follow_updates, stopping=stopping)
-        server = Server(web, stopping, limits)
+        server = HttpServer(web, stopping, limits)
         tasks.start_soon(_stop_on_signal, server, _address(bound), name_of(log))
         await server.run([bound])
         tasks.cancel_scope.cancel()
 
 
-async def _stop_on_signal(server: Server, address: str, log: str) -> None:
+async def _stop_on_signal(server: HttpServer, address: str, log: str) -> None:
     import signal
 
     import anyio
@@ -159,7 +159,7 @@ def _bind(host: str, port: int, *, guarded: bool) -> socket:
 
     try:
         from ...interop.http.auth import is_loopback
-        from ...interop.http.server import Server as _  # noqa: F401
+        from ...interop.http.server import HttpServer as _  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn", "h11"):
             raise

@@ -1,4 +1,4 @@
-"""The protocol of task environments: what actions there are, and what becomes of them."""
+"""The protocol of task environments: what actions there are, and what outcomes they have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ("Action", "ActionSpec", "Environment", "NoEnvironment", "Outcome")
 
 
 class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of action, as actors are told of it.
+    """One kind of action, as it is described to actors.
 
     Attributes:
         name: what it is called.
@@ -39,7 +39,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of an action.
+    """The outcome of an action.
 
     Attributes:
         observation: what the one who acted sees.
@@ -64,7 +64,7 @@ class Environment(Protocol):
         """Applies an action's effect.
 
         A wrong argument or a failed look-up is an ``Outcome`` with an error that the one who acted
-        can use (``InvalidInput`` raised comes to the same); any other exception closes the session
+        can use (raising ``InvalidInput`` has the same effect); any other exception closes the session
         as failed.
         """
         ...

@@ -20,7 +20,7 @@ from .environment import Action, Environment, Outcome
 from .scheduler import Turns
 from .sequencer import Sequencer
 
-__all__ = ("Performing",)
+__all__ = ("Performer",)
 
 
 _LATER = 1.0
@@ -30,7 +30,7 @@ _INTERRUPTED = Outcome(error="interrupted: the process ended while the action wa
 
 
 @final
-class Performing:
+class Performer:
     """The environment of one session at work.
 
     Args:

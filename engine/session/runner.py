@@ -28,12 +28,12 @@ from .clock import Clock, RealClock, VirtualClock
 from .environment import Environment, NoEnvironment
 from .inheritance import Inheritance, Phase
 from .limits import Limits
-from .performer import Performing
+from .performer import Performer
 from .resume import check_opening, is_closed, take_over_records
 from .scheduler import RealTurns, VirtualTurns, Woke
 from .sequencer import Sequencer
 from .timing import Timing
-from .watchdog import Steward
+from .watchdog import Watchdog
 
 __all__ = ("Session", "SessionResult", "measured_mark", "run_session")
 
@@ -214,7 +214,7 @@ class _Run:
             recorded=replayed,
             on_end=self._end,
         )
-        self._performing = Performing(
+        self._performer = Performer(
             session.environment,
             self._sequencer,
             self._turns,
@@ -222,7 +222,7 @@ class _Run:
             recorded=trace,
             outcomes=inherited.outcomes if inherited is not None else (),
         )
-        self._steward = Steward(
+        self._watchdog = Watchdog(
             self._sequencer,
             self._turns,
             seconds=session.limits.seconds,
@@ -255,7 +255,7 @@ class _Run:
                 clock,
                 actors=names,
                 busy=lambda: bool(self._sequencer.state.in_flight),
-                steward=self._call_steward,
+                watchdog=self._call_watchdog,
                 start=self._trace[-1].time if self._trace else 0.0,
             )
         first = self._phases[0]
@@ -266,7 +266,7 @@ class _Run:
             seed=first.opened.seed,
             actors=frozenset({*(p.participant.name for p in first.players), ENVIRONMENT}),
             on_overdue=self._call_time,
-            steward=self._call_steward,
+            watchdog=self._call_watchdog,
             start=inherited.trace[-1].time if inherited is not None and afresh else 0.0,
         )
 
@@ -310,13 +310,13 @@ class _Run:
                 self._restore()
             else:
                 await self._open()
-            limit = self._steward.limit
+            limit = self._watchdog.limit
             if isinstance(self._turns, VirtualTurns):
                 self._turns.limit(limit)
             elif limit is not None:
-                self._actors.start_soon(self._steward.wait_for_limit)
+                self._actors.start_soon(self._watchdog.wait_for_limit)
             self._cast.start(self._actors)
-            await self._cast.live(ENVIRONMENT, "environment", self._performing.run)
+            await self._cast.live(ENVIRONMENT, "environment", self._performer.run)
         if self._sequencer.failure is not None:
             raise self._sequencer.failure
 
@@ -341,15 +341,15 @@ class _Run:
                 raise InvalidInput(f"session {session.id!r} has a request, and no human to make it")
             drafts.append(Draft(MessageSent(text=first.request), human.name, "human", now))
         records = await self._sequencer.emit("environment", lambda: drafts)
-        self._performing.restore(records)
-        self._sequencer.connect(self._performing)
+        self._performer.restore(records)
+        self._sequencer.connect(self._performer)
 
     def _restore(self) -> None:
         """Goes on from the view: nothing is run again that was run before."""
         self._sequencer.adopt(self._trace)
         self._cast.adopt(self._trace)
-        self._performing.restore(self._trace)
-        self._sequencer.connect(self._performing)
+        self._performer.restore(self._trace)
+        self._sequencer.connect(self._performer)
         for record in self._trace:
             self._measuring.offer([record])
 
@@ -359,15 +359,15 @@ class _Run:
             return
         self._cast.end_turn(name)
 
-    def _call_steward(self, why: Woke) -> None:
+    def _call_watchdog(self, why: Woke) -> None:
         if self._actors is not None and not is_cancelled():
             self._actors.start_soon(self._look_after, why)
 
     async def _look_after(self, why: Woke) -> None:
-        """The steward's task, each time that it is called."""
+        """The watchdog's task, each time that it is called."""
         try:
             await checkpoint()  # it may have been called because all are being cancelled
-            await self._steward.look_after(why, self._cast.present)
+            await self._watchdog.look_after(why, self._cast.present)
         finally:
             self._turns.leave(ENGINE)
 

@@ -33,7 +33,7 @@ _64 = (1 << 64) - 1
 
 
 class Woke(IntEnum):
-    """Why a parked actor runs again, or why the steward is called; where several hold at one time,
+    """Why a parked actor runs again, or why the watchdog is called; where several hold at one time,
     the first counts.
     """
 
@@ -72,7 +72,7 @@ class Turns(Protocol):
         ...
 
     def leave(self, actor: str) -> None:
-        """Called by each actor's task as its last deed."""
+        """Called by each actor's task last of all."""
         ...
 
     def end(self) -> None:
@@ -108,7 +108,7 @@ class VirtualTurns:
         actors: everybody who takes turns; nobody runs before all have begun.
         on_overdue: called with the name of an actor that held the turn for too long, and again
             while it goes on to hold it.
-        steward: called, with the turn in its hand, when all wait for news (``Woke.IDLE``) or the
+        watchdog: called, with the turn in its hand, when all wait for news (``Woke.IDLE``) or the
             limit has come (``Woke.TIME``); it gives the turn back by ``leave(ENGINE)``.
         start: session time to start from.
     """
@@ -120,11 +120,11 @@ class VirtualTurns:
         seed: int | None,
         actors: frozenset[str],
         on_overdue: Callable[[str], None],
-        steward: Callable[[Woke], None] | None = None,
+        watchdog: Callable[[Woke], None] | None = None,
         start: float = 0.0,
     ) -> None:
         self._hold = clock.hold
-        self._steward = steward
+        self._watchdog = watchdog
         self._over = False
         self._limit = math.inf
         self._missing = set(actors)
@@ -164,7 +164,7 @@ class VirtualTurns:
         await self.park(actor, until=self._time, news=False)
 
     def limit(self, until: float | None) -> None:
-        """Has the steward called at a session time, before anybody acts at it; None for never."""
+        """Has the watchdog called at a session time, before anybody acts at it; None for never."""
         self._limit = math.inf if until is None else until
 
     async def park(self, actor: str, *, until: float | None = None, news: bool = True) -> Woke:
@@ -236,18 +236,18 @@ class VirtualTurns:
         heapq.heappush(self._heap, (time, tie, parked.ticket, why, parked))
 
     def _next(self) -> None:
-        """Gives the turn to the earliest wake-up, or to the steward."""
+        """Gives the turn to the earliest wake-up, or to the watchdog."""
         if self._over:
             return
         heap = self._heap
         while heap and heap[0][4].future.done():
             heapq.heappop(heap)
         if not heap:
-            self._call_steward(Woke.IDLE)
+            self._call_watchdog(Woke.IDLE)
         elif heap[0][0] >= self._limit:
             self._time = max(self._time, self._limit)
             self._limit = math.inf
-            self._call_steward(Woke.TIME)
+            self._call_watchdog(Woke.TIME)
         else:
             time, _, _, why, parked = heapq.heappop(heap)
             self._time = max(self._time, time)
@@ -256,11 +256,11 @@ class VirtualTurns:
             self._switches += 1
             parked.future.set_result(why)
 
-    def _call_steward(self, why: Woke) -> None:
-        if self._steward is not None:
+    def _call_watchdog(self, why: Woke) -> None:
+        if self._watchdog is not None:
             self._running = ENGINE
             self._switches += 1
-            self._steward(why)
+            self._watchdog(why)
 
     def _check(self) -> None:
         """Finds an actor that has held the turn for too long; waits outside the kernel cannot be
@@ -283,7 +283,7 @@ class RealTurns:
         clock: the wall.
         actors: those whose waiting makes the session idle (humans and agents).
         busy: whether something else is under way (an action in flight).
-        steward: called when all wait for news (``Woke.IDLE``), and not again before it has left.
+        watchdog: called when all wait for news (``Woke.IDLE``), and not again before it has left.
         start: session time that was reached before; the wall's may have been set back since.
     """
 
@@ -293,14 +293,14 @@ class RealTurns:
         *,
         actors: frozenset[str],
         busy: Callable[[], bool],
-        steward: Callable[[Woke], None],
+        watchdog: Callable[[Woke], None],
         start: float = 0.0,
     ) -> None:
         self._monotonic = clock.monotonic
         self._offset = max(clock.wall(), start) - clock.monotonic()
         self._actors = set(actors)
         self._busy = busy
-        self._steward: Callable[[Woke], None] | None = steward
+        self._watchdog: Callable[[Woke], None] | None = watchdog
         self._called = False
         self._events: dict[str, anyio.Event] = {}
         self._still: set[str] = set()
@@ -348,25 +348,25 @@ class RealTurns:
         return nullcontext()
 
     def leave(self, actor: str) -> None:
-        """Takes an actor out, or lets the steward be called again."""
+        """Takes an actor out, or lets the watchdog be called again."""
         if actor == ENGINE:
             self._called = False
         self._actors.discard(actor)
         self._look_for_idleness()
 
     def end(self) -> None:
-        """The steward is not called any more."""
-        self._steward = None
+        """The watchdog is not called any more."""
+        self._watchdog = None
 
     def close(self) -> None:
         """Nothing to stop."""
 
     def _look_for_idleness(self) -> None:
-        if self._steward is None or self._called or self._busy():
+        if self._watchdog is None or self._called or self._busy():
             return
         if self._actors <= self._still:
             self._called = True
-            self._steward(Woke.IDLE)
+            self._watchdog(Woke.IDLE)
 
 
 def _key(text: str) -> int:

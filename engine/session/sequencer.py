@@ -216,7 +216,7 @@ class Sequencer:
             raise asyncio.CancelledError
 
     def _near_limit(self, role: Role, count: int) -> bool:
-        """Whether so many drafts might be too many."""
+        """Whether this number of drafts may exceed a limit."""
         if self._before_cut(count):
             return False  # the limits of a fork are no limits for what it takes over
         rounds, actions = self._limits.rounds, self._limits.actions
@@ -246,7 +246,7 @@ class Sequencer:
 
     @staticmethod
     def _first(drafts: Sequence[Draft], acts: int) -> Sequence[Draft]:
-        """Drafts up to so many acts, and what goes with the last of them."""
+        """Drafts up to a number of acts, with the events that belong to the last of them."""
         for index, draft in enumerate(drafts):
             if codec.kind_of(draft.event)[0] in ACTS and draft.role in ("human", "agent"):
                 acts -= 1

@@ -1,4 +1,4 @@
-"""Runs many sessions against one log, so many at a time; what the log holds is not run again."""
+"""Runs many sessions against one log, a limited number at a time; what the log holds is not run again."""
 
 from __future__ import annotations
 

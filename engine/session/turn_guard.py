@@ -12,7 +12,7 @@ from .scheduler import Turns
 __all__ = ("TurnGuard",)
 
 _AT_ONCE = 5000
-_INSTANT = 0.001  # seconds in which nobody does so many things
+_INSTANT = 0.001  # seconds in which no actor does that many things
 
 
 @final
@@ -64,7 +64,7 @@ class TurnGuard:
             )
 
     def until(self, seconds: float) -> float:
-        """The session time so many seconds from now.
+        """The session time that many seconds from now.
 
         Raises:
             DeskError: that never comes.

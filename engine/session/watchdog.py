@@ -12,11 +12,11 @@ from ..records import ENGINE, Draft
 from .scheduler import Turns, Woke
 from .sequencer import Sequencer
 
-__all__ = ("Steward",)
+__all__ = ("Watchdog",)
 
 
 @final
-class Steward:
+class Watchdog:
     """What the engine does of its own accord, when it is called to (see ``Turns``).
 
     Args:

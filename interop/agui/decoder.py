@@ -9,8 +9,8 @@ import msgspec
 
 from ...engine.errors import CodecError, InvalidInput
 from ...engine.events import JSON, ActorFailed, ApprovalAsked, ModelCalled, Role, Tokens
-from ...telemetry.actor import Actor, Awaited
-from ...telemetry.receipt import Receipt
+from ...telemetry.actor import RecordedActor
+from ...telemetry.receipt import Awaited, Receipt
 from .assembler import Whole, WholeCall, WholeMessage
 from .entries import AguiEntry, Deduplicator, add_entry, parse_timestamp
 from .json_patch import apply_patch
@@ -211,7 +211,7 @@ class AguiDecoder:
         self._entries.known.marks[named] = ""
         approved, comment = _answer(entry)
 
-        def do(actor: Actor[Awaited], at: float) -> Awaited:
+        def do(actor: RecordedActor[Awaited], at: float) -> Awaited:
             return actor.approves(asked, approved=approved, comment=comment, id=named, at=at)
 
         yield AguiEntry(do, "human")
@@ -256,7 +256,7 @@ class AguiDecoder:
         if edited:
             state.take_part(part)
 
-            def do(actor: Actor[Awaited], at: float) -> Awaited:
+            def do(actor: RecordedActor[Awaited], at: float) -> Awaited:
                 return actor.submits(part, id=ident, at=at)
 
             yield AguiEntry(do, role, None, at)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...engine.events import JSON, Event, Role, Unknown
-from ...telemetry.actor import Actor, Awaited
-from ...telemetry.receipt import Receipt
+from ...telemetry.actor import RecordedActor
+from ...telemetry.receipt import Awaited, Receipt
 from .names import AguiEvent
 from .thread_index import ThreadIndex, agui_digest, event_digest, without_timestamp, wrap_event
 
 __all__ = ("AguiEntry", "Deduplicator", "RecordEntry", "add_entry", "parse_timestamp")
 
-RecordEntry: TypeAlias = Callable[[Actor[Awaited], float], Awaited]
+RecordEntry: TypeAlias = Callable[[RecordedActor[Awaited], float], Awaited]
 """Records an entry, as an actor, at a time."""
 
 
@@ -132,7 +132,7 @@ def add_entry(
 ) -> AguiEntry:
     """An entry that adds an event as it is."""
 
-    def do(actor: Actor[Awaited], at: float) -> Awaited:
+    def do(actor: RecordedActor[Awaited], at: float) -> Awaited:
         return actor.adds(event, id=ident, at=at)
 
     return AguiEntry(do, role, name, at, problem, done)

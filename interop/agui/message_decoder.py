@@ -10,9 +10,9 @@ import msgspec
 from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, ActionResolved, ActionTaken, MessageSent, NoteTaken, Role
-from ...telemetry.actor import Actor, Awaited
-from ...telemetry.receipt import Receipt
-from ..importers.chat.steps import Did, LeftOut, Said, steps_of, text_of
+from ...telemetry.actor import RecordedActor
+from ...telemetry.receipt import Awaited, Receipt
+from ..importers.chat.steps import Omission, ToolCall, Utterance, steps_of, text_of
 from ..importers.trace_builder import arguments_of
 from .assembler import WholeCall, WholeMessage
 from .entries import AguiEntry, Deduplicator, add_entry, parse_timestamp
@@ -95,7 +95,7 @@ class MessageDecoder:
             del rest["metadata"]
         yield from self._entries.keep_fields(fresh, rest)
 
-        def do(actor: Actor[Awaited], at: float) -> Awaited:
+        def do(actor: RecordedActor[Awaited], at: float) -> Awaited:
             return actor.resolves(action, content, error=error, id=fresh, at=at)
 
         yield AguiEntry(do, "agent", None, parse_timestamp(event.get("timestamp")))
@@ -151,13 +151,13 @@ class MessageDecoder:
         self, item: AguiEvent, ident: str, name: str | None, fields: AguiEvent
     ) -> Iterator[AguiEntry]:
         steps = list(steps_of({**item, "tool_calls": item.get("toolCalls")}))
-        if any(isinstance(step, LeftOut) for step in steps):
+        if any(isinstance(step, Omission) for step in steps):
             fields = {**fields, "content": item.get("content")}
         calls = iter(self._calls(item))
         for step in steps:
-            if isinstance(step, Said):
+            if isinstance(step, Utterance):
                 yield from self._say(ident, step.role, name, step.text, fields, None, None)
-            elif isinstance(step, Did):
+            elif isinstance(step, ToolCall):
                 rest: AguiEvent = {"parentMessageId": ident, **next(calls, {})}
                 written = (
                     step.raw

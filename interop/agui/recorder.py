@@ -13,7 +13,8 @@ from ...engine.events import Role
 from ...engine.log.contract import EventLog
 from ...engine.logger import journal
 from ...engine.records import ENVIRONMENT
-from ...telemetry.actor import Actor, Awaited
+from ...telemetry.actor import RecordedActor
+from ...telemetry.receipt import Awaited
 from ...telemetry.session import Recording
 from ..importers.protocol import Remark
 from .assembler import Assembler
@@ -190,20 +191,20 @@ class AguiRecorder:
             if entry.done is not None:
                 entry.done(receipt)
 
-    def _actor(self, entry: AguiEntry) -> Actor[Awaited]:
+    def _actor(self, entry: AguiEntry) -> RecordedActor[Awaited]:
         """Who it was: by name, else the first of that role."""
         session = self._session
         if entry.role == "environment":
             return session.actor(entry.name or ENVIRONMENT, role="environment")
         return self._named(entry.name, entry.role) if entry.name else self._first(entry.role)
 
-    def _first(self, role: Role) -> Actor[Awaited]:
+    def _first(self, role: Role) -> RecordedActor[Awaited]:
         try:
             return self._session.human if role == "human" else self._session.agent
         except DuologError:  # the session was opened without one
             return self._named(role, role)
 
-    def _named(self, name: str, role: Role) -> Actor[Awaited]:
+    def _named(self, name: str, role: Role) -> RecordedActor[Awaited]:
         try:
             return self._session.actor(name, role=role)
         except DuologError:  # somebody else has that name, or nobody may

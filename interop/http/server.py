@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from .limits import HttpLimits
 
-__all__ = ("Server",)
+__all__ = ("HttpServer",)
 
 _LINGER: Final = 1.0  # seconds for a client that is refused to read why
 _LINGERING: Final = 64  # such clients at once; others are cut off
@@ -32,7 +32,7 @@ _REFUSAL: Final = (
 
 
 @final
-class Server:
+class HttpServer:
     """A server of one app.
 
     Args:

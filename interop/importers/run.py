@@ -16,14 +16,14 @@ from ...engine.log.contract import EventLog
 from ...engine.records import TRACE, Draft, Record
 from .protocol import Foreign, Found, Importer, Reading, Remark
 
-__all__ = ("Taken", "import_foreign", "survey_foreign")
+__all__ = ("ImportResult", "import_foreign", "survey_foreign")
 
 _BATCH: Final = 256
 
 _Progress: TypeAlias = Callable[[int], None]
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an import did.
 
     Attributes:
@@ -68,7 +68,7 @@ async def import_foreign(
     keep_going: bool = False,
     look_first: bool = True,
     progress: _Progress | None = None,
-) -> Taken:
+) -> ImportResult:
     """Takes the sessions in a source into a log.
 
     What the log has already is passed over, so that importing again adds nothing, and an import
@@ -95,7 +95,7 @@ async def import_foreign(
         if problems:
             first = problems[0]
             raise InvalidInput(f"{first.where}: {first.what}; nothing was imported")
-    taking = _Taking(log, keep_going)
+    taking = _Import(log, keep_going)
     found = importer.read(source, reading)
     while batch := await anyio.to_thread.run_sync(_next, found):
         for one in batch:
@@ -177,7 +177,7 @@ def _other(record: Record) -> str:
 
 
 @final
-class _Taking:
+class _Import:
     """One import."""
 
     def __init__(self, log: EventLog, keep_going: bool) -> None:
@@ -230,9 +230,9 @@ class _Taking:
             self._known += stream.known
         self._streams = {}
 
-    def taken(self) -> Taken:
+    def taken(self) -> ImportResult:
         """What was done."""
-        return Taken(
+        return ImportResult(
             sessions=self._sessions,
             records=self._records,
             known=self._known,

@@ -15,7 +15,7 @@ import msgspec
 from ...engine.errors import DuologError
 from ...engine.logger import journal
 from ...engine.session.commands import RecordEvent
-from ...telemetry.queue import Entry
+from ...telemetry.queue import QueuedCommand
 from ...telemetry.receipt import Receipt
 from ...telemetry.recorder import Recorder
 from ...telemetry.session import About, check_about
@@ -155,7 +155,7 @@ class CallRecorder:
         lane = recorder.lane_nowait(owner.session, self._about)
         names = {one.name: one.role for one in lane.opened.participants}
         ident = f"litellm/{call}" if attempt == 1 else f"litellm/{call}/{attempt}"
-        entry = Entry(
+        entry = QueuedCommand(
             "called_model",
             RecordEvent(event),
             owner.actor,

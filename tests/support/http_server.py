@@ -14,7 +14,7 @@ from duolog.engine.log.contract import EventLog
 from duolog.interop.follow import Follow
 from duolog.interop.http.app import make_app
 from duolog.interop.http.limits import HttpLimits
-from duolog.interop.http.server import Server
+from duolog.interop.http.server import HttpServer
 
 __all__ = ("Answer", "Client", "Told", "message", "serving", "until")
 
@@ -175,12 +175,12 @@ async def serving(
     token: str | None = None,
     limits: HttpLimits | None = None,
     updates: Follow | None = None,
-) -> AsyncIterator[tuple[Client, Server]]:
+) -> AsyncIterator[tuple[Client, HttpServer]]:
     """A server of the log, and a client of it; stops it at the end."""
     limits = limits or HttpLimits()
     stopping = anyio.Event()
     app = make_app(log, token=token, limits=limits, updates=updates, stopping=stopping)
-    server = Server(app, stopping, limits)
+    server = HttpServer(app, stopping, limits)
     bound = socket.create_server(("127.0.0.1", 0))
     with closing(bound):
         async with anyio.create_task_group() as tasks:

@@ -29,9 +29,8 @@ from duolog.engine.events import (
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Draft, Record
-from duolog.telemetry.actor import Awaited
-from duolog.telemetry.queue import Entry, Lane, Unwritten
-from duolog.telemetry.receipt import Receipt
+from duolog.telemetry.queue import QueuedCommand, SessionQueue, Unwritten
+from duolog.telemetry.receipt import Awaited, Receipt
 from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.session import About, Recording
 from gated_log import Gate
@@ -369,7 +368,7 @@ async def test_entries_may_come_from_other_threads(gate: Gate) -> None:
     async with Recorder(gate.log) as recorder:
         lane = await recorder.lane("s", About())
 
-        def put(lane: Lane, entry: Entry, durable: bool | None) -> bool:
+        def put(lane: SessionQueue, entry: QueuedCommand, durable: bool | None) -> bool:
             return recorder.hand_over(lane, entry)
 
         def talk(name: str) -> None:

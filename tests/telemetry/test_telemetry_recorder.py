@@ -37,7 +37,7 @@ from duolog.engine.events import (
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
-from duolog.telemetry.actor import Awaited
+from duolog.telemetry.receipt import Awaited
 from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.session import Recording
 

@@ -18,7 +18,16 @@ from ....engine.events import (
 from ....engine.records import ENVIRONMENT
 from ..protocol import Foreign, Remark
 from ..trace_builder import TraceBuilder
-from .steps import Answer, Did, LeftOut, Outcome, Question, Said, Step, Thought
+from .steps import (
+    ApprovalRequest,
+    ApprovalResponse,
+    Omission,
+    Reasoning,
+    Step,
+    ToolCall,
+    ToolResult,
+    Utterance,
+)
 
 __all__ = ("AGENT", "HUMAN", "Cast", "ConversationBuilder", "call_id", "item_id")
 
@@ -28,7 +37,7 @@ _ROLES: Final[Mapping[str, Role]] = {HUMAN: "human", AGENT: "agent"}
 
 
 def item_id(index: int) -> str:
-    """The id of the event that a message or item without calls comes to."""
+    """The id of the event of the event of a message or item without calls."""
     return f"item/{index}"
 
 
@@ -51,11 +60,11 @@ class Cast:
     def __init__(self, steps: Sequence[Step], sides: Sequence[str] = ()) -> None:
         self._names: dict[tuple[str, str | None], str] = {}
         for step in steps:
-            if isinstance(step, (Said, Did)) and step.role in _ROLES:
+            if isinstance(step, (Utterance, ToolCall)) and step.role in _ROLES:
                 self._names.setdefault((step.role, step.name), step.name or step.role)
-            elif isinstance(step, (Thought, Question)):
+            elif isinstance(step, (Reasoning, ApprovalRequest)):
                 self._names.setdefault((AGENT, None), AGENT)
-            elif isinstance(step, Answer):
+            elif isinstance(step, ApprovalResponse):
                 self._names.setdefault((HUMAN, None), HUMAN)
         for side in sides:
             if all(role != side for role, _ in self._names):
@@ -130,10 +139,10 @@ class ConversationBuilder:
         calls = 0
         for step in steps:
             id = None
-            if isinstance(step, Did):
+            if isinstance(step, ToolCall):
                 calls += 1
                 id = call_id(index, calls, step.call)
-            elif not named and not isinstance(step, (Thought, LeftOut)):
+            elif not named and not isinstance(step, (Reasoning, Omission)):
                 named, id = True, item_id(index)
             found = self._step(step, time, id, where)
             if found is not None:
@@ -142,36 +151,38 @@ class ConversationBuilder:
     def _step(self, step: Step, time: float, id: str | None, where: str) -> Foreign | Remark | None:
         put = self._builder.put
         match step:
-            case Said(role=role, name=name, text=text):
+            case Utterance(role=role, name=name, text=text):
                 actor, whose = self._cast.of(role, name)
                 to = self._cast.agents if whose == "environment" else ()
                 if whose == "agent":
                     self._speaker = actor, whose
                 return put(MessageSent(text=text, to=to), actor, whose, time, id=id)
-            case Did():
+            case ToolCall():
                 return self._did(step, time, id)
-            case Outcome():
+            case ToolResult():
                 return self._resolve(step, time, id, where)
-            case Thought(text=text):
+            case Reasoning(text=text):
                 return put(NoteTaken(text=text), *self._speaker, time, id=id)
-            case Question(id=asked, tool=tool, arguments=arguments, text=text):
+            case ApprovalRequest(id=asked, tool=tool, arguments=arguments, text=text):
                 question = ApprovalAsked(question=text, action=tool, arguments=arguments)
                 found = put(question, *self._speaker, time, id=id)
                 self._asked[asked] = self._builder.version
                 return found
-            case Answer():
+            case ApprovalResponse():
                 return self._answer(step, time, id, where)
-            case LeftOut(what=what):
+            case Omission(what=what):
                 return Remark("difference", f"left out: {what}", where, self._builder.session)
 
-    def _did(self, step: Did, time: float, id: str | None) -> Foreign:
+    def _did(self, step: ToolCall, time: float, id: str | None) -> Foreign:
         actor, role = self._cast.of(step.role, step.name)
         taken = ActionTaken(name=step.tool, arguments=step.arguments, raw=step.raw)
         found = self._builder.put(taken, actor, role, time, id=id)
         self._open.append(_Open(step.call, self._builder.version))
         return found
 
-    def _resolve(self, step: Outcome, time: float, id: str | None, where: str) -> Foreign | Remark:
+    def _resolve(
+        self, step: ToolResult, time: float, id: str | None, where: str
+    ) -> Foreign | Remark:
         """The outcome of the first call of that id that has none yet, since ids come again."""
         found = next((one for one in self._open if one.call == step.call), None)
         if found is None and len(self._open) == 1 and not (step.call and self._open[0].call):
@@ -188,7 +199,9 @@ class ConversationBuilder:
         )
         return self._builder.put(resolved, ENVIRONMENT, "environment", time, id=id)
 
-    def _answer(self, step: Answer, time: float, id: str | None, where: str) -> Foreign | Remark:
+    def _answer(
+        self, step: ApprovalResponse, time: float, id: str | None, where: str
+    ) -> Foreign | Remark:
         asked = self._asked.pop(step.id, None)
         if asked is None:
             what = f"an answer to no question (id {step.id!r})"

@@ -17,15 +17,15 @@ from ....engine.events import JSON
 from ..trace_builder import arguments_of
 
 __all__ = (
-    "Answer",
-    "Did",
+    "ApprovalRequest",
+    "ApprovalResponse",
     "Item",
-    "LeftOut",
-    "Outcome",
-    "Question",
-    "Said",
+    "Omission",
+    "Reasoning",
     "Step",
-    "Thought",
+    "ToolCall",
+    "ToolResult",
+    "Utterance",
     "steps_of",
     "text_of",
 )
@@ -38,7 +38,7 @@ _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 _HOSTED: Final = "_call"
 
 
-class Said(msgspec.Struct, frozen=True):
+class Utterance(msgspec.Struct, frozen=True):
     """Somebody said something.
 
     Attributes:
@@ -52,7 +52,7 @@ class Said(msgspec.Struct, frozen=True):
     text: str
 
 
-class Did(msgspec.Struct, frozen=True):
+class ToolCall(msgspec.Struct, frozen=True):
     """A tool was called.
 
     Attributes:
@@ -72,21 +72,21 @@ class Did(msgspec.Struct, frozen=True):
     raw: str | None
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of a call; ``error`` where it is known to have failed."""
+class ToolResult(msgspec.Struct, frozen=True):
+    """The outcome of a call; ``error`` where it is known to have failed."""
 
     call: str
     output: JSON
     error: str | None = None
 
 
-class Thought(msgspec.Struct, frozen=True):
+class Reasoning(msgspec.Struct, frozen=True):
     """A model's reasoning, for itself alone."""
 
     text: str
 
 
-class Question(msgspec.Struct, frozen=True):
+class ApprovalRequest(msgspec.Struct, frozen=True):
     """A model asks for leave to call a tool."""
 
     id: str
@@ -95,21 +95,23 @@ class Question(msgspec.Struct, frozen=True):
     text: str
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """The answer to a ``Question``."""
+class ApprovalResponse(msgspec.Struct, frozen=True):
+    """The answer to an ``ApprovalRequest``."""
 
     id: str
     approved: bool
     comment: str
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class Omission(msgspec.Struct, frozen=True):
     """Something that no event can hold."""
 
     what: str
 
 
-Step: TypeAlias = Said | Did | Outcome | Thought | Question | Answer | LeftOut
+Step: TypeAlias = (
+    Utterance | ToolCall | ToolResult | Reasoning | ApprovalRequest | ApprovalResponse | Omission
+)
 
 
 def steps_of(item: Item) -> Iterator[Step]:
@@ -130,7 +132,7 @@ def steps_of(item: Item) -> Iterator[Step]:
     elif kind.endswith(_HOSTED):
         yield from _hosted(kind, item)
     else:
-        yield LeftOut(f"an item of type {kind}")
+        yield Omission(f"an item of type {kind}")
 
 
 def text_of(content: JSON) -> tuple[str, list[str]]:
@@ -173,7 +175,7 @@ def _message(item: Item) -> Iterator[Step]:
     if role in ("tool", "function"):
         call = item.get("tool_call_id", item.get("name"))
         text, others = text_of(item.get("content"))
-        yield Outcome(call if isinstance(call, str) else "", text)
+        yield ToolResult(call if isinstance(call, str) else "", text)
         yield from _lost(others)
         return
     if role not in _ROLES:
@@ -183,19 +185,19 @@ def _message(item: Item) -> Iterator[Step]:
     for key in ("reasoning_content", "reasoning"):
         thought = item.get(key)
         if isinstance(thought, str) and thought:
-            yield Thought(thought)
+            yield Reasoning(thought)
             break
     text, others = text_of(item.get("content"))
     refusal = item.get("refusal")
     text = text or (refusal if isinstance(refusal, str) else "")
     calls = list(_calls(item, role, name))
     if text or (not calls and item.get("content") is not None):
-        yield Said(role, name, text)
+        yield Utterance(role, name, text)
     yield from _lost(others)
     yield from calls
 
 
-def _calls(item: Item, role: str, name: str | None) -> Iterator[Did]:
+def _calls(item: Item, role: str, name: str | None) -> Iterator[ToolCall]:
     old = item.get("function_call")
     if isinstance(old, Mapping):
         yield _did(role, name, _text(old, "name"), _text(old, "name"), old.get("arguments"))
@@ -214,20 +216,20 @@ def _calls(item: Item, role: str, name: str | None) -> Iterator[Did]:
         yield _did(role, name, _id(call, "id"), _text(held, "name"), arguments)
 
 
-def _did(role: str, name: str | None, call: str, tool: str, arguments: JSON) -> Did:
+def _did(role: str, name: str | None, call: str, tool: str, arguments: JSON) -> ToolCall:
     if isinstance(arguments, Mapping):
-        return Did(role, name, call, tool, arguments, None)
+        return ToolCall(role, name, call, tool, arguments, None)
     if arguments is None or arguments == "":
-        return Did(role, name, call, tool, {}, None)
+        return ToolCall(role, name, call, tool, {}, None)
     if not isinstance(arguments, str):
         raise InvalidInput(f"the arguments of {tool} are neither a text nor an object")
     value, raw = arguments_of(arguments)
-    return Did(role, name, call, tool, value, raw)
+    return ToolCall(role, name, call, tool, value, raw)
 
 
-def _lost(others: Sequence[str]) -> Iterator[LeftOut]:
+def _lost(others: Sequence[str]) -> Iterator[Omission]:
     for kind in dict.fromkeys(others):
-        yield LeftOut(f"content of type {kind}, for which a mark stands in the text")
+        yield Omission(f"content of type {kind}, for which a mark stands in the text")
 
 
 # --- items ----------------------------------------------------------------------------------------
@@ -244,7 +246,7 @@ def _function_output(item: Item) -> Iterator[Step]:
     others: list[str] = []
     if isinstance(output, Sequence) and not isinstance(output, str):
         output, others = text_of(output)
-    yield Outcome(_id(item, "call_id"), output)
+    yield ToolResult(_id(item, "call_id"), output)
     yield from _lost(others)
 
 
@@ -253,16 +255,16 @@ def _reasoning(item: Item) -> Iterator[Step]:
     content, _ = text_of(item.get("content"))
     text = summary or content
     if text:
-        yield Thought(text)
+        yield Reasoning(text)
     elif item.get("encrypted_content"):
-        yield LeftOut("reasoning that is encrypted")
+        yield Omission("reasoning that is encrypted")
 
 
 def _approval_request(item: Item) -> Iterator[Step]:
     made = _did("assistant", None, "", _text(item, "name"), item.get("arguments"))
     written = item.get("arguments")
     text = f"{made.tool}({written if isinstance(written, str) else ''})"
-    yield Question(_id(item, "id"), made.tool, made.arguments, text)
+    yield ApprovalRequest(_id(item, "id"), made.tool, made.arguments, text)
 
 
 def _approval_response(item: Item) -> Iterator[Step]:
@@ -271,7 +273,7 @@ def _approval_response(item: Item) -> Iterator[Step]:
         raise InvalidInput(f"its answer is {approve!r}, and neither true nor false")
     reason = item.get("reason")
     comment = reason if isinstance(reason, str) else ""
-    yield Answer(_id(item, "approval_request_id"), approve, comment)
+    yield ApprovalResponse(_id(item, "approval_request_id"), approve, comment)
 
 
 def _hosted(kind: str, item: Item) -> Iterator[Step]:
@@ -279,12 +281,12 @@ def _hosted(kind: str, item: Item) -> Iterator[Step]:
     call = _id(item, "call_id") or _id(item, "id")
     own = {"type", "id", "call_id", "status", "output", "error"}
     arguments = {key: value for key, value in item.items() if key not in own and value is not None}
-    yield Did("assistant", None, call, kind.removesuffix(_HOSTED), arguments, None)
+    yield ToolCall("assistant", None, call, kind.removesuffix(_HOSTED), arguments, None)
     if item.get("call_id") is None:
         error = item.get("error")
         failed = item.get("status") in ("failed", "incomplete") or error is not None
         why = _short(error) if error is not None else f"its status is {item.get('status')}"
-        yield Outcome(call, item.get("output"), why if failed else None)
+        yield ToolResult(call, item.get("output"), why if failed else None)
 
 
 _ITEMS: Final[Mapping[str, Callable[[Item], Iterator[Step]]]] = {

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-__all__ = ("Call", "Signatures", "parse_call", "unquoted")
+__all__ = ("ActionCall", "Signatures", "parse_call", "unquoted")
 
 Signatures = Mapping[str, Sequence[Sequence[str]]]
 """By name of a call, the parameters that it takes, in order; several where it has several forms."""
@@ -25,7 +25,7 @@ _PLAIN: Final = {"n": "\n", "t": "\t", "r": "\r"}
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 
 
-class Call(NamedTuple):
+class ActionCall(NamedTuple):
     """A call.
 
     Attributes:
@@ -44,7 +44,7 @@ class Call(NamedTuple):
         return {key: unquoted(value) for key, value in self.values.items()}
 
 
-def parse_call(text: str, signatures: Signatures = {}) -> Call:  # noqa: B006 (never changed)
+def parse_call(text: str, signatures: Signatures = {}) -> ActionCall:  # noqa: B006 (never changed)
     """Reads a call. Any text has an answer, if only that it is not readable.
 
     A call in the midst of prose is found where its name is in capitals, as agents that think aloud
@@ -55,14 +55,14 @@ def parse_call(text: str, signatures: Signatures = {}) -> Call:  # noqa: B006 (n
     if begin is None:
         begin = _AMIDST.search(text)
     if begin is None:
-        return Call("", {}, readable=False)
+        return ActionCall("", {}, readable=False)
     name, rest = begin.group(1), text[begin.end() :].rstrip()
     end = rest.rfind(")")
     if end < 0:
-        return Call(name, {}, readable=False)
+        return ActionCall(name, {}, readable=False)
     alone = alone and end == len(rest) - 1
     values = _values(rest[:end], signatures.get(name, ()))
-    return Call(name, values or {}, readable=alone and values is not None)
+    return ActionCall(name, values or {}, readable=alone and values is not None)
 
 
 def unquoted(value: str) -> str:

@@ -93,7 +93,7 @@ class Differences:
         yield self._remark(OWN)
 
     def _compare(self) -> None:
-        """Compares what a stretch comes to."""
+        """Compares the counts of a stretch."""
         if self._last is None:
             return
         if self._ours is None:

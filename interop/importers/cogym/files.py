@@ -19,7 +19,7 @@ from ..timestamps import seconds_of
 
 __all__ = (
     "LOG_NAMES",
-    "Chat",
+    "ChatLine",
     "Row",
     "Run",
     "Survey",
@@ -40,7 +40,7 @@ _ARCHIVED: Final = ("_old", ".del")
 _NUMBERED: Final = re.compile(r"env_(.+)_(\d+)")
 
 
-class Chat(msgspec.Struct):
+class ChatLine(msgspec.Struct):
     """A message in the chat, which each record holds from the beginning."""
 
     role: str
@@ -78,7 +78,7 @@ class Run(NamedTuple):
 
     @property
     def numbered(self) -> tuple[str, str] | None:
-        """Task and instance, where the name tells them: ``env_travel_planning_21``."""
+        """Task and instance, where the name holds them: ``env_travel_planning_21``."""
         found = _NUMBERED.fullmatch(self.name) if self.directory else None
         return (found.group(1), found.group(2)) if found else None
 

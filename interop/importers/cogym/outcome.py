@@ -43,7 +43,7 @@ _PARTS: Final = {
 _SCORER: Final = ScorerRef(
     name="cogym", version="1", config=codec.digest({"value": _RATING, "parts": sorted(_PARTS)})
 )
-_STEPS: Final = 30  # after so many acts of one side the published experiments end a session
+_STEPS: Final = 30  # acts of one side after which the published experiments end a session
 
 
 class _Usage(msgspec.Struct):
@@ -147,7 +147,7 @@ def persona_of(traits: Mapping[str, bool]) -> str:
 
 
 def calls_of(info: Info) -> Iterator[ModelCalled]:
-    """The tokens of a member: all that is known of its calls is what they came to together."""
+    """The tokens of a member: of its calls only the sum is known."""
     for purpose, model, tokens in info.usage:
         yield ModelCalled(model=model, purpose=purpose, request="", tokens=tokens)
 

@@ -19,9 +19,9 @@ from ....engine.records import ENVIRONMENT
 from ..protocol import Foreign, Found, Reading
 from ..timestamps import seconds_of
 from ..trace_builder import TraceBuilder
-from .call_syntax import Call, Signatures, parse_call
+from .call_syntax import ActionCall, Signatures, parse_call
 from .differences import Differences
-from .files import Chat, Row
+from .files import ChatLine, Row
 from .state import State
 
 __all__ = ("FINISH", "SessionReader", "call_of", "role_of", "succeeded")
@@ -60,7 +60,7 @@ def role_of(role: str) -> Role:
     return "environment" if role == "environment" else "agent"
 
 
-def call_of(row: Row) -> Call:
+def call_of(row: Row) -> ActionCall:
     """The act of a record."""
     return parse_call(row.action, _SIGNATURES)
 
@@ -130,7 +130,7 @@ class SessionReader:
         self.acts[role] += 1
         self._differences.take(row, role, None)
 
-    def _edited(self, row: Row, call: Call) -> str | None:
+    def _edited(self, row: Row, call: ActionCall) -> str | None:
         """The text of the editor after an edit that succeeded: as the log has it, else from the
         act; None where it is no edit.
         """
@@ -149,7 +149,7 @@ class SessionReader:
         for said in self._state.news:
             yield from self._notice(said)
 
-    def _notice(self, said: Chat) -> Iterator[Foreign]:
+    def _notice(self, said: ChatLine) -> Iterator[Foreign]:
         if role_of(said.role) != "environment" or _FAILURE in said.message:
             return  # members' messages have records, and failures are outcomes
         time = self.time_of(said.timestamp)
@@ -160,7 +160,7 @@ class SessionReader:
             event = Nudged(to=member, reason=said.message)
             yield self._builder.put(event, said.role, "environment", time)
 
-    def _act(self, row: Row, role: Role, call: Call, time: float) -> Iterator[Foreign]:
+    def _act(self, row: Row, role: Role, call: ActionCall, time: float) -> Iterator[Foreign]:
         collaborative = "collaborative" in row.action_type
         if collaborative and call.readable and succeeded(row):
             said = self._said(row, role, call, time)
@@ -177,7 +177,7 @@ class SessionReader:
         found = self._state.found(row.role, call.name) if error is None else None
         yield from self._builder.act(row.role, role, time, taken, error=error, observation=found)
 
-    def _said(self, row: Row, role: Role, call: Call, time: float) -> Foreign | None:
+    def _said(self, row: Row, role: Role, call: ActionCall, time: float) -> Foreign | None:
         """A message, a question or an answer; None for another act."""
         arguments = call.arguments
         if call.name == _SAY and "message" in arguments:
@@ -194,7 +194,7 @@ class SessionReader:
         given = ApprovalGiven(asked=asked, approved=approved)
         return self._builder.put(given, row.role, role, time)
 
-    def _ask(self, row: Row, role: Role, call: Call, time: float) -> Foreign:
+    def _ask(self, row: Row, role: Role, call: ActionCall, time: float) -> Foreign:
         event = ApprovalAsked(question=call.arguments["pending_action"])
         found = self._builder.put(event, row.role, role, time)
         self._asked[call.arguments.get("request_id", "")] = self._builder.version

@@ -10,7 +10,7 @@ import msgspec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..json_files import decode
-from .files import Chat, Row
+from .files import ChatLine, Row
 
 __all__ = ("State",)
 
@@ -36,7 +36,7 @@ class State:
 
     def __init__(self) -> None:
         self.editor: str | None = None
-        self.news: Sequence[Chat] = ()
+        self.news: Sequence[ChatLine] = ()
         self._said = 0
         self._seen: dict[str, dict[str, bytes]] = {}
         self._changed: dict[str, dict[str, bytes]] = {}
@@ -71,9 +71,9 @@ class State:
         return {name: _result(raw) for name, raw in changed.items()}
 
 
-def _chat(row: Row) -> Sequence[Chat]:
+def _chat(row: Row) -> Sequence[ChatLine]:
     try:
-        return decode(row.current_chat_history, list[Chat] | None) or ()  # type: ignore[arg-type]
+        return decode(row.current_chat_history, list[ChatLine] | None) or ()  # type: ignore[arg-type]
     except InvalidInput:
         return ()
 

@@ -18,7 +18,7 @@ from ....engine.events import (
     UtilityScored,
 )
 from ..chat.session import AGENT, HUMAN, Cast
-from ..chat.steps import Item, Said, Step, steps_of
+from ..chat.steps import Item, Step, Utterance, steps_of
 from ..protocol import Found, Remark
 from ..trace_builder import TraceBuilder
 
@@ -72,7 +72,7 @@ def turns_of(items: Sequence[Item], where: str, session: str) -> Iterator[Turn |
 def without_policy(turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
     """The policy, which the agent was given as the first message; and the rest."""
     first = turns[0].steps if turns else ()
-    if len(first) == 1 and isinstance(first[0], Said) and first[0].role == "system":
+    if len(first) == 1 and isinstance(first[0], Utterance) and first[0].role == "system":
         return first[0].text, turns[1:]
     return None, turns
 

@@ -18,7 +18,7 @@ from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ModelCalled, SessionOpened
 from ....engine.records import ENVIRONMENT
 from ..chat.session import AGENT, HUMAN, Cast, ConversationBuilder
-from ..chat.steps import Did, Item, Outcome, Said, Step, Thought
+from ..chat.steps import Item, Reasoning, Step, ToolCall, ToolResult, Utterance
 from ..json_files import Piece, decode, pieces_of
 from ..protocol import Found, Reading, Remark
 from ..trace_builder import TraceBuilder
@@ -150,7 +150,7 @@ def _ending(run: _Run, turns: Sequence[Turn]) -> Ending:
     if run.info.get("reward_info") is None:
         return Ending("limit", ENVIRONMENT, "nobody ended it: a limit on steps, as it seems")
     last = turns[-1].steps[-1] if turns and turns[-1].steps else None
-    if isinstance(last, Said) and last.role == HUMAN:
+    if isinstance(last, Utterance) and last.role == HUMAN:
         return Ending("finished", HUMAN, _STOP if _STOP in last.text else "")
     source = run.info.get("source")
     return Ending("finished", AGENT, source if isinstance(source, str) else "")
@@ -165,8 +165,8 @@ def _parts(info: Mapping[str, JSON]) -> dict[str, float | None]:
 def _outcomes(turn: Turn) -> Turn:
     """Tells results that are errors, by how the environment words them."""
     steps = [
-        Outcome(step.call, step.output, step.output)
-        if isinstance(step, Outcome)
+        ToolResult(step.call, step.output, step.output)
+        if isinstance(step, ToolResult)
         and isinstance(step.output, str)
         and step.output.startswith(_ERRORS)
         else step
@@ -180,44 +180,44 @@ def _outcomes(turn: Turn) -> Turn:
 
 def _is_written(run: _Run, turns: Sequence[Turn]) -> bool:
     first = run.traj[0].get("content") if run.traj else None
-    calls = any(isinstance(step, Did) for turn in turns for step in turn.steps)
+    calls = any(isinstance(step, ToolCall) for turn in turns for step in turn.steps)
     return isinstance(first, str) and _TOOLS in first and not calls
 
 
 def _read_calls(turns: Sequence[Turn]) -> Iterator[Turn]:
-    """The same messages, with calls and results told apart from what was said."""
+    """The same messages, with calls and results separated from what was said."""
     called = False
     for turn in turns:
-        said = next((step for step in turn.steps if isinstance(step, Said)), None)
+        said = next((step for step in turn.steps if isinstance(step, Utterance)), None)
         if said is None:
             yield turn
         elif said.role == AGENT:
             steps = list(_spoken(said))
-            called = isinstance(steps[-1], Did)
+            called = isinstance(steps[-1], ToolCall)
             yield turn._replace(steps=steps)
         elif called and said.text.startswith(_OUTPUT):
-            yield turn._replace(steps=[Outcome("", said.text.removeprefix(_OUTPUT))])
+            yield turn._replace(steps=[ToolResult("", said.text.removeprefix(_OUTPUT))])
         else:
             yield turn
 
 
-def _spoken(said: Said) -> Iterator[Step]:
+def _spoken(said: Utterance) -> Iterator[Step]:
     """A thought, if there is one, and then a call or something said to the user."""
     before, _, action = said.text.rpartition("Action:")
-    thought = before.strip().removeprefix("Thought:").strip()
+    thought = before.strip().removeprefix("Reasoning:").strip()
     if thought:
-        yield Thought(thought)
+        yield Reasoning(thought)
     text = action.strip()
     try:
         held = decode(text.encode(), dict[str, JSON])
     except InvalidInput:
-        yield Said(said.role, said.name, text)
+        yield Utterance(said.role, said.name, text)
         return
     name, arguments = held.get("name"), held.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
-        yield Said(said.role, said.name, text)
+        yield Utterance(said.role, said.name, text)
     elif name == _RESPOND:
         content = arguments.get("content")
-        yield Said(said.role, said.name, content if isinstance(content, str) else text)
+        yield Utterance(said.role, said.name, content if isinstance(content, str) else text)
     else:
-        yield Did(said.role, said.name, "", name, arguments, None)
+        yield ToolCall(said.role, said.name, "", name, arguments, None)

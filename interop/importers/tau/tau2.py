@@ -14,7 +14,7 @@ from ....engine.events import JSON, CloseReason, ModelCalled, SessionOpened, Tok
 from ....engine.records import ENVIRONMENT
 from ..chat.files import stamp_of, usage_of
 from ..chat.session import AGENT, HUMAN, Cast, ConversationBuilder
-from ..chat.steps import Item, Outcome
+from ..chat.steps import Item, ToolResult
 from ..json_files import decode, load, pieces_of, read_bytes
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of, zone_name
@@ -185,7 +185,7 @@ def _marked(turn: Turn) -> Turn:
     error = None
     if item.get("error") is True:
         error = content if isinstance(content, str) and content else "it failed"
-    return turn._replace(steps=[Outcome(call if isinstance(call, str) else "", content, error)])
+    return turn._replace(steps=[ToolResult(call if isinstance(call, str) else "", content, error)])
 
 
 def _opened(

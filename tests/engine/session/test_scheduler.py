@@ -158,7 +158,7 @@ async def test_news_from_outside_gives_the_turn_when_nobody_has_it() -> None:
 
 
 class Stewarding:
-    """Notes when and why the steward is called, and has ``deed`` done in a task of its own."""
+    """Notes when and why the watchdog is called, and has ``deed`` done in a task of its own."""
 
     def __init__(self, deed: Callable[[Turns], None]) -> None:
         self.calls: list[tuple[Woke, float]] = []
@@ -186,31 +186,31 @@ async def test_the_steward_is_called_when_all_wait_without_a_time_and_at_the_lim
         await turns.park(name, until=30.0, news=False)
         await turns.park(name)  # idle at 30
         await turns.park(name, until=100.0, news=False)  # the limit comes first
-        assert steward.calls[-1] == (Woke.TIME, 100.0)
+        assert watchdog.calls[-1] == (Woke.TIME, 100.0)
         await turns.park(name, until=150.0, news=False)
         turns.end()
 
-    steward = Stewarding(lambda turns: turns.wake("a"))
+    watchdog = Stewarding(lambda turns: turns.wake("a"))
     turns = VirtualTurns(
-        VirtualClock(), seed=0, actors=frozenset("a"), on_overdue=fail, steward=steward
+        VirtualClock(), seed=0, actors=frozenset("a"), on_overdue=fail, watchdog=watchdog
     )
     turns.limit(100.0)
-    async with anyio.create_task_group() as steward.tasks:
-        steward.turns = turns
+    async with anyio.create_task_group() as watchdog.tasks:
+        watchdog.turns = turns
         await run(turns, a=actor)
     turns.close()
-    assert steward.calls == [(Woke.IDLE, 0.0), (Woke.IDLE, 30.0), (Woke.TIME, 100.0)]
+    assert watchdog.calls == [(Woke.IDLE, 0.0), (Woke.IDLE, 30.0), (Woke.TIME, 100.0)]
 
 
 async def test_nobody_calls_the_steward_of_a_session_that_is_over() -> None:
     async def brief(turns: VirtualTurns, name: str) -> None:
         turns.end()
 
-    def steward(why: Woke) -> None:
+    def watchdog(why: Woke) -> None:
         raise AssertionError(f"called because of {why!r}")
 
     turns = VirtualTurns(
-        VirtualClock(), seed=0, actors=frozenset("a"), on_overdue=fail, steward=steward
+        VirtualClock(), seed=0, actors=frozenset("a"), on_overdue=fail, watchdog=watchdog
     )
     await run(turns, a=brief)
     turns.close()
@@ -416,9 +416,9 @@ def test_wake_ups_come_in_order_of_time(waits: list[list[float]], seed: int) -> 
 def real_turns(
     *actors: str,
     busy: Callable[[], bool] = lambda: False,
-    steward: Callable[[Woke], None] = lambda why: None,
+    watchdog: Callable[[Woke], None] = lambda why: None,
 ) -> RealTurns:
-    return RealTurns(RealClock(), actors=frozenset(actors), busy=busy, steward=steward)
+    return RealTurns(RealClock(), actors=frozenset(actors), busy=busy, watchdog=watchdog)
 
 
 async def test_news_and_time_are_told_apart_on_the_wall() -> None:
@@ -437,7 +437,7 @@ async def test_news_and_time_are_told_apart_on_the_wall() -> None:
 async def test_idleness_on_the_wall() -> None:
     busy = True
     seen: list[Woke] = []
-    turns = real_turns("a", "b", busy=lambda: busy, steward=seen.append)
+    turns = real_turns("a", "b", busy=lambda: busy, watchdog=seen.append)
 
     async def wait(name: str, until: float | None = None) -> None:
         await turns.park(name, until=until)
@@ -465,11 +465,11 @@ async def test_idleness_on_the_wall() -> None:
 async def test_time_on_the_wall_never_runs_back() -> None:
     wall, monotonic = 1000.0, 50.0
     clock = RealClock(wall=lambda: wall, monotonic=lambda: monotonic)
-    turns = RealTurns(clock, actors=frozenset(), busy=lambda: False, steward=lambda why: None)
+    turns = RealTurns(clock, actors=frozenset(), busy=lambda: False, watchdog=lambda why: None)
     assert turns.now() == 1000.0
     wall, monotonic = 900.0, 51.0  # somebody set the clock back
     assert turns.now() == 1001.0
     again = RealTurns(
-        clock, actors=frozenset(), busy=lambda: False, steward=lambda why: None, start=1001.0
+        clock, actors=frozenset(), busy=lambda: False, watchdog=lambda why: None, start=1001.0
     )
     assert again.now() == 1001.0

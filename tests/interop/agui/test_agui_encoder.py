@@ -15,8 +15,8 @@ from duolog.interop.agui import AguiRecorder, encode_sse, stream_agui
 from duolog.scoring.live import follow_updates
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.retention import RetentionUtility
-from duolog.telemetry.actor import Awaited
 from duolog.telemetry.log import Log
+from duolog.telemetry.receipt import Awaited
 from duolog.telemetry.session import Recording
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from duolog.interop.importers.cogym.call_syntax import Call, Signatures, parse_call, unquoted
+from duolog.interop.importers.cogym.call_syntax import ActionCall, Signatures, parse_call, unquoted
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,7 +81,7 @@ def test_what_is_no_whole_call_is_not_readable(text: str, name: str) -> None:
 
 def test_a_call_amid_prose_still_has_its_values() -> None:
     call = parse_call("Thought: so be it.\nSAY(message=hello)", SIGNATURES)
-    assert call == Call("SAY", {"message": "hello"}, readable=False)
+    assert call == ActionCall("SAY", {"message": "hello"}, readable=False)
 
 
 def test_nothing_is_evaluated() -> None:

@@ -32,7 +32,7 @@ from duolog.interop.importers.cogym.importer import CogymImporter
 from duolog.interop.importers.json_sniff import Shape
 from duolog.interop.importers.protocol import Foreign, Found, Reading, Remark
 from duolog.interop.importers.registry import find_importer, importer_names, recognise
-from duolog.interop.importers.run import Taken, import_foreign
+from duolog.interop.importers.run import ImportResult, import_foreign
 from duolog.interop.importers.timestamps import seconds_of, zone_named
 from duolog.interop.importers.trace_builder import TraceBuilder
 from duolog.testing import by, check_importer, records_of
@@ -73,7 +73,7 @@ def scored(value: float, session: str = "s") -> Foreign:
     return Foreign(session, "judge@1", by("scorer", event))
 
 
-async def take(log: MemoryLog, found: Sequence[Found], **options: bool) -> Taken:
+async def take(log: MemoryLog, found: Sequence[Found], **options: bool) -> ImportResult:
     return await import_foreign(log, Path("source"), Scripted(found), **options)  # type: ignore[arg-type]
 
 
@@ -86,7 +86,7 @@ async def test_everything_comes_in_in_order() -> None:
         many = [str(number) for number in range(700)]
         first = [*said(*many, closed=True), scored(0.5)]
         taken = await take(log, [*first, *said("b", session="other"), scored(1.0, "other")])
-        assert taken == Taken(sessions=2, records=706, known=0)
+        assert taken == ImportResult(sessions=2, records=706, known=0)
         records = await held(log)
         assert [r.version for r in records if r.session == "s"] == [*range(1, 703), 1]
         assert [(r.session, r.stream) for r in records[-3:]] == [
@@ -99,7 +99,7 @@ async def test_again_adds_nothing() -> None:
         found = [*said("a", "b", closed=True), scored(0.5), *said("c", session="other")]
         await take(log, found)
         before = await held(log)
-        assert await take(log, found) == Taken(sessions=2, records=0, known=7)
+        assert await take(log, found) == ImportResult(sessions=2, records=0, known=7)
         assert await held(log) == before
 
 

@@ -309,11 +309,11 @@ def test_calls_that_are_written_in_messages(tmp_path: Path) -> None:
     traj = [
         {"role": "system", "content": '# Airline Agent Policy\n#Available tools\n[{"x": 1}]'},
         {"role": "user", "content": "API output: what is that?"},
-        acts("Thought:\nI look.\n", name="get", arguments={"id": "a"}),
+        acts("Reasoning:\nI look.\n", name="get", arguments={"id": "a"}),
         {"role": "user", "content": "API output: Error: no such id"},
         acts("", name="respond", arguments={"content": "It is gone."}),
         {"role": "user", "content": "API output: you mean?"},
-        {"role": "assistant", "content": "Thought:\nHm.\nAction:\nSorry {"},
+        {"role": "assistant", "content": "Reasoning:\nHm.\nAction:\nSorry {"},
         {"role": "user", "content": "Thanks ###STOP###"},
     ]
     found, remarks = imported([run_with(traj=traj)], tmp_path)

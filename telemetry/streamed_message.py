@@ -1,0 +1,66 @@
+"""A message of a recorded session that comes in pieces, as a model streams it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, TypeVar, final
+
+from ..engine.errors import InvalidInput
+from .receipt import Awaited, Receipt
+
+__all__ = ("StreamedMessage",)
+
+R = TypeVar("R")
+
+
+@final
+class StreamedMessage(Generic[R]):
+    """A message that comes in pieces; it is recorded as one when the block is left.
+
+    If the block is left by an exception, what was said until then was said, and is recorded.
+    Nothing is recorded where nothing was said.
+    """
+
+    def __init__(self, say: Callable[[str], R]) -> None:
+        self._say = say
+        self._pieces: list[str] = []
+
+    def write(self, piece: str) -> None:
+        """Takes the next piece.
+
+        Raises:
+            InvalidInput: it is no text.
+        """
+        if not isinstance(piece, str):
+            raise InvalidInput(f"a piece must be a text, not {type(piece).__name__}")
+        self._pieces.append(piece)
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return "".join(self._pieces)
+
+    async def __aenter__(self: StreamedMessage[Awaited]) -> StreamedMessage[Awaited]:
+        return self
+
+    async def __aexit__(
+        self: StreamedMessage[Awaited],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.text:
+            await self._say(self.text)
+
+    def __enter__(self: StreamedMessage[Receipt]) -> StreamedMessage[Receipt]:
+        return self
+
+    def __exit__(
+        self: StreamedMessage[Receipt],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.text:
+            self._say(self.text)
