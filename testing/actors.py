@@ -24,7 +24,7 @@ from ..engine.session.decisions import (
     Wait,
 )
 from ..engine.session.desk import Desk
-from ..engine.session.model_line import Reply
+from ..engine.session.desk_parts.model_line import Reply
 from ..engine.session.view import View
 
 __all__ = ("Improviser", "Script", "Step", "agent", "human")

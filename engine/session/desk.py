@@ -39,12 +39,12 @@ from .commands import (
     handle_all,
 )
 from .decisions import Act, Approve, Ask, Finish, Note, Rate, Say, Submit, Verb, Wait
-from .inbox import Inbox
-from .model_line import ModelLine
+from .desk_parts.inbox import Inbox
+from .desk_parts.model_line import ModelLine
+from .desk_parts.turn_guard import TurnGuard
 from .scheduler import Turns, Woke
 from .sequencer import Sequencer
 from .timing import Timing
-from .turn_guard import TurnGuard
 from .view import View
 
 __all__ = ("Desk",)

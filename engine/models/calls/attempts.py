@@ -25,7 +25,7 @@ from ...errors import (
     ModelRefused,
 )
 from ...logger import journal
-from ...session.model_line import Reply
+from ...session.desk_parts.model_line import Reply
 from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
 from .call_records import failure_text, recorded_failure, recorded_reply, reply_json

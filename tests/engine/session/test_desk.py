@@ -25,7 +25,7 @@ from duolog.engine.records import Record
 from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Approve, Decision, Finish, Rate, Say, Wait
 from duolog.engine.session.desk import Desk
-from duolog.engine.session.model_line import Reply
+from duolog.engine.session.desk_parts.model_line import Reply
 from duolog.engine.session.runner import Session
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, played

@@ -28,8 +28,8 @@ from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Submit
 from duolog.engine.session.desk import Desk
+from duolog.engine.session.desk_parts.model_line import Reply
 from duolog.engine.session.limits import Limits
-from duolog.engine.session.model_line import Reply
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.testing import (
     Improviser,

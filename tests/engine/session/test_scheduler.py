@@ -157,7 +157,7 @@ async def test_news_from_outside_gives_the_turn_when_nobody_has_it() -> None:
             turns.wake("b")
 
 
-class Stewarding:
+class RecordingWatchdog:
     """Notes when and why the watchdog is called, and has ``deed`` done in a task of its own."""
 
     def __init__(self, deed: Callable[[Turns], None]) -> None:
@@ -180,7 +180,7 @@ class Stewarding:
         turns.leave(ENGINE)
 
 
-async def test_the_steward_is_called_when_all_wait_without_a_time_and_at_the_limit() -> None:
+async def test_the_watchdog_is_called_when_all_wait_without_a_time_and_at_the_limit() -> None:
     async def actor(turns: VirtualTurns, name: str) -> None:
         await turns.park(name)  # idle at 0
         await turns.park(name, until=30.0, news=False)
@@ -190,7 +190,7 @@ async def test_the_steward_is_called_when_all_wait_without_a_time_and_at_the_lim
         await turns.park(name, until=150.0, news=False)
         turns.end()
 
-    watchdog = Stewarding(lambda turns: turns.wake("a"))
+    watchdog = RecordingWatchdog(lambda turns: turns.wake("a"))
     turns = VirtualTurns(
         VirtualClock(), seed=0, actors=frozenset("a"), on_overdue=fail, watchdog=watchdog
     )
@@ -202,7 +202,7 @@ async def test_the_steward_is_called_when_all_wait_without_a_time_and_at_the_lim
     assert watchdog.calls == [(Woke.IDLE, 0.0), (Woke.IDLE, 30.0), (Woke.TIME, 100.0)]
 
 
-async def test_nobody_calls_the_steward_of_a_session_that_is_over() -> None:
+async def test_nobody_calls_the_watchdog_of_a_session_that_is_over() -> None:
     async def brief(turns: VirtualTurns, name: str) -> None:
         turns.end()
 

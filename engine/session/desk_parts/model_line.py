@@ -8,14 +8,14 @@ from typing import NoReturn, final
 
 import msgspec
 
-from .. import codec
-from ..errors import Divergence
-from ..events import JSON, ModelCalled, Tokens
-from ..records import Draft
-from .scheduler import Turns
-from .sequencer import Sequencer
+from ... import codec
+from ...errors import Divergence
+from ...events import JSON, ModelCalled, Tokens
+from ...records import Draft
+from ..scheduler import Turns
+from ..sequencer import Sequencer
+from ..view import View
 from .turn_guard import TurnGuard
-from .view import View
 
 __all__ = ("ModelLine", "Reply")
 

@@ -6,8 +6,8 @@ import asyncio
 import math
 from typing import final
 
-from ..errors import DeskError
-from .scheduler import Turns
+from ...errors import DeskError
+from ..scheduler import Turns
 
 __all__ = ("TurnGuard",)
 

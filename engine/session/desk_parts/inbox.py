@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
-from ..records import Record
-from .scheduler import Turns
-from .view import View, Visibility
+from ...records import Record
+from ..scheduler import Turns
+from ..view import View, Visibility
 
 __all__ = ("Inbox",)
 
