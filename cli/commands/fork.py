@@ -8,17 +8,15 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..arguments import example
+from ..arguments import choices, example
+from ..experiment import options
 from ..lookup import existing_log, find_session, log_at
 from ..output import print_json
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...engine.events import SessionOpened
-    from ...engine.records import Record
-    from ...engine.session.runner import Session, SessionResult
+    from ...engine.session.runner import SessionResult
+    from ...scoring.metrics.forks import Fork
 
 __all__ = ("fork_command",)
 
@@ -29,7 +27,9 @@ __all__ = ("fork_command",)
     epilog=example(
         "duolog fork demo.db travel-3-one-stage --at-round 3 --agent two-stage",
         "duolog fork demo.db travel-3-one-stage --at-version 40 --seed 8 --log forks.db",
-        note="duolog report LOG --forks compares each fork with its origin.",
+        "duolog fork models.db travel-3-one-stage --at-round 2 --model gpt-4o",
+        note="duolog report LOG --forks compares all forks of a log with their origins. With the same "
+        "agent, user and seed, a fork gives the rest of its origin.",
     ),
 )
 def fork_command(
@@ -41,15 +41,38 @@ def fork_command(
     at_version: Annotated[
         int | None, typer.Option(min=2, help="Keep the trace up to this version.")
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="Kind of agent that takes over.")] = None,
-    user: Annotated[str | None, typer.Option(help="Kind of user that takes over.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Kind of agent that takes over.", show_default="the same")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Kind of user that takes over.", show_default="the same")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model behind the agent; rules for none.", show_default="the same"),
+    ] = None,
+    user_model: Annotated[
+        str | None,
+        typer.Option(help="Model behind the user; rules for none.", show_default="the same"),
+    ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of the randomness after that point; else that of the origin."),
+        typer.Option(help="Seed of the randomness after that point.", show_default="the same"),
     ] = None,
+    api_base: options.ApiBase = None,
+    text_actions: options.TextActions = None,
+    cache: options.Cache = None,
     dataset: Annotated[
         str | None, typer.Option(help="The data that the origin was run on, if any.")
     ] = None,
+    from_view: Annotated[
+        bool,
+        typer.Option(
+            "--from-view",
+            help="Everybody begins at that point, from what can be seen there; for sessions that "
+            "another version of Duolog recorded.",
+        ),
+    ] = False,
     into: Annotated[
         str | None, typer.Option("--log", help="Log for the fork; else the origin's own.")
     ] = None,
@@ -58,78 +81,48 @@ def fork_command(
     """Continues a recorded session from a point with another agent, user or seed.
 
     The fork is a session of its own, which names its origin and begins with the origin's records up
-    to that point. The origin is not changed.
+    to that point. What was done there is executed again against the record, without asking any
+    model; whoever plays on has the state of that moment. The origin is not changed.
     """
     if (at_round is None) == (at_version is None):
         raise InvalidInput("say where to fork: either --at-round or --at-version")
+    texts = () if text_actions is None else tuple(choices(text_actions, "--text-actions"))
 
-    async def main() -> tuple[str, SessionResult]:
-        from ...engine.session.fork import end_before_round, fork
+    async def main() -> tuple[SessionResult, Fork]:
+        from ...engine.records import TRACE
+        from ...engine.session.fork import end_before_round
         from ...engine.session.runner import run_session
+        from ...scoring.live import score_log
+        from ...scoring.metrics.forks import compare_forks
+        from ..continuation import Changes, Continuations, load_records
 
         async with existing_log(log) as source:
             name = (await find_session(source, session)).session
-            trace = [record async for record in source.read(name)]
-            planned = _session(_opening(trace), agent, user, seed, dataset)
-            version = at_version or end_before_round(trace, at_round or 0)
-            forked = fork(planned, trace, version)
+            records = await load_records(source, name)
+            version = at_version or end_before_round(
+                [record for record in records if record.stream == TRACE], at_round or 0
+            )
+            making = Continuations(
+                source, dataset=dataset, api_base=api_base, cache=cache, text_actions=texts
+            )
+            changes = Changes(agent=agent, user=user, model=model, user_model=user_model, seed=seed)
+            forked = await making.make(records, version, changes, from_view=from_view)
+            origin = await score_log(source, name)
             if into is None:
-                return name, await run_session(source, forked)
-        async with log_at(into, create=True) as target:
-            return name, await run_session(target, forked)
+                result = await run_session(source, forked)
+                made = await score_log(source, forked.id)
+            else:
+                async with log_at(into, create=True) as target:
+                    result = await run_session(target, forked)
+                    made = await score_log(target, forked.id)
+        forks = compare_forks([origin, made], bootstrap=0).forks
+        return result, next(found for found in forks if found.session == forked.id)
 
-    origin, result = run(main)
+    result, compared = run(main)
     if as_json:
-        print_json({"origin": origin, "fork": result})
+        print_json({"origin": compared.origin, "fork": result, "comparison": compared})
         return
-    utility = "none" if result.utility is None else f"{result.utility:.3f}"
-    typer.echo(f"{result.session}\n{result.reason} after {result.rounds} rounds, utility {utility}")
+    from ..text.forks import print_fork
+    from ..text.terminal import screen
 
-
-def _opening(trace: Sequence[Record]) -> SessionOpened:
-    from ...engine.events import SessionOpened
-
-    opened = trace[0].event if trace else None
-    if not isinstance(opened, SessionOpened):
-        raise InvalidInput("the session has no opening that can be read: it cannot be forked")
-    return opened
-
-
-def _session(
-    opened: SessionOpened,
-    agent: str | None,
-    user: str | None,
-    seed: int | None,
-    dataset: str | None,
-) -> Session:
-    """The fork's session: set up like the origin, but for what was given to be different."""
-    import msgspec
-
-    from ...engine.session.limits import Limits
-    from ...engine.session.timing import Timing
-    from ...engine.task import Cell, Setting, find_task
-
-    try:
-        cell = msgspec.convert(opened.config.get("cell"), Cell)
-        setting = Setting(
-            timing=msgspec.convert(opened.config.get("timing", {}), Timing),
-            limits=msgspec.convert(opened.config.get("limits", {}), Limits),
-        )
-    except msgspec.ValidationError as error:
-        raise InvalidInput(
-            f"the session does not record how it was set up, so it cannot be forked: {error}"
-        ) from error
-    task = find_task(opened.task, dataset)
-    for kind, name, known in (("agent", agent, task.agents), ("user", user, task.users)):
-        if name is not None and name not in known:
-            raise InvalidInput(f"there is no {kind} {name!r}; there are: {', '.join(known)}")
-    changes = {"agent": agent, "user": user}
-    cell = msgspec.structs.replace(cell, **{k: v for k, v in changes.items() if v is not None})
-    planned = task.session(cell, setting)
-    if planned.opened.config.get("source") != opened.config.get("source"):
-        raise InvalidInput("the session was run on other data: name them with --dataset")
-    if seed is None:
-        return planned
-    return msgspec.structs.replace(
-        planned, opened=msgspec.structs.replace(planned.opened, seed=seed)
-    )
+    print_fork(screen(), compared, at_round=at_round)

@@ -27,13 +27,15 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
         session: the fork's id.
         origin: the origin's id.
         version: the last trace version that they share.
-        round: the first round with a record of the fork's own; None if it has none yet.
+        round: the round of the fork's first own act; None if it has none yet.
         before: utility before that round, the same in both; None if it is missing.
         then: final utility of the origin; None if it is not among the sessions.
         now: final utility of the fork; None if it is missing.
         difference: ``now`` less ``then``.
         rounds_then: rounds of the origin.
         rounds_now: rounds of the fork.
+        effort_then: effort in the origin, by measure.
+        effort_now: effort in the fork.
         played_then: who played in the origin, by label.
         played_now: who plays in the fork.
         state: ``open``, or why the fork was closed.
@@ -54,6 +56,8 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     played_now: Mapping[str, str]
     state: str
     reason: str | None = None
+    effort_then: Mapping[str, float | None] = {}
+    effort_now: Mapping[str, float | None] = {}
 
 
 class ForkGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +154,13 @@ def _fork(fork: Trajectory, origin: Trajectory | None, version: int) -> Fork:
         played_now=_players(fork),
         state=fork.state,
         reason=reason,
+        effort_then={} if origin is None else _effort(origin),
+        effort_now=_effort(fork),
     )
+
+
+def _effort(item: Trajectory) -> Mapping[str, float | None]:
+    return item.points[-1].effort if item.points else {}
 
 
 def _players(item: Trajectory) -> dict[str, str]:

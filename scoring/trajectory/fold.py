@@ -18,7 +18,7 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.records import TRACE, Record
-from ...engine.rounds import Round, RoundProjector, is_blank
+from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from .effort import EffortMeter
 from .labels import is_baseline, labels_of
 from .options import Options
@@ -83,6 +83,8 @@ class TrajectoryFold:
         self._version = 0
         self._refining = False
         self._origin: Origin | None = None
+        self._shared = 0  # trace versions of a fork before its own first act; 0 for no fork
+        self._forked_at: int | None = None
         self._labels: Mapping[str, str] = {}
         self._instance = ""
         self._baseline = False
@@ -106,7 +108,10 @@ class TrajectoryFold:
             raise InvalidInput(
                 f"a record of session {record.session!r} was given to the fold of {self.session!r}"
             )
-        return handle(self, record)
+        updates = handle(self, record)
+        if self._shared and record.version > self._shared:
+            self._leave_origin(record)
+        return updates
 
     def trajectory(self) -> Trajectory:
         """The trajectory so far; while the session is open, its last point is the open round."""
@@ -132,14 +137,15 @@ class TrajectoryFold:
             baseline=self._baseline and not self._meter.acts,
             state=self.state,
             forked_from=self._origin,
-            forked_at=self._forked_at(),
+            forked_at=self._forked_at,
             faults=self._counted_faults(),
         )
 
-    def _forked_at(self) -> int | None:
-        if self._origin is None:
-            return None
-        return self._index.of_version(self._origin.version + 1, self._version)
+    def _leave_origin(self, record: Record) -> None:
+        """Notes the first own act of a fork, or its close."""
+        if is_act(record) or record.kind == "SessionClosed":
+            self._shared = 0
+            self._forked_at = self._index.number
 
     def _counted_faults(self) -> Mapping[str, int]:
         """Faults by kind, over all audits: of several versions of one, what the newest found."""
@@ -170,6 +176,7 @@ class TrajectoryFold:
         self._projector.feed(record)
         if isinstance(event, SessionOpened):
             self._origin = event.forked_from
+            self._shared = 0 if self._origin is None else self._origin.version
             self._labels = labels_of(event)
             self._instance = event.instance
             self._baseline = is_baseline(event)

@@ -68,7 +68,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         baseline: an automated run, without a collaborating human.
         state: ``open`` or the reason why the session was closed.
         forked_from: where the session left another one; None where it began by itself.
-        forked_at: the first round with anything of its own, of a fork that has gone on.
+        forked_at: the round of its first own act, of a fork that has gone on.
         faults: how often its simulated user was found at fault, by kind; empty where it never was,
             or where nobody looked.
         process: how the parties worked together; None where it was not measured.

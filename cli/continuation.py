@@ -1,0 +1,234 @@
+"""Sets recorded sessions up again: as they were run, or with others who take over from some point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import msgspec
+
+from ..engine.errors import Divergence, InvalidInput, SessionNotFound
+from ..engine.events import JSON, SessionOpened
+from ..engine.log.contract import EventLog
+from ..engine.models.clients.recorded import RecordedModel
+from ..engine.models.gateway import Models
+from ..engine.models.prompting.conversation import ModelUse
+from ..engine.models.traffic.budget import spending
+from ..engine.records import Record
+from ..engine.session.fork import fork
+from ..engine.session.limits import Limits
+from ..engine.session.runner import Session
+from ..engine.session.timing import Timing
+from ..engine.task import Cell, Setting, find_task
+from ..scoring.live import ToleranceStop
+from .experiment.spec import RULES, Experiment
+
+__all__ = ("Changes", "Continuations", "load_records", "opening_of")
+
+_OWN = frozenset(
+    {"group", "cell", "baseline", "judge", "utility", "timing", "limits", "models", "source"}
+)
+"""What tasks write into the configuration of an opening; the rest is the setting's."""
+
+
+@final
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What is different in a continuation; None where it is as in the origin.
+
+    Attributes:
+        agent: kind of agent.
+        user: kind of user.
+        model: behind the agent; ``rules`` for none.
+        user_model: behind the user, likewise.
+        seed: of the randomness after the cut.
+        unstopped: no stop is enforced, whatever the origin's setting was.
+    """
+
+    agent: str | None = None
+    user: str | None = None
+    model: str | None = None
+    user_model: str | None = None
+    seed: int | None = None
+    unstopped: bool = False
+
+
+AS_IT_WAS = Changes()
+
+
+async def load_records(log: EventLog, session: str) -> list[Record]:
+    """All records of a session, in order."""
+    return [record async for record in log.read_all(session=session)]
+
+
+def opening_of(records: Sequence[Record]) -> SessionOpened:
+    """The opening of a recorded session.
+
+    Raises:
+        InvalidInput: there is none that can be read.
+    """
+    opened = records[0].event if records else None
+    if not isinstance(opened, SessionOpened):
+        raise InvalidInput("the session has no opening that can be read: it cannot be forked")
+    return opened
+
+
+@final
+class Continuations:
+    """Makes continuations of the sessions of a log.
+
+    Args:
+        log: holds the origins.
+        dataset: the data that they were run on, if any.
+        api_base: where models are reached, if on a server of one's own.
+        cache: directory of the response cache.
+        text_actions: models that cannot call tools.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        dataset: str | None = None,
+        api_base: str | None = None,
+        cache: str | None = None,
+        text_actions: Sequence[str] = (),
+    ) -> None:
+        self._log = log
+        self._dataset = dataset
+        self._api_base = api_base
+        self._cache = cache
+        self._text_actions = frozenset(text_actions)
+        self._models: dict[tuple[str, ...], Models] = {}
+
+    async def make(
+        self,
+        records: Sequence[Record],
+        version: int,
+        changes: Changes = AS_IT_WAS,
+        *,
+        from_view: bool = False,
+    ) -> Session:
+        """The fork of a session at a version of its trace.
+
+        Raises:
+            InvalidInput: the session cannot be set up again, or was closed by then.
+        """
+        opened = opening_of(records)
+        after = _changed(_cell(opened), changes)
+        models = await self._reach(opened.task, after)
+        session = self._session(opened, after, models, changes)
+        past = None if from_view else await self._past(records, models)
+        try:
+            return fork(session, records, version, past=past, from_view=from_view)
+        except Divergence as error:
+            raise InvalidInput(
+                f"{error}. With --from-view everybody begins at the cut, from what can be seen there"
+            ) from error
+
+    async def _past(self, records: Sequence[Record], models: Models) -> Session | None:
+        """A session as it was run; None where it is a fork of a session that is not in the log."""
+        opened = opening_of(records)
+        session = self._session(opened, _cell(opened), models, AS_IT_WAS)
+        origin = opened.forked_from
+        if origin is None:
+            return session
+        try:
+            await self._log.summary(origin.session)
+        except SessionNotFound:
+            return None
+        before = await load_records(self._log, origin.session)
+        return fork(session, before, origin.version, past=await self._past(before, models))
+
+    def _session(
+        self, opened: SessionOpened, cell: Cell, models: Models, changes: Changes
+    ) -> Session:
+        task = find_task(opened.task, self._dataset)
+        for kind, name, known in (
+            ("agent", changes.agent, task.agents),
+            ("user", changes.user, task.users),
+        ):
+            if name is not None and name not in known:
+                raise InvalidInput(f"there is no {kind} {name!r}; there are: {', '.join(known)}")
+        setting = self._setting(opened, models, unstopped=changes.unstopped)
+        session = task.session(cell, setting)
+        if session.opened.config.get("source") != opened.config.get("source"):
+            raise InvalidInput("the session was run on other data: name them with --dataset")
+        seed = opened.seed
+        if changes.seed is not None and (changes.seed != cell.seed or opened.forked_from):
+            seed = changes.seed  # else it is the seed that the origin was run with
+        return msgspec.structs.replace(
+            session, opened=msgspec.structs.replace(session.opened, seed=seed)
+        )
+
+    def _setting(self, opened: SessionOpened, models: Models, *, unstopped: bool) -> Setting:
+        """The setting that a session was run in, as its opening has it."""
+        config = opened.config
+        try:
+            timing = msgspec.convert(config.get("timing", {}), Timing)
+            limits = msgspec.convert(config.get("limits", {}), Limits)
+            uses = msgspec.convert(config.get("models", {}), dict[str, ModelUse])
+            tau = msgspec.convert(config.get("stop_at"), int | None)
+        except msgspec.ValidationError as error:
+            raise _unknown(error) from error
+        other: dict[str, JSON] = {name: v for name, v in config.items() if name not in _OWN}
+        if unstopped:
+            other.pop("stop_at", None)
+            tau = None
+        named = {use.model: use for use in uses.values()}
+        for model in self._text_actions:
+            named.setdefault(model, ModelUse(model=model, text_actions=True))
+        return Setting(
+            timing=timing,
+            limits=limits,
+            stop=None if tau is None else lambda session: ToleranceStop(session, tau),
+            config=other,
+            models=models,
+            uses=named,
+        )
+
+    async def _reach(self, task: str, cell: Cell) -> Models:
+        """Access to the models of those who play on; the replies before the cut are in the log."""
+        named = tuple(dict.fromkeys(cell.models.values()))
+        if not named:
+            return Models(RecordedModel(self._log))
+        if named not in self._models:
+            experiment = Experiment(
+                task=task,
+                models=(cell.model or RULES,),
+                user_model=cell.user_model,
+                judge_model=cell.judge_model,
+                api_base=self._api_base,
+                cache=self._cache,
+            )
+            reached = experiment.reach(await spending(self._log))
+            self._models[named] = reached or Models(RecordedModel(self._log))
+        return self._models[named]
+
+
+def _cell(opened: SessionOpened) -> Cell:
+    try:
+        return msgspec.convert(opened.config.get("cell"), Cell)
+    except msgspec.ValidationError as error:
+        raise _unknown(error) from error
+
+
+def _changed(cell: Cell, changes: Changes) -> Cell:
+    return msgspec.structs.replace(
+        cell,
+        agent=changes.agent or cell.agent,
+        user=changes.user or cell.user,
+        model=_model(changes.model, cell.model),
+        user_model=_model(changes.user_model, cell.user_model),
+    )
+
+
+def _model(changed: str | None, before: str | None) -> str | None:
+    if changed is None:
+        return before
+    return None if changed == RULES else changed
+
+
+def _unknown(error: msgspec.ValidationError) -> InvalidInput:
+    return InvalidInput(
+        f"the session does not record how it was set up, so it cannot be forked: {error}"
+    )
