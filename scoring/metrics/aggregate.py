@@ -21,7 +21,7 @@ from .curves import carried, round_curve
 from .effort import effort_columns, effort_of
 from .formal import formal_values, is_rated
 from .numbers import quotient
-from .paper import TOO_FEW, cut_length, paper_values
+from .paper import TOO_FEW, cut_length, is_silent, paper_values
 from .process import PROCESS_MEASURES, process_columns, process_of
 from .results import Buckets, Convention, Counts, Drop, Estimate, Group, Report, SessionScore
 from .sample import Column, Sample
@@ -236,7 +236,7 @@ def _collaboration(
         drops=tuple(drops),
         curve=round_curve(sample, walks, length),
         effort=effort_of(sample, members),
-        counts=_counts(members),
+        counts=_counts(members, published=not formal),
         completion=completion_of(members),
         reference=reference,
         max_step=max_step,
@@ -336,7 +336,7 @@ def _reference(
     return sample.estimate("performance", absent="no automated run to compare with")
 
 
-def _counts(members: Sequence[Trajectory]) -> Counts:
+def _counts(members: Sequence[Trajectory], *, published: bool = False) -> Counts:
     points = [point for item in members for point in item.points]
     reasons = Counter(missing_utility(item) for item in members)
     whole = [item for item in members if not item.baseline]
@@ -354,7 +354,7 @@ def _counts(members: Sequence[Trajectory]) -> Counts:
         broken_baselines=sum(item.baseline and item.state in BROKEN_OFF for item in members),
         closing_rounds=sum(point.closing for point in points),
         closing_only=sum(bool(item.points) and not counted(item) for item in members),
-        silent_sessions=sum(not item.points for item in members),
+        silent_sessions=sum(is_silent(item) if published else not item.points for item in members),
         open_sessions=sum(item.state == "open" for item in members),
         faulty_sessions=sum(any(item.faults.values()) for item in members),
         faults=_faults(members),

@@ -10,7 +10,7 @@ from ...engine.errors import InvalidInput
 from ..trajectory.points import Trajectory, counted
 from ..trajectory.tolerance import check_taus, is_unsatisfactory, stop_rounds
 from .formal import formal_ratings, formal_values
-from .paper import NEVER, TOO_FEW, paper_values
+from .paper import NEVER, TOO_FEW, is_silent, paper_values
 from .results import Convention
 from .values import NO_ROUND, SessionValues, missing_utility
 
@@ -130,7 +130,8 @@ def explain(
         raise InvalidInput(f"unknown convention {convention!r}: choose 'formal' or 'paper'")
     formal = convention == "formal"
     length = None if formal else max_step
-    rounds = _rounds(trajectory, length, waits=formal)
+    silent = not trajectory.points if formal else is_silent(trajectory)
+    rounds = () if silent else _rounds(trajectory, length, waits=formal)
     found: SessionValues | None = None
     reason = missing_utility(trajectory) or NO_ROUND
     if formal:
@@ -139,7 +140,6 @@ def explain(
         reason = TOO_FEW
     else:
         found = paper_values(trajectory, asked, max_step)
-    silent = not trajectory.points
     if found is None:
         return Explanation(
             session=trajectory.session,

@@ -13,8 +13,8 @@ It differs from the formulas of section 3 (see ``formal``) in these choices:
       D@τ = mean_τ - mean_∞                           relative: D@τ / mean_∞
 
 - "Never" is a tolerance of 100 rounds.
-- A missing rating is 5, one still pending likewise. A session in which the user never spoke has
-  one round without a rating, worth its final performance.
+- A missing rating is 5, one still pending likewise. A session in which the user never spoke, or
+  took no turn after the request, has one round without a rating, worth its final performance.
 - Where fewer than two sessions have user interaction, the slice of lengths is empty, the
   analysis stops with an error, and the group has no numbers here.
 """
@@ -27,7 +27,7 @@ from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import stop_rounds
 from .values import SessionValues, utilities
 
-__all__ = ("NEVER", "TOO_FEW", "cut_length", "paper_values")
+__all__ = ("NEVER", "TOO_FEW", "cut_length", "is_silent", "paper_values")
 
 NEVER = 100
 """The tolerance, in rounds, that stands for a human who never stops."""
@@ -35,9 +35,14 @@ NEVER = 100
 TOO_FEW = "fewer than two sessions with user interaction, so no length to cut trajectories to"
 
 
+def is_silent(trajectory: Trajectory) -> bool:
+    """Whether the published analysis finds no rounds in a session."""
+    return trajectory.silent or not trajectory.points
+
+
 def cut_length(trajectories: Iterable[Trajectory]) -> int | None:
     """The length max_step to which a group's trajectories are cut; None where it has none."""
-    lengths = sorted(len(item.points) for item in trajectories if item.points)
+    lengths = sorted(len(item.points) for item in trajectories if not is_silent(item))
     n = len(lengths)
     return max(lengths[int(n * 0.05) : int(n * 0.95)], default=None)
 
@@ -55,7 +60,7 @@ def paper_values(
     values = utilities(trajectory)
     if not values:
         return None
-    points = trajectory.points
+    points = () if is_silent(trajectory) else trajectory.points
     evaluated = next((k for k, point in enumerate(points, start=1) if point.value is not None), 1)
     cut = values[:max_step]
     stops = stop_rounds([point.rating for point in points[:max_step]], {*taus, NEVER})

@@ -16,7 +16,7 @@ of the last round. ``"rounds": []`` says that the user never spoke: one pseudo-r
 
 So that a trajectory out of a log survives the way through a file unchanged, these may stand there
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
-``tokens`` ``estimated``; ``instance``; ``"evaluated": false`` where nobody measured utility;
+``tokens`` ``estimated``; ``instance``; ``"silent": true`` (see ``Trajectory``); ``"evaluated": false`` where nobody measured utility;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
 (see ``Process``). Other fields are ignored.
 """
@@ -68,6 +68,7 @@ class _Line(msgspec.Struct, kw_only=True):
     group: dict[str, str] = {}
     instance: str | msgspec.UnsetType = msgspec.UNSET
     rounds: list[_Round]
+    silent: bool | msgspec.UnsetType = msgspec.UNSET
     tokens: _Tokens = msgspec.field(default_factory=_Tokens)
     evaluated: bool | msgspec.UnsetType = msgspec.UNSET
     final: float | msgspec.UnsetType | None = msgspec.UNSET
@@ -187,6 +188,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         group=raw.group,
         instance="" if raw.instance is msgspec.UNSET else raw.instance,
         points=tuple(points),
+        silent=raw.silent is True,
         agent_tokens=_whole(raw.tokens.agent, 0, None, "tokens.agent"),
         human_tokens=_whole(raw.tokens.human, 0, None, "tokens.human"),
         estimated=raw.tokens.estimated is True,
@@ -210,6 +212,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             group=dict(trajectory.group),
             instance=trajectory.instance or msgspec.UNSET,
             rounds=[_round(point) for point in trajectory.points],
+            silent=trajectory.silent or msgspec.UNSET,
             tokens=_Tokens(
                 agent=trajectory.agent_tokens,
                 human=trajectory.human_tokens,

@@ -130,6 +130,7 @@ class TrajectoryFold:
             group=self._labels,
             instance=self._instance,
             points=tuple(points),
+            silent=self.options.rounds == "human-turn" and self._index.number == 1,
             agent_tokens=generated.tokens("agent"),
             human_tokens=generated.tokens("human"),
             estimated=generated.estimated,

@@ -58,6 +58,8 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         group: labels to group by: agent, user, model, task, ...
         instance: the task instance; the same problem in every cell of an experiment.
         points: one per round; empty where the user never spoke (file input only).
+        silent: the human took no turn after the initial request; known only where rounds were counted
+            by human turns. The published analysis finds no rounds in such a session.
         agent_tokens: tokens that the agent generated; None where unknown.
         human_tokens: tokens that the (simulated) human generated; None where unknown.
         estimated: token counts are estimates from texts, not a model's own counts.
@@ -78,6 +80,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     group: Mapping[str, str] = {}
     instance: str = ""
     points: tuple[Point, ...] = ()
+    silent: bool = False
     agent_tokens: int | None = None
     human_tokens: int | None = None
     estimated: bool = False

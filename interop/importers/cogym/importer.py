@@ -4,7 +4,8 @@ Each record of a log is an act with its outcome, and holds the whole state after
 events; the shared editor's text after an edit that succeeded is a snapshot. The initial request,
 which the log has no record of, is the session's request. Acts that failed, or that answer nothing,
 are actions. ``task_performance.json`` becomes the utility of the final output, and the token counts
-in ``info.json`` one model call for each model, at the end: when they were used is not known.
+in ``info.json`` one model call for each model, at the end: when they were used is not known. What the
+published evaluation wrote beside the sessions (``evaluation``) becomes utility and ratings by round.
 
 Times are local times of the machine that ran the session, and name no zone: ``Reading.zone`` says
 which it was (UTC if nobody says). A log without readable times is on a virtual clock that stands.
@@ -22,8 +23,9 @@ from ..protocol import Foreign, Found, Reading, Remark
 from ..timestamps import zone_name
 from ..trace_builder import TraceBuilder
 from .differences import Differences
+from .evaluation import Evaluation, EvaluationIndex, TurnRounds
 from .files import LOG_NAMES, Row, Run, Survey, is_log, loose_logs, row_of, rows_of, runs_at, survey
-from .outcome import Info, calls_of, closing, infos_of, participants_of, score_of
+from .outcome import SCORER, Info, calls_of, closing, infos_of, participants_of, score_of
 from .session import FINISH, SessionReader, call_of, role_of, succeeded
 
 __all__ = ("CogymImporter",)
@@ -58,18 +60,20 @@ class CogymImporter:
         Raises:
             InvalidInput: there is no event log, or one that cannot be read.
         """
+        evaluations = EvaluationIndex(source)
         for run in runs_at(source):
             if isinstance(run, Remark):
                 yield run
             else:
-                yield from _Reader(run, reading).read()
+                yield from _Reader(run, reading, evaluations).read()
+        yield from evaluations.left()
 
 
 @final
 class _Reader:
     """Reads one session."""
 
-    def __init__(self, run: Run, reading: Reading) -> None:
+    def __init__(self, run: Run, reading: Reading, evaluations: EvaluationIndex) -> None:
         self._run = run
         self._reading = reading
         self._survey: Survey = survey(run)
@@ -78,9 +82,29 @@ class _Reader:
         self._reader = SessionReader(self._builder, reading, self._differences)
         self._infos: dict[str, Info] = {}
         self._scored, self._unscored = score_of(run)
+        self._evaluations = evaluations
+        self._evaluation: Evaluation | None = None
+        self._rounds = TurnRounds()
 
     def read(self) -> Iterator[Found]:
-        """The events of the session, and what there is to remark."""
+        """The events of the session, its measurements, and what there is to remark."""
+        for evaluation in self._evaluations.of(self._run, self._survey.session):
+            if isinstance(evaluation, Remark):
+                yield evaluation
+            else:
+                self._evaluation = evaluation
+        for found in self._read():
+            if isinstance(found, Foreign):
+                self._rounds.take(found)
+            yield found
+        if not self._builder.version:
+            return
+        if self._evaluation is not None:
+            session, time = self._survey.session, self._builder.time
+            yield from self._evaluation.measure(session, self._rounds.rounds, time)
+        yield from self._differences.remarks()
+
+    def _read(self) -> Iterator[Found]:
         for info in infos_of(self._run, self._survey.members):
             if isinstance(info, Remark):
                 yield info
@@ -105,7 +129,6 @@ class _Reader:
                 yield from self._reader.read(held)
             held = row
         yield from self._end(held)
-        yield from self._differences.remarks()
 
     def _rows(self) -> Iterator[Row | Remark]:
         return map(row_of, rows_of(self._run.log))
@@ -126,8 +149,8 @@ class _Reader:
             config["group"] = {"agent": f"{agent} ({self._run.group})"}
         if description and description != request:
             config["task_description"] = description
-        if self._scored is not None:
-            config["utility"] = self._scored.scorer.name
+        if self._scored is not None or (self._evaluation and self._evaluation.scores):
+            config["utility"] = SCORER
         members = self._survey.members
         if not self._survey.complete:  # whoever never acted may have been there
             config["baseline"] = False

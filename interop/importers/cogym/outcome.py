@@ -25,23 +25,35 @@ from .files import Run, results_of
 from .session import role_of
 
 __all__ = (
+    "PARTS",
+    "RATING",
+    "SCORER",
     "Info",
     "calls_of",
     "closing",
     "infos_of",
     "participants_of",
+    "parts_of",
     "persona_of",
+    "rate",
     "score_of",
 )
 
 _PERFORMANCE: Final = "task_performance.json"
-_RATING: Final = "performance_rating"
-_PARTS: Final = {
+RATING: Final = "performance_rating"
+"""The key of a performance in [0, 1]."""
+
+PARTS: Final = {
     "commonsense_pass_rate": "commonsense_evaluation",
     "preference_pass_rate": "preference_evaluation",
 }
-_SCORER: Final = ScorerRef(
-    name="cogym", version="1", config=codec.digest({"value": _RATING, "parts": sorted(_PARTS)})
+"""By name of a part of it, the key of the items that it comes from."""
+
+SCORER: Final = "cogym"
+"""The scorer's name; version 1 is the final performance, version 2 that of each round."""
+
+_FINAL: Final = ScorerRef(
+    name=SCORER, version="1", config=codec.digest({"value": RATING, "parts": sorted(PARTS)})
 )
 _STEPS: Final = 30  # acts of one side after which the published experiments end a session
 
@@ -163,22 +175,28 @@ def score_of(run: Run) -> tuple[UtilityScored | None, Remark | None]:
         return None, Remark("problem", f"no performance: {error}", str(path))
     if held is None:
         return None, None
-    value = _rate(held.get(_RATING))
+    value = rate(held.get(RATING))
     missing = None
     if value is None:
-        said = held.get(_RATING)
-        missing = f"{_RATING} is {said!r}, and not in [0, 1]" if said is not None else None
-        missing = missing or f"there is no {_RATING}"
-    # An evaluation that broke off left nothing, and no item that failed.
-    parts = {
-        name: _rate(held[name]) if held.get(source) else None
-        for name, source in _PARTS.items()
+        said = held.get(RATING)
+        missing = f"{RATING} is {said!r}, and not in [0, 1]" if said is not None else None
+        missing = missing or f"there is no {RATING}"
+    return UtilityScored(scorer=_FINAL, value=value, parts=parts_of(held), missing=missing), None
+
+
+def parts_of(held: Mapping[str, JSON]) -> Mapping[str, float | None]:
+    """The named parts of a performance; an evaluation that broke off left nothing, and no item that
+    failed.
+    """
+    return {
+        name: rate(held[name]) if held.get(source) else None
+        for name, source in PARTS.items()
         if name in held
     }
-    return UtilityScored(scorer=_SCORER, value=value, parts=parts, missing=missing), None
 
 
-def _rate(value: JSON) -> float | None:
+def rate(value: JSON) -> float | None:
+    """A number in [0, 1]; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value <= 1 else None

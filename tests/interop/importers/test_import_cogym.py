@@ -648,7 +648,7 @@ def test_real_results_come_in_whole(test_data: Callable[[str], Path], tmp_path: 
     for log in copy.glob("*/*/event_log.jsonl"):
         performance = json.loads(log.with_name("task_performance.json").read_text(encoding="utf-8"))
         one, _ = read(CogymImporter(), log)
-        [(_, scored)] = scores(one)
+        [scored] = [event for stream, event in scores(one) if stream == "cogym@1"]
         assert isinstance(scored, UtilityScored)
         assert scored.value == performance["performance_rating"]
         texts = [event.text for _, event in events_of(one) if isinstance(event, MessageSent)]
