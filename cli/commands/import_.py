@@ -38,6 +38,7 @@ _SQLITE = b"SQLite format 3\0"
         "duolog export demo.db | duolog import - --log copy.db",
         "duolog import results/ --log runs.db --format cogym --zone Europe/Berlin",
         "duolog import gpt-4o-airline.json --log tau.db",
+        "duolog import chats.jsonl --log chats.db --agent helper-2 --task support --label team=a",
         note="Records that the log holds already are skipped: importing again adds nothing, and an "
         "interrupted import is completed by running it again.",
     ),
@@ -66,6 +67,17 @@ def import_command(
             help="Time zone of times that name none: UTC, a name like Europe/Berlin, or local.",
         ),
     ] = "UTC",
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Label: who the agent was.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(metavar="NAME", help="Label: the task.")] = None,
+    instance: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Label: the task instance.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Any other label to group by; may be repeated."),
+    ] = None,
     keep_going: Annotated[
         bool,
         typer.Option("--keep-going", help="Import what can be read, and list what cannot."),
@@ -77,11 +89,12 @@ def import_command(
     """Imports records, or sessions from the logs of other tools, into a log.
 
     Records that Duolog exported are restored exactly: ids, versions, times and bodies. Without
-    --keep-going, a source with a broken line is refused before anything is imported.
+    --keep-going, a source with a broken line is refused before anything is imported. Labels are for
+    all sessions of the source, and count before what it says itself.
     """
     if log.startswith("memory:"):
         raise InvalidInput(f"{log} would be gone as soon as this is done; name a log in a file")
-    importer = _importer(source, form)
+    importer = _labelled(_importer(source, form), agent, task, instance, label or ())
     if importer is None:
         _report_imported(run(lambda: _import(source, log, keep_going=keep_going)), as_json=as_json)
         return
@@ -107,6 +120,31 @@ def _importer(source: str, form: str) -> Importer | None:
     if source == _PIPE:
         raise InvalidInput(f"a pipe is read as {_OWN} only; name a file for {form}")
     return find_importer(form)
+
+
+def _labelled(
+    importer: Importer | None,
+    agent: str | None,
+    task: str | None,
+    instance: str | None,
+    others: Sequence[str],
+) -> Importer | None:
+    """The importer that also labels what it reads, if there are labels.
+
+    Raises:
+        InvalidInput: a label that is none; or there are some, and the source is Duolog's own.
+    """
+    from ...interop.importers.labels import LabelledImporter, labels_from
+
+    labels = labels_from(agent=agent, task=task, instance=instance, others=others)
+    if labels is None:
+        return importer
+    if importer is None:
+        raise InvalidInput(
+            f"{_OWN} comes in exactly as it was exported: --agent, --task, --instance and --label "
+            "are for other formats"
+        )
+    return LabelledImporter(importer, labels)
 
 
 def _recognised(path: Path) -> Importer | None:

@@ -1,0 +1,138 @@
+"""Labels that a person gives to imported sessions: what the source does not say, or says otherwise.
+
+What the person says counts, since a source often names roles only (``assistant``). What the source
+said of task and instance stays in the session's ``config["imported"]["said"]``; of the agent, in its
+participants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, final
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.events import JSON, SessionOpened
+from .json_sniff import Shape
+from .protocol import Foreign, Found, Importer, Reading
+
+__all__ = ("LabelledImporter", "Labels", "labels_from")
+
+_OWN: Final = ("agent", "task", "instance")
+
+
+@final
+class Labels(msgspec.Struct, frozen=True, kw_only=True):
+    """What all sessions of a source are labelled with.
+
+    Attributes:
+        task: name of the task; None for what the source says.
+        instance: the task instance; None for what the source says.
+        group: labels to group by: ``agent`` and any others.
+    """
+
+    task: str | None = None
+    instance: str | None = None
+    group: Mapping[str, str] = {}
+
+
+def labels_from(
+    *,
+    agent: str | None = None,
+    task: str | None = None,
+    instance: str | None = None,
+    others: Sequence[str] = (),
+) -> Labels | None:
+    """The labels that options give; None where they give none.
+
+    Args:
+        agent: who the agent was.
+        task: name of the task.
+        instance: the task instance.
+        others: further labels, as ``key=value``.
+
+    Raises:
+        InvalidInput: a label without a key or a value, given twice, or with an option of its own.
+    """
+    for name, value in (("agent", agent), ("task", task), ("instance", instance)):
+        if value is not None and not value.strip():
+            raise InvalidInput(f"--{name} is empty")
+    group: dict[str, str] = {} if agent is None else {"agent": agent}
+    for text in others:
+        key, _, value = (part.strip() for part in text.partition("="))
+        if not key or not value:
+            raise InvalidInput(f"--label takes key=value, not {text!r}")
+        if key in _OWN:
+            raise InvalidInput(f"--label {key}=... has an option of its own: --{key}")
+        if key in group:
+            raise InvalidInput(f"--label gives {key!r} twice")
+        group[key] = value
+    if task is None and instance is None and not group:
+        return None
+    return Labels(task=task, instance=instance, group=group)
+
+
+@final
+class LabelledImporter:
+    """Reads what another importer reads, and labels its sessions.
+
+    Args:
+        importer: the other one.
+        labels: of all sessions.
+    """
+
+    def __init__(self, importer: Importer, labels: Labels) -> None:
+        self._importer = importer
+        self._labels = labels
+
+    @property
+    def name(self) -> str:
+        """The format, as the other importer has it."""
+        return self._importer.name
+
+    @property
+    def about(self) -> str:
+        """The format in a few words."""
+        return self._importer.about
+
+    def recognises(self, source: Path, shape: Shape | None) -> bool:
+        """Whether the other importer recognises a source."""
+        return self._importer.recognises(source, shape)
+
+    def read(self, source: Path, reading: Reading) -> Iterator[Found]:
+        """Reads all sessions, with their openings labelled.
+
+        Raises:
+            InvalidInput: the source cannot be read.
+        """
+        for found in self._importer.read(source, reading):
+            if isinstance(found, Foreign) and isinstance(found.draft.event, SessionOpened):
+                opened = self._labelled(found.draft.event)
+                yield found._replace(draft=msgspec.structs.replace(found.draft, event=opened))
+            else:
+                yield found
+
+    def _labelled(self, opened: SessionOpened) -> SessionOpened:
+        labels = self._labels
+        config: dict[str, JSON] = dict(opened.config)
+        if labels.group:
+            config["group"] = {**_object(config.get("group")), **labels.group}
+        task = opened.task if labels.task is None else labels.task
+        instance = opened.instance if labels.instance is None else labels.instance
+        said: dict[str, JSON] = {
+            name: before
+            for name, before, now in (
+                ("task", opened.task, task),
+                ("instance", opened.instance, instance),
+            )
+            if before != now
+        }
+        if said:
+            config["imported"] = {**_object(config.get("imported")), "said": said}
+        return msgspec.structs.replace(opened, task=task, instance=instance, config=config)
+
+
+def _object(value: JSON) -> Mapping[str, JSON]:
+    return value if isinstance(value, Mapping) else {}
