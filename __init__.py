@@ -34,8 +34,6 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .engine.session.actors import Player as Player
     from .engine.session.actors import Policy as Policy
     from .engine.session.actors import playing as playing
-    from .engine.session.clock import RealClock as RealClock
-    from .engine.session.clock import VirtualClock as VirtualClock
     from .engine.session.decisions import Act as Act
     from .engine.session.decisions import Approve as Approve
     from .engine.session.decisions import Ask as Ask
@@ -52,7 +50,9 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .engine.session.runner import Session as Session
     from .engine.session.runner import run_session as run_session
     from .engine.session.simulation import simulate as simulate
-    from .engine.session.timing import Timing as Timing
+    from .engine.session.time.clock import RealClock as RealClock
+    from .engine.session.time.clock import VirtualClock as VirtualClock
+    from .engine.session.time.timing import Timing as Timing
     from .engine.session.view import View as View
     from .engine.task import Cell as Cell
     from .engine.task import Setting as Setting
@@ -199,9 +199,9 @@ _HOMES = {
     "Setting": ".engine.task",
     "Cell": ".engine.task",
     "Limits": ".engine.session.limits",
-    "Timing": ".engine.session.timing",
-    "VirtualClock": ".engine.session.clock",
-    "RealClock": ".engine.session.clock",
+    "Timing": ".engine.session.time.timing",
+    "VirtualClock": ".engine.session.time.clock",
+    "RealClock": ".engine.session.time.clock",
     "score_log": ".scoring.live",
     "Options": ".scoring.trajectory.options",
     "Trajectory": ".scoring.trajectory.points",

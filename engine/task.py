@@ -22,10 +22,10 @@ from .models.gateway import Models
 from .models.prompting.conversation import ModelUse
 from .scorers.runner import StopRule
 from .session.actors import Actor
-from .session.clock import Clock, RealClock, VirtualClock
 from .session.limits import Limits
 from .session.runner import Session
-from .session.timing import Timing
+from .session.time.clock import Clock, RealClock, VirtualClock
+from .session.time.timing import Timing
 
 __all__ = (
     "NOBODY",

@@ -16,12 +16,12 @@ from ..engine.records import TRACE, Draft, Record
 from ..engine.scorers.protocol import Scorer
 from ..engine.scorers.runner import StopRule
 from ..engine.session.actors import Player
-from ..engine.session.clock import Clock, VirtualClock
 from ..engine.session.environment import Action, ActionSpec, Environment, NoEnvironment, Outcome
 from ..engine.session.limits import Limits
 from ..engine.session.runner import Session, SessionResult, run_session
-from ..engine.session.scheduler import VirtualTurns
-from ..engine.session.timing import Timing
+from ..engine.session.time.clock import Clock, VirtualClock
+from ..engine.session.time.scheduler import VirtualTurns
+from ..engine.session.time.timing import Timing
 from .tools import require
 
 __all__ = (

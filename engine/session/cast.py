@@ -24,8 +24,8 @@ from .actors import Player
 from .desk import Desk
 from .environment import ActionSpec
 from .inheritance import Phase
-from .scheduler import RealTurns, VirtualTurns
 from .sequencer import Receiver, Sequencer
+from .time.scheduler import RealTurns, VirtualTurns
 from .view import View
 
 __all__ = ("Cast", "first_error", "is_cancelled")

@@ -42,9 +42,9 @@ from .decisions import Act, Approve, Ask, Finish, Note, Rate, Say, Submit, Verb,
 from .desk_parts.inbox import Inbox
 from .desk_parts.model_line import ModelLine
 from .desk_parts.turn_guard import TurnGuard
-from .scheduler import Turns, Woke
 from .sequencer import Sequencer
-from .timing import Timing
+from .time.scheduler import Turns, Woke
+from .time.timing import Timing
 from .view import View
 
 __all__ = ("Desk",)

@@ -10,7 +10,7 @@ import msgspec
 from ..events import SessionOpened
 from ..records import Draft, Record
 from .actors import Player
-from .timing import Timing
+from .time.timing import Timing
 
 __all__ = ("Inheritance", "Phase")
 

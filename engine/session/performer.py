@@ -17,8 +17,8 @@ from .commands import (
     handle,
 )
 from .environment import Action, Environment, Outcome
-from .scheduler import Turns
 from .sequencer import Sequencer
+from .time.scheduler import Turns
 
 __all__ = ("Performer",)
 

@@ -24,15 +24,15 @@ from ..scorers.protocol import Scorer
 from ..scorers.runner import ScorerRunner, StopRule
 from .actors import Player
 from .cast import Cast, first_error, is_cancelled
-from .clock import Clock, RealClock, VirtualClock
 from .environment import Environment, NoEnvironment
 from .inheritance import Inheritance, Phase
 from .limits import Limits
 from .performer import Performer
 from .resume import check_opening, is_closed, take_over_records
-from .scheduler import RealTurns, VirtualTurns, Woke
 from .sequencer import Sequencer
-from .timing import Timing
+from .time.clock import Clock, RealClock, VirtualClock
+from .time.scheduler import RealTurns, VirtualTurns, Woke
+from .time.timing import Timing
 from .watchdog import Watchdog
 
 __all__ = ("Session", "SessionResult", "measured_mark", "run_session")

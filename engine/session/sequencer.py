@@ -27,8 +27,8 @@ from .commands import (
     handle_all,
 )
 from .limits import Limits
-from .scheduler import Turns
 from .state import TraceState
+from .time.scheduler import Turns
 
 __all__ = ("Receiver", "Sequencer", "Succession")
 

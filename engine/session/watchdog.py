@@ -9,8 +9,8 @@ import anyio
 
 from ..events import CloseReason, Nudged
 from ..records import ENGINE, Draft
-from .scheduler import Turns, Woke
 from .sequencer import Sequencer
+from .time.scheduler import Turns, Woke
 
 __all__ = ("Watchdog",)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from ...engine.rounds import Rounds
-from ...engine.session.timing import Timing
+from ...engine.session.time.timing import Timing
 from .phrases import is_vague
 from .token_estimate import TokenCounter, estimate_tokens
 

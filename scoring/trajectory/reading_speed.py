@@ -6,7 +6,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import SessionOpened
-from ...engine.session.timing import Timing
+from ...engine.session.time.timing import Timing
 
 __all__ = ("pace_of", "words_of")
 

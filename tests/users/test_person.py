@@ -21,10 +21,10 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.engine.session.actors import playing
-from duolog.engine.session.clock import RealClock
 from duolog.engine.session.decisions import NOTHING, Ask, Decision, Say, Submit
 from duolog.engine.session.runner import Session, run_session
-from duolog.engine.session.timing import Timing
+from duolog.engine.session.time.clock import RealClock
+from duolog.engine.session.time.timing import Timing
 from duolog.engine.session.view import View
 from duolog.testing import Workshop, a_session, agent, human, streams
 from duolog.users.person import Person

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import final
 
 from ...records import Record
-from ..scheduler import Turns
+from ..time.scheduler import Turns
 from ..view import View, Visibility
 
 __all__ = ("Inbox",)

@@ -12,8 +12,8 @@ from ... import codec
 from ...errors import Divergence
 from ...events import JSON, ModelCalled, Tokens
 from ...records import Draft
-from ..scheduler import Turns
 from ..sequencer import Sequencer
+from ..time.scheduler import Turns
 from ..view import View
 from .turn_guard import TurnGuard
 

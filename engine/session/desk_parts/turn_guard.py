@@ -7,7 +7,7 @@ import math
 from typing import final
 
 from ...errors import DeskError
-from ..scheduler import Turns
+from ..time.scheduler import Turns
 
 __all__ = ("TurnGuard",)
 

@@ -20,9 +20,9 @@ from duolog.engine.events import (
 )
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.session.actors import playing
-from duolog.engine.session.clock import RealClock
 from duolog.engine.session.decisions import NOTHING, Act, Ask, Decision, Finish, Say, Submit
-from duolog.engine.session.timing import Timing
+from duolog.engine.session.time.clock import RealClock
+from duolog.engine.session.time.timing import Timing
 from duolog.engine.session.view import View
 from duolog.testing import Workshop, a_session, agent, human, streams
 from duolog.users.person import Person

@@ -28,12 +28,12 @@ from duolog.engine.models import (
 )
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.actors import Player, Policy, playing
-from duolog.engine.session.clock import RealClock, VirtualClock
 from duolog.engine.session.decisions import NOTHING, Decision, Finish, Say, Wait
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.runner import run_session
 from duolog.engine.session.sequencer import Sequencer
-from duolog.engine.session.timing import Timing
+from duolog.engine.session.time.clock import RealClock, VirtualClock
+from duolog.engine.session.time.timing import Timing
 from duolog.engine.session.view import View
 from duolog.testing import Improviser, Script, a_session, agent, human, streams
 from hypothesis import given

@@ -31,8 +31,8 @@ from duolog.engine.models import (
 )
 from duolog.engine.records import Record
 from duolog.engine.scorers.protocol import Measurement
-from duolog.engine.session.clock import VirtualClock
 from duolog.engine.session.runner import Session, run_session
+from duolog.engine.session.time.clock import VirtualClock
 from duolog.testing import Script, a_session, agent, human, put_records, streams
 
 REF = ScorerRef(name="judge", version="2", config="c")

@@ -21,8 +21,8 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer, measurement_id, stream_of
-from duolog.engine.session.clock import RealClock, VirtualClock
 from duolog.engine.session.runner import Session, run_session
+from duolog.engine.session.time.clock import RealClock, VirtualClock
 from duolog.testing import Script, Workshop, a_session, agent, human, played, streams
 
 Observe = Callable[[Record], Sequence[Measurement]]

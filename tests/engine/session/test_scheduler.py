@@ -11,8 +11,8 @@ import pytest
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 from duolog.engine.records import ENGINE
-from duolog.engine.session.clock import RealClock, VirtualClock
-from duolog.engine.session.scheduler import RealTurns, Turns, VirtualTurns, Woke
+from duolog.engine.session.time.clock import RealClock, VirtualClock
+from duolog.engine.session.time.scheduler import RealTurns, Turns, VirtualTurns, Woke
 from duolog.testing import virtual_turns
 from hypothesis import given
 from hypothesis import strategies as st

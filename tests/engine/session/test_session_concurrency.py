@@ -14,7 +14,7 @@ from duolog.engine.session.decisions import NOTHING, Act, Decision, Finish, Note
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import Action, ActionSpec, Outcome
 from duolog.engine.session.runner import Session
-from duolog.engine.session.timing import Timing
+from duolog.engine.session.time.timing import Timing
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, played
 

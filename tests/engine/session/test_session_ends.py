@@ -29,13 +29,13 @@ from duolog.engine.log.contract import Advance, EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.session.actors import playing
-from duolog.engine.session.clock import VirtualClock
 from duolog.engine.session.decisions import NOTHING, Decision, Note, Say, Verb, Wait
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.desk_parts.model_line import Reply
 from duolog.engine.session.environment import Action, ActionSpec, Environment, Outcome
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult, run_session
+from duolog.engine.session.time.clock import VirtualClock
 from duolog.engine.session.view import View
 from duolog.testing import Script, Workshop, a_session, agent, human, put_records, streams
 

@@ -9,12 +9,12 @@ from duolog.engine.events import ActionResolved, ActorFailed, SessionClosed
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.actors import playing
-from duolog.engine.session.clock import RealClock
 from duolog.engine.session.decisions import NOTHING, Decision, Finish, Say, Submit, Wait
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, run_session
-from duolog.engine.session.timing import Timing
+from duolog.engine.session.time.clock import RealClock
+from duolog.engine.session.time.timing import Timing
 from duolog.engine.session.view import View
 from duolog.testing import (
     Script,

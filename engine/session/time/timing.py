@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import msgspec
 
-from ..events import Role, Tokens
-from ..text import count_words, lines_of, new_words
-from .decisions import Act, Approve, Ask, Decision, Say, Submit
-from .view import View
+from ...events import Role, Tokens
+from ...text import count_words, lines_of, new_words
+from ..decisions import Act, Approve, Ask, Decision, Say, Submit
+from ..view import View
 
 __all__ = ("Timing",)
 

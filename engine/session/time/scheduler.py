@@ -22,7 +22,7 @@ from typing import Protocol, final
 
 import anyio
 
-from ..records import ENGINE
+from ...records import ENGINE
 from .clock import RealClock, VirtualClock
 
 __all__ = ("RealTurns", "Turns", "VirtualTurns", "Woke")
