@@ -18,7 +18,7 @@ from ..engine.records import Record
 from ..engine.session.fork import fork
 from ..engine.session.limits import Limits
 from ..engine.session.runner import Session
-from ..engine.session.timing import Timing
+from ..engine.session.time.timing import Timing
 from ..engine.task import Cell, Setting, find_task
 from ..scoring.live import ToleranceStop
 from .experiment.spec import RULES, Experiment

@@ -1,4 +1,4 @@
-"""The program's own log: what happened on the wall, which no session's record may depend on."""
+"""The program's own diagnostic log, by structlog: quiet by default, and never part of a session."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from structlog.stdlib import BoundLogger
 
-__all__ = ("journal",)
+__all__ = ("get_logger",)
 
 
-def journal(part: str) -> BoundLogger:
+def get_logger(part: str) -> BoundLogger:
     """A logger of events with named values, for one part of the engine.
 
     Where the program has set structlog up, it goes where that says. Else it goes to the standard

@@ -1,9 +1,4 @@
-"""Logs from elsewhere: importers for the formats of others, and chat messages both ways.
-
-One importer reads one format (see ``importer.Importer``); ``finding`` knows which there are and
-recognises what a file is; ``taking`` brings what they read into a log, once however often it is
-imported.
-"""
+"""What connects a log to other tools: importers, AG-UI, HTTP, OpenTelemetry, LiteLLM, chat messages."""
 
 from __future__ import annotations
 

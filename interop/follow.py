@@ -1,4 +1,4 @@
-"""How a log is followed by those who tell others of it: records, and what else there is to tell."""
+"""The protocol of functions that follow a log for a stream: records, and updates beside them."""
 
 from __future__ import annotations
 

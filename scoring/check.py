@@ -54,7 +54,7 @@ class LogDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of checker a session.
+    """What checking a session found.
 
     Attributes:
         session: session id.

@@ -27,7 +27,7 @@ from ..engine.errors import (
     StaleBase,
 )
 from ..engine.log.contract import EventLog
-from ..engine.logger import journal
+from ..engine.logger import get_logger
 from ..engine.session.commands import CloseSession, Command, GiveFeedback, SubmitSnapshot
 from .committer import CommitResult, Committer
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
@@ -131,7 +131,7 @@ class Intake:
         why = f"{self._limit} events wait to be written already"
         entry.receipt.settle(None, NotRecorded(lane.session, why))
         if count & (count - 1) == 0:
-            journal("telemetry").warning(
+            get_logger("telemetry").warning(
                 "events are dropped: the log does not keep up",
                 dropped=count,
                 session=lane.session,
@@ -185,7 +185,7 @@ class Intake:
             try:
                 state = await self._committer.load(lane)
             except LogUnavailable as error:
-                journal("telemetry").warning(
+                get_logger("telemetry").warning(
                     "a session cannot be read now", session=lane.session, error=str(error)
                 )
                 return
@@ -243,7 +243,7 @@ class Intake:
             self._failed += count
             self._done(lane, count)
         if left:
-            journal("telemetry").error(
+            get_logger("telemetry").error(
                 "the log was closed before all was written",
                 events=sum(part.events for part in left),
                 sessions=len(left),
@@ -263,7 +263,7 @@ class Intake:
             except LogUnavailable as error:
                 lane.error = str(error)
                 self._retries += 1
-                journal("telemetry").warning(
+                get_logger("telemetry").warning(
                     "the log cannot be written now; trying again",
                     session=lane.session,
                     seconds=delay,
@@ -316,7 +316,7 @@ class Intake:
                     lane.closing = True
             self._refused += refused
             self._failed += not refused
-            journal("telemetry").warning(
+            get_logger("telemetry").warning(
                 "an event was refused" if refused else "an event could not be written",
                 session=lane.session,
                 verb=entry.verb,

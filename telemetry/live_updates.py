@@ -14,7 +14,7 @@ import msgspec
 from ..engine.errors import DuologError, InvalidInput, LogClosed, LogError
 from ..engine.log.backoff import Backoff
 from ..engine.log.contract import EventLog
-from ..engine.logger import journal
+from ..engine.logger import get_logger
 from ..engine.plugins import raise_if_own
 from ..engine.records import TRACE, Draft
 from ..engine.scorers.pool import ScorerPool
@@ -168,7 +168,7 @@ class LiveUpdates:
                 async for _ in self:
                     backoff.reset()
             except DuologError as error:
-                journal("telemetry").warning(
+                get_logger("telemetry").warning(
                     "a watch could not go on; trying again",
                     session=self._session,
                     error=str(error),
@@ -195,7 +195,7 @@ class LiveUpdates:
         try:
             await self._log.append(update.session, [draft], stream=stream_of(STOPPER))
         except LogError as error:
-            journal("telemetry").warning(
+            get_logger("telemetry").warning(
                 "an advice to stop was delivered, and could not be recorded",
                 session=update.session,
                 round=update.round,
@@ -214,7 +214,7 @@ class LiveUpdates:
         except BaseException as error:  # noqa: BLE001  (logged, and counted)
             raise_if_own(error)
             self._failed += 1
-            journal("telemetry").error(
+            get_logger("telemetry").error(
                 "a callback failed",
                 callback=getattr(callback, "__qualname__", repr(callback)),
                 session=update.session,

@@ -19,12 +19,12 @@ from ..engine.log.open import Redact, open_log
 from ..engine.scorers.protocol import Scorer
 from ..engine.scorers.worker import Pace
 from ..scoring.trajectory.options import Options
-from .delegation import StoreMethod
 from .live_updates import LiveUpdates, OnStop, OnUpdate
 from .queue import OnFull, Unwritten
 from .receipt import Awaited
 from .recorder import DEADLINE, ROOM, Recorder
 from .session import About, Recording
+from .store_methods import StoreMethod
 
 __all__ = ("Log", "open")
 

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from ..engine.errors import InvalidInput, LogClosed
 from ..engine.log.contract import EventLog
-from ..engine.logger import journal
+from ..engine.logger import get_logger
 from ..engine.records import ENGINE
 from .intake import Intake
 from .jsonable import text
@@ -176,7 +176,7 @@ class Recorder:
         return self._unwritten
 
     async def __aenter__(self) -> Self:
-        journal("telemetry")  # so that it is loaded before anything is wrong
+        get_logger("telemetry")  # so that it is loaded before anything is wrong
         self._intake = Intake(self._log, limit=self._room, on_full=self._on_full, retry=self._retry)
         self._tasks: TaskGroup = anyio.create_task_group()
         await self._tasks.__aenter__()

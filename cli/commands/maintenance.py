@@ -14,7 +14,7 @@ from ..output import print_json, say
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from ...engine.log.contract import Compaction, Erasure, Verification
+    from ...engine.log.contract import ForgetResult, VacuumResult, Verification
 
 __all__ = ("forget_command", "vacuum_command", "verify_command")
 
@@ -44,7 +44,7 @@ def forget_command(
         async with existing_log(log) as opened:
             await find_session(opened, session, exact=True)
 
-    async def main() -> Erasure:
+    async def main() -> ForgetResult:
         async with existing_log(log) as opened:
             return await opened.forget(session)
 
@@ -116,7 +116,7 @@ def vacuum_command(log: _Log, as_json: _Json = False) -> None:
     The exit code is 1 where another process reads the log and holds it up again.
     """
 
-    async def main() -> Compaction:
+    async def main() -> VacuumResult:
         async with existing_log(log) as opened:
             return await opened.vacuum()
 

@@ -18,9 +18,8 @@ from ..records import TRACE, Draft, Record
 __all__ = (
     "Advance",
     "Cache",
-    "Compaction",
-    "Erasure",
     "EventLog",
+    "ForgetResult",
     "LogStatistics",
     "Problem",
     "SessionSummary",
@@ -29,6 +28,7 @@ __all__ = (
     "SubscriptionStatistics",
     "Tap",
     "TapStatistics",
+    "VacuumResult",
     "Verification",
 )
 
@@ -114,7 +114,7 @@ class LogStatistics(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int = 0
 
 
-class Erasure(msgspec.Struct, frozen=True, kw_only=True):
+class ForgetResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was forgotten.
 
     Attributes:
@@ -129,7 +129,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     caches: tuple[str, ...] = ()
 
 
-class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+class VacuumResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a store's files took before and after, in bytes, and whether the work was finished;
     another process that reads the files may keep it from that.
     """
@@ -361,7 +361,7 @@ class Store(EventLog, Protocol):
         """
         ...
 
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
         """Erases what a session was about, for good, and its forks with it.
 
         Bodies of all its streams become null, readers get ``Forgotten`` events in their place;
@@ -379,7 +379,7 @@ class Store(EventLog, Protocol):
         """
         ...
 
-    async def vacuum(self) -> Compaction:
+    async def vacuum(self) -> VacuumResult:
         """Gives unused room back, and finishes erasures that other processes held up.
 
         Raises:

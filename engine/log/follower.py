@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..errors import CheckpointConflict, InvalidInput, LogClosed, LogUnavailable, SessionNotFound
-from ..logger import journal
+from ..logger import get_logger
 from ..records import TRACE, Draft, Record
 from .backoff import Backoff
 from .contract import Advance, EventLog, Subscription
@@ -217,7 +217,7 @@ class Follower:
         await anyio.sleep(seconds)
 
     def _report(self, error: LogUnavailable, seconds: float) -> None:
-        journal("log").warning(
+        get_logger("log").warning(
             "the log cannot be read now; trying again",
             follower=None if self._key is None else "@".join(self._key),
             session=self._session,

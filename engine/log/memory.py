@@ -22,10 +22,10 @@ from .append import Append, Redact, erased, originals, prepare, restored
 from .contract import (
     Advance,
     Cache,
-    Compaction,
-    Erasure,
+    ForgetResult,
     LogStatistics,
     SessionSummary,
+    VacuumResult,
     Verification,
 )
 from .publisher import Publisher
@@ -124,7 +124,7 @@ class MemoryLog:
                 outcomes.append(error)
         return outcomes
 
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
         """Erases a session and its forks; see ``Store.forget``."""
         self._check_open()
         if session not in self._sessions:
@@ -143,16 +143,16 @@ class MemoryLog:
         self._publisher.erase(family)
         for cache in caches:
             await cache.forget(tuple(family))
-        return Erasure(
+        return ForgetResult(
             sessions=tuple(family),
             compacted=True,
             caches=tuple(cache.name for cache in caches),
         )
 
-    async def vacuum(self) -> Compaction:
+    async def vacuum(self) -> VacuumResult:
         """Does nothing: memory has no unused room."""
         self._check_open()
-        return Compaction(before=0, after=0, finished=True)
+        return VacuumResult(before=0, after=0, finished=True)
 
     async def verify(self) -> Verification:
         """Looks at every record; see ``Store.verify``."""

@@ -1,4 +1,4 @@
-"""Looks at every record of a log, and says what must not be so."""
+"""Checks every record of a log, and lists what is damaged or inconsistent."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ..errors import InvalidInput, ModelError, ModelRateLimited, ModelTimeout
-from ..logger import journal
+from ..logger import get_logger
 from .prompting.json_schema import load_library
 from .protocol import ModelClient, ModelReply, ModelRequest, Preparing
 from .traffic.budget import Budget, Spending
@@ -100,7 +100,7 @@ class Models:
         self._spent = Spending()
         self._waited = 0.0
         self._answering = 0.0
-        journal("models")  # both are loaded before a loop would wait for that
+        get_logger("models")  # both are loaded before a loop would wait for that
         load_library()
 
     def terms(self, model: str) -> Terms:
@@ -126,7 +126,7 @@ class Models:
             try:
                 await self._cache.put(request, reply)
             except InvalidInput as error:  # the reply is there, and paid for
-                journal("models").warning("response_cache_not_written", error=str(error))
+                get_logger("models").warning("response_cache_not_written", error=str(error))
         return reply
 
     @property

@@ -23,7 +23,7 @@ from ..log.backoff import Backoff
 from ..log.contract import EventLog
 from ..log.follower import CheckpointKey, Follower
 from ..log.session_states import SessionStates
-from ..logger import journal
+from ..logger import get_logger
 from ..records import TRACE, Record
 from .protocol import Scorer, stream_of
 from .runner import ScorerRunner
@@ -167,7 +167,7 @@ class ScorerWorker:
             return
         self._quarantined += 1
         event = record.event
-        journal("telemetry").error(
+        get_logger("telemetry").error(
             "a scorer failed, and measures this session no more",
             scorer=self.stream,
             session=record.session,
@@ -330,6 +330,6 @@ class ScorerWorker:
     def _report(
         self, what: str, error: Exception, session: str | None = None, **more: float
     ) -> None:
-        journal("telemetry").warning(
+        get_logger("telemetry").warning(
             what, scorer=self.stream, session=session or self._session, error=str(error), **more
         )

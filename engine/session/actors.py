@@ -1,4 +1,4 @@
-"""Actors: a name in a session, and the coroutine that lives at its desk; the loop around policies."""
+"""Actors: coroutines that act at a desk, players that name them, and the loop that runs a policy."""
 
 from __future__ import annotations
 

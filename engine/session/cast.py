@@ -28,7 +28,7 @@ from .sequencer import Receiver, Sequencer
 from .time.scheduler import RealTurns, VirtualTurns
 from .view import View
 
-__all__ = ("Cast", "first_error", "is_cancelled")
+__all__ = ("ActorTasks", "first_error", "is_cancelled")
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -58,7 +58,7 @@ class _Part:
 
 
 @final
-class Cast:
+class ActorTasks:
     """Who plays a session, and their tasks.
 
     Args:
@@ -169,7 +169,7 @@ class Cast:
         desk = Desk(participant, view, self._sequencer, self._turns, phase.timing)
         receiver: Receiver = desk.inbox
         if len(self._phases) > 1:
-            receiver = _UnderOpening(desk.inbox, phase.opened)
+            receiver = _OpeningFilter(desk.inbox, phase.opened)
         self._sequencer.connect(receiver)
         return _Part(player, desk, receiver)
 
@@ -249,7 +249,7 @@ class Cast:
 
 
 @final
-class _UnderOpening:
+class _OpeningFilter:
     """Delivers a trace under the opening of the session in which its actor began to play."""
 
     def __init__(self, receiver: Receiver, opened: SessionOpened) -> None:

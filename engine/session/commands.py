@@ -33,9 +33,9 @@ __all__ = (
     "UNNAMED",
     "CloseSession",
     "Command",
+    "CommandResult",
     "GiveApproval",
     "GiveFeedback",
-    "Handled",
     "RateProgress",
     "RecordEvent",
     "ResolveAction",
@@ -140,8 +140,8 @@ Command: TypeAlias = (
 
 
 def command_of(event: Event | Unknown) -> Command:
-    """The command that records an event as somebody else has it, with what it leaves open: the
-    base of a snapshot, the round of a rating.
+    """The command that records a given event, and fills in what the event leaves open: the base of
+    a snapshot, the round of a rating.
     """
     match event:
         case ActionResolved():
@@ -179,8 +179,10 @@ def about(command: Command, version: int) -> Command:
 
 
 def repeated(command: Command, held: object) -> Event | Unknown:
-    """The event of a command that is sent again, as it refers to others in the event that the log
-    holds of it: only the log can say whether it is the same.
+    """The event of a command that is sent again, with the references of the recorded event.
+
+    Version numbers are filled in when a command is handled, so that a repetition can only be
+    compared with the record after taking them from there.
     """
     replace = msgspec.structs.replace
     match command:
@@ -221,7 +223,7 @@ class Sender(msgspec.Struct, frozen=True, gc=False):
 
 
 @final
-class Handled(msgspec.Struct, frozen=True, gc=False):
+class CommandResult(msgspec.Struct, frozen=True, gc=False):
     """What a command becomes.
 
     Attributes:
@@ -235,7 +237,7 @@ class Handled(msgspec.Struct, frozen=True, gc=False):
     main: int = 0
 
 
-def handle(command: Command, state: TraceState, sender: Sender) -> Handled:
+def handle(command: Command, state: TraceState, sender: Sender) -> CommandResult:
     """Turns a command into drafts, as the trace stands.
 
     Raises:
@@ -244,7 +246,7 @@ def handle(command: Command, state: TraceState, sender: Sender) -> Handled:
     """
     if state.closed is not None and not isinstance(command, GiveFeedback):
         if isinstance(command, CloseSession):
-            return Handled(())
+            return CommandResult(())
         raise SessionClosedError(state.session)
     return _HANDLERS[type(command)](command, state, sender)
 
@@ -273,7 +275,9 @@ def handle_all(commands: Sequence[Command], state: TraceState, sender: Sender) -
     return drafts
 
 
-def _record(command: RecordEvent | GiveFeedback, state: TraceState, sender: Sender) -> Handled:
+def _record(
+    command: RecordEvent | GiveFeedback, state: TraceState, sender: Sender
+) -> CommandResult:
     draft = Draft(
         command.event,
         sender.actor,
@@ -283,29 +287,29 @@ def _record(command: RecordEvent | GiveFeedback, state: TraceState, sender: Send
         None,
         sender.seen,
     )
-    return Handled((draft,))
+    return CommandResult((draft,))
 
 
-def _take(command: TakeAction, state: TraceState, sender: Sender) -> Handled:
+def _take(command: TakeAction, state: TraceState, sender: Sender) -> CommandResult:
     """The action, and its outcome with it."""
     taken = _draft(sender, command.event)
     if command.outcome is None:
-        return Handled((taken,))
+        return CommandResult((taken,))
     outcome = msgspec.structs.replace(command.outcome, action=state.version + 1)
-    return Handled((taken, _outcome(sender, outcome, 1, by=ENVIRONMENT)))
+    return CommandResult((taken, _outcome(sender, outcome, 1, by=ENVIRONMENT)))
 
 
-def _resolve(command: ResolveAction, state: TraceState, sender: Sender) -> Handled:
+def _resolve(command: ResolveAction, state: TraceState, sender: Sender) -> CommandResult:
     action = command.event.action
     if action not in state.in_flight:
         raise InvalidInput(
             f"version {action} of session {state.session!r} is no action that waits for its outcome"
         )
     by = sender.actor if sender.role == "environment" else ENVIRONMENT
-    return Handled((_outcome(sender, command.event, 0, by=by),))
+    return CommandResult((_outcome(sender, command.event, 0, by=by),))
 
 
-def _submit(command: SubmitSnapshot, state: TraceState, sender: Sender) -> Handled:
+def _submit(command: SubmitSnapshot, state: TraceState, sender: Sender) -> CommandResult:
     """The snapshot, or, where its base is outdated, an action that failed."""
     latest = state.snapshot
     base = latest if isinstance(command.base, msgspec.UnsetType) else command.base
@@ -313,11 +317,11 @@ def _submit(command: SubmitSnapshot, state: TraceState, sender: Sender) -> Handl
         snapshot = command.event
         if snapshot.base != latest:
             snapshot = msgspec.structs.replace(snapshot, base=latest)
-        return Handled((_draft(sender, snapshot),))
+        return CommandResult((_draft(sender, snapshot),))
     error = StaleBase(base, latest)
     refused = ActionResolved(action=state.version + 1, outcome="failed", error=str(error))
     attempt = _draft(sender, _attempt(command.event, base))
-    return Handled((attempt, _outcome(sender, refused, 1, by=ENGINE)), error)
+    return CommandResult((attempt, _outcome(sender, refused, 1, by=ENGINE)), error)
 
 
 def _attempt(snapshot: SnapshotTaken, base: int | None) -> ActionTaken:
@@ -331,16 +335,16 @@ def _attempt(snapshot: SnapshotTaken, base: int | None) -> ActionTaken:
     return ActionTaken(name="submit", arguments=arguments)
 
 
-def _approve(command: GiveApproval, state: TraceState, sender: Sender) -> Handled:
+def _approve(command: GiveApproval, state: TraceState, sender: Sender) -> CommandResult:
     asked = command.event.asked
     if asked not in state.asked:
         raise InvalidInput(
             f"nobody asked for an approval at version {asked} of session {state.session!r}"
         )
-    return Handled((_draft(sender, command.event, asked),))
+    return CommandResult((_draft(sender, command.event, asked),))
 
 
-def _rate(command: RateProgress, state: TraceState, sender: Sender) -> Handled:
+def _rate(command: RateProgress, state: TraceState, sender: Sender) -> CommandResult:
     """The rating with the round that it is about."""
     rated, of = command.event, command.of
     if rated.rating is not None and not 1 <= rated.rating <= _LIKERT:
@@ -349,22 +353,22 @@ def _rate(command: RateProgress, state: TraceState, sender: Sender) -> Handled:
     if of is None and named is None:
         of = rated.until
     elif of is None and (rated.until or rated.rounds != "handoff"):
-        return Handled((_draft(sender, rated),))  # it says itself what it is about
+        return CommandResult((_draft(sender, rated),))  # it says itself what it is about
     number, until = state.rated_round(named, of=of)
     rated = msgspec.structs.replace(rated, round=number, until=until, rounds="handoff")
-    return Handled((_draft(sender, rated),))
+    return CommandResult((_draft(sender, rated),))
 
 
-def _close(command: CloseSession, state: TraceState, sender: Sender) -> Handled:
+def _close(command: CloseSession, state: TraceState, sender: Sender) -> CommandResult:
     """The outcomes of the actions in flight, cancelled, and the close."""
     drafts = [
         _outcome(sender, ActionResolved(action=action, outcome="cancelled"), number, by=ENGINE)
         for number, action in enumerate(state.in_flight, start=1)
     ]
-    return Handled((*drafts, _draft(sender, command.event)), main=len(drafts))
+    return CommandResult((*drafts, _draft(sender, command.event)), main=len(drafts))
 
 
-_HANDLERS: Mapping[type[Command], Callable[..., Handled]] = {
+_HANDLERS: Mapping[type[Command], Callable[..., CommandResult]] = {
     RecordEvent: _record,
     TakeAction: _take,
     ResolveAction: _resolve,

@@ -43,7 +43,7 @@ from .desk_parts.inbox import Inbox
 from .desk_parts.model_line import ModelLine
 from .desk_parts.turn_guard import TurnGuard
 from .sequencer import Sequencer
-from .time.scheduler import Turns, Woke
+from .time.scheduler import Turns, WakeReason
 from .time.timing import Timing
 from .view import View
 
@@ -121,7 +121,7 @@ class Desk:
             woke = await self._turns.park(self.name, until=until, news=True)
             if self.inbox.has_news():
                 return True
-            if woke is Woke.TIME:
+            if woke is WakeReason.TIME:
                 return False
 
     async def pause(self, seconds: float) -> None:

@@ -23,7 +23,7 @@ from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record
 from ..scorers.protocol import Scorer
 from ..scorers.runner import ScorerRunner, StopRule
 from .actors import Player
-from .cast import Cast, first_error, is_cancelled
+from .cast import ActorTasks, first_error, is_cancelled
 from .environment import Environment, NoEnvironment
 from .inheritance import Inheritance, Phase
 from .limits import Limits
@@ -31,7 +31,7 @@ from .performer import Performer
 from .resume import check_opening, is_closed, take_over_records
 from .sequencer import Sequencer
 from .time.clock import Clock, RealClock, VirtualClock
-from .time.scheduler import RealTurns, VirtualTurns, Woke
+from .time.scheduler import RealTurns, VirtualTurns, WakeReason
 from .time.timing import Timing
 from .watchdog import Watchdog
 
@@ -228,7 +228,7 @@ class _Run:
             seconds=session.limits.seconds,
             nudges=session.nudges,
         )
-        self._cast = Cast(
+        self._cast = ActorTasks(
             self._phases,
             actions=dict(session.environment.actions),
             sequencer=self._sequencer,
@@ -359,11 +359,11 @@ class _Run:
             return
         self._cast.end_turn(name)
 
-    def _call_watchdog(self, why: Woke) -> None:
+    def _call_watchdog(self, why: WakeReason) -> None:
         if self._actors is not None and not is_cancelled():
             self._actors.start_soon(self._look_after, why)
 
-    async def _look_after(self, why: Woke) -> None:
+    async def _look_after(self, why: WakeReason) -> None:
         """The watchdog's task, each time that it is called."""
         try:
             await checkpoint()  # it may have been called because all are being cancelled

@@ -30,7 +30,7 @@ from .limits import Limits
 from .state import TraceState
 from .time.scheduler import Turns
 
-__all__ = ("Receiver", "Sequencer", "Succession")
+__all__ = ("Handover", "Receiver", "Sequencer")
 
 
 class Receiver(Protocol):
@@ -41,7 +41,7 @@ class Receiver(Protocol):
         ...
 
 
-class Succession(Protocol):
+class Handover(Protocol):
     """At which trace versions of a fork others take over, and from whom."""
 
     @property
@@ -110,7 +110,7 @@ class Sequencer:
         self.state = TraceState(session)
         self.position = 0
         self.failure: DuologError | None = None
-        self.succession: Succession | None = None
+        self.succession: Handover | None = None
 
     def connect(self, receiver: Receiver) -> None:
         """Delivers all records from now on to a receiver."""

@@ -10,7 +10,7 @@ import anyio
 from ..events import CloseReason, Nudged
 from ..records import ENGINE, Draft
 from .sequencer import Sequencer
-from .time.scheduler import Turns, Woke
+from .time.scheduler import Turns, WakeReason
 
 __all__ = ("Watchdog",)
 
@@ -46,13 +46,13 @@ class Watchdog:
         """Closes the session when its time is up, on the wall's clock."""
         if self.limit is not None:
             await anyio.sleep(max(0.0, self.limit - self._turns.now()))
-            await self.look_after(Woke.TIME, ())
+            await self.look_after(WakeReason.TIME, ())
 
-    async def look_after(self, why: Woke, present: Sequence[str]) -> None:
+    async def look_after(self, why: WakeReason, present: Sequence[str]) -> None:
         """Closes the session if its time is up; else nudges those present, who all wait for each
         other, or closes it as stalled.
         """
-        if why is Woke.TIME:
+        if why is WakeReason.TIME:
             await self._close("limit", f"seconds: {self._seconds}")
         elif not present:
             await self._close("stalled", "everybody has left")

@@ -11,7 +11,7 @@ import anyio
 from ...engine.errors import DuologError, LogUnavailable, SessionClosedError
 from ...engine.events import Role
 from ...engine.log.contract import EventLog
-from ...engine.logger import journal
+from ...engine.logger import get_logger
 from ...engine.records import ENVIRONMENT
 from ...telemetry.actor import RecordedActor
 from ...telemetry.receipt import Awaited
@@ -216,7 +216,7 @@ class AguiRecorder:
             session = self._session.id
             self.remarks.append(Remark("problem", what, f"session {session}", session))
         if self.problems & (self.problems - 1) == 0:
-            journal("agui").warning(
+            get_logger("agui").warning(
                 "a stream is not as it should be",
                 session=self._session.id,
                 what=what,

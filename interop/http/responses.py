@@ -25,7 +25,7 @@ from ...engine.errors import (
 )
 from ...engine.events import JSON, Role
 from ...engine.log.contract import SessionSummary
-from ...engine.logger import journal
+from ...engine.logger import get_logger
 from .requests import InvalidBatch
 
 __all__ = (
@@ -186,7 +186,7 @@ def on_error(request: Request, error: Exception) -> Response:
     """The answer to an error of the engine's."""
     status, name = _STATUS.get(type(error), (500, "internal"))  # type: ignore[arg-type]
     if status == 500:
-        journal("http").error(
+        get_logger("http").error(
             "a request failed", path=request.url.path, error=f"{type(error).__name__}: {error}"
         )
     return as_json(

@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from ...engine.errors import DuologError
-from ...engine.logger import journal
+from ...engine.logger import get_logger
 from ...engine.session.commands import RecordEvent
 from ...telemetry.queue import QueuedCommand
 from ...telemetry.receipt import Receipt
@@ -100,7 +100,7 @@ class CallRecorder:
 
     def __init__(self, log: EmbeddedLog, about: About) -> None:
         check_about(about)
-        journal("litellm")  # so that it is loaded before anything is wrong
+        get_logger("litellm")  # so that it is loaded before anything is wrong
         self._log = log
         self._about = about
         # Protects what follows.
@@ -196,7 +196,7 @@ class CallRecorder:
             count = self._failed
         if count & (count - 1) == 0:
             expected = isinstance(error, DuologError)
-            journal("litellm").warning(
+            get_logger("litellm").warning(
                 what,
                 failed=count,
                 error=f"{type(error).__name__}: {error}",

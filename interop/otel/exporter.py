@@ -23,7 +23,7 @@ from ...engine.log.backoff import FIRST, Backoff
 from ...engine.log.contract import EventLog
 from ...engine.log.follower import CheckpointKey, Follower
 from ...engine.log.session_states import SessionStates, read_before
-from ...engine.logger import journal
+from ...engine.logger import get_logger
 from ...engine.plugins import raise_if_own
 from ...engine.records import Record
 from .session_export import EmitsSessions, SessionExporter
@@ -126,7 +126,7 @@ class OtelExport:
             LogClosed: the log is not open.
             LogError: the log cannot be read.
         """
-        journal("otel")  # so that it is loaded before anything is wrong
+        get_logger("otel")  # so that it is loaded before anything is wrong
         await self._follower.begin()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -146,7 +146,7 @@ class OtelExport:
                     await self._log.settle()
                 await self.settle()
             if scope.cancelled_caught:
-                journal("otel").warning(
+                get_logger("otel").warning(
                     "an export was left before all was exported", lag=self.statistics().lag
                 )
         self._tasks.cancel_scope.cancel()
@@ -184,7 +184,7 @@ class OtelExport:
         except* LogClosed:
             pass
         except* Exception as error:  # noqa: BLE001  (the product goes on without)
-            journal("otel").error(
+            get_logger("otel").error(
                 "an export has ended", error=repr(error.exceptions[0]), exc_info=error
             )
         finally:
@@ -247,7 +247,7 @@ class OtelExport:
                 self._emitter.flush, self._deadline, abandon_on_cancel=True
             )
             if not flushed:
-                journal("otel").warning("what was exported may not have left", position=position)
+                get_logger("otel").warning("what was exported may not have left", position=position)
         except BaseException as error:  # noqa: BLE001  (logged, and counted)
             raise_if_own(error)
             self._report("what was exported could not be flushed", "", error)
@@ -265,7 +265,7 @@ class OtelExport:
         """Counts what went wrong, and logs it: the first times, and then ever more rarely."""
         self._failed += 1
         if self._failed & (self._failed - 1) == 0:
-            journal("otel").warning(
+            get_logger("otel").warning(
                 what,
                 session=session or self._session,
                 failed=self._failed,

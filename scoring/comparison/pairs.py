@@ -161,22 +161,18 @@ def _quantities(taus: Sequence[int]) -> dict[str, Quantity]:
         return lambda played: None if played.values is None else pick(played.values)
 
     def drop(index: int) -> Quantity:
-        return of(lambda values: _minus(values.stops[index], values.reference))
+        return of(lambda values: values.drop(index))
 
     return {
         "overall": of(lambda values: values.overall),
         "first": of(lambda values: values.first),
         "final": of(lambda values: values.final),
-        "gain": of(lambda values: _minus(values.overall, values.first)),
+        "gain": of(lambda values: values.gain),
         **{f"drop@{tau}": drop(index) for index, tau in enumerate(taus)},
         "rounds": lambda played: float(len(played.trajectory.points)),
         "agent_tokens": lambda played: played.trajectory.agent_tokens,
         "seconds": lambda played: _seconds(played.trajectory),
     }
-
-
-def _minus(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other
 
 
 def _seconds(trajectory: Trajectory) -> float | None:

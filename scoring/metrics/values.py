@@ -48,6 +48,15 @@ class SessionValues(NamedTuple):
         """The greatest utility less the first; None where the first is missing."""
         return None if self.first is None else self.overall - self.first
 
+    def drop(self, index: int) -> float | None:
+        """U_kτ - U_K, the session's part of D@τ; None where the utility at the stop is missing.
+
+        Args:
+            index: of τ among the tolerances.
+        """
+        stop = self.stops[index]
+        return None if stop is None else stop - self.reference
+
 
 def utilities(trajectory: Trajectory) -> tuple[float, ...]:
     """U_1..U_K, carried forward, with U_0 = 0 (paper, section 4.1, second footnote).

@@ -26,7 +26,7 @@ from ...errors import (
 from ...records import Record
 from ...rounds import RoundCount
 from ..append import Append, originals
-from ..contract import Advance, Compaction
+from ..contract import Advance, VacuumResult
 from ..summary import FORGOTTEN, SessionState, StreamState
 from .chain import Chain, is_chained
 from .maintenance import compact, forget
@@ -217,7 +217,7 @@ class Committer:
         finally:
             self.reset()
 
-    def compact(self, path: Path) -> Compaction:
+    def compact(self, path: Path) -> VacuumResult:
         """Rewrites the file without unused room; see ``sqlite_care.compact``."""
         return compact(self._connection, path)
 

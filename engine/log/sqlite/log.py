@@ -22,10 +22,10 @@ from ..append import Append, Redact, prepare, restored
 from ..contract import (
     Advance,
     Cache,
-    Compaction,
-    Erasure,
+    ForgetResult,
     LogStatistics,
     SessionSummary,
+    VacuumResult,
     Verification,
 )
 from ..publisher import Publisher
@@ -192,20 +192,20 @@ class SqliteLog:
 
     # --- maintenance ------------------------------------------------------------------------------
 
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> Erasure:
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
         """Erases a session and its forks; see ``Store.forget``."""
         sessions = await self._care(self._committer.forget, session, self.url)
         self._publisher.erase(frozenset(sessions))
         for cache in caches:
             await cache.forget(sessions)
         compaction = await self.vacuum()
-        return Erasure(
+        return ForgetResult(
             sessions=tuple(sessions),
             compacted=compaction.finished,
             caches=tuple(cache.name for cache in caches),
         )
 
-    async def vacuum(self) -> Compaction:
+    async def vacuum(self) -> VacuumResult:
         """Gives unused room back, and finishes erasures; see ``Store.vacuum``."""
         return await self._care(self._committer.compact, self._settings.path)
 

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from ...errors import SessionNotFound
-from ..contract import Compaction
+from ..contract import VacuumResult
 from ..summary import FORGOTTEN
 from .chain import is_chained
 from .file import PATIENCE
@@ -64,7 +64,7 @@ def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str
     return [name for _, name in family]
 
 
-def compact(connection: sqlite3.Connection, path: Path) -> Compaction:
+def compact(connection: sqlite3.Connection, path: Path) -> VacuumResult:
     """Rewrites the file without unused room, and empties the write-ahead log.
 
     Readers in other processes can hold it up; it then says that it is not finished.
@@ -83,7 +83,7 @@ def compact(connection: sqlite3.Connection, path: Path) -> Compaction:
             _empty_wal(connection)
     finally:
         execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
-    return Compaction(before=before, after=_size(path), finished=finished)
+    return VacuumResult(before=before, after=_size(path), finished=finished)
 
 
 def _empty_wal(connection: sqlite3.Connection) -> bool:

@@ -24,7 +24,7 @@ from ...errors import (
     ModelError,
     ModelRefused,
 )
-from ...logger import journal
+from ...logger import get_logger
 from ...session.desk_parts.model_line import Reply
 from ..gateway import Models
 from ..protocol import Asker, ModelReply, ModelRequest
@@ -175,7 +175,7 @@ class _Attempt:
 
     def _note(self, event: str, seconds: float, **values: object) -> None:
         asker = self._request.asker
-        journal("models").info(
+        get_logger("models").info(
             event,
             session=asker.session if asker else None,
             actor=asker.actor if asker else None,

@@ -11,7 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from ...errors import InvalidInput
-from ...logger import journal
+from ...logger import get_logger
 from ..protocol import ModelReply, ModelRequest, request_digest
 
 __all__ = ("ResponseCache",)
@@ -83,7 +83,7 @@ class ResponseCache:
         try:
             return msgspec.json.decode(content, type=_CachedReply)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            journal("models").warning(
+            get_logger("models").warning(
                 "response_cache_entry_unreadable", path=str(path), error=str(error)
             )
             return None

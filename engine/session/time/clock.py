@@ -1,6 +1,6 @@
 """Clocks: real time for products and people, virtual time for simulation.
 
-A clock says how a session's time passes; the turns that its actors take under it are in ``turns``.
+A clock says how a session's time passes; whose turn it is under it is decided in ``scheduler``.
 """
 
 from __future__ import annotations

@@ -25,14 +25,14 @@ import anyio
 from ...records import ENGINE
 from .clock import RealClock, VirtualClock
 
-__all__ = ("RealTurns", "Turns", "VirtualTurns", "Woke")
+__all__ = ("RealTurns", "Turns", "VirtualTurns", "WakeReason")
 
 
 _BITS = struct.Struct("<d").pack
 _64 = (1 << 64) - 1
 
 
-class Woke(IntEnum):
+class WakeReason(IntEnum):
     """Why a parked actor runs again, or why the watchdog is called; where several hold at one time,
     the first counts.
     """
@@ -53,7 +53,9 @@ class Turns(Protocol):
         """Called by each actor's task before anything else; waits for its first turn."""
         ...
 
-    async def park(self, actor: str, *, until: float | None = None, news: bool = True) -> Woke:
+    async def park(
+        self, actor: str, *, until: float | None = None, news: bool = True
+    ) -> WakeReason:
         """Waits for a time, or for news."""
         ...
 
@@ -90,7 +92,7 @@ class _Parked:
     __slots__ = ("actor", "future", "news", "ticket")
 
     def __init__(
-        self, actor: str, future: asyncio.Future[Woke], ticket: int, *, news: bool
+        self, actor: str, future: asyncio.Future[WakeReason], ticket: int, *, news: bool
     ) -> None:
         self.actor = actor
         self.future = future
@@ -108,8 +110,8 @@ class VirtualTurns:
         actors: everybody who takes turns; nobody runs before all have begun.
         on_overdue: called with the name of an actor that held the turn for too long, and again
             while it goes on to hold it.
-        watchdog: called, with the turn in its hand, when all wait for news (``Woke.IDLE``) or the
-            limit has come (``Woke.TIME``); it gives the turn back by ``leave(ENGINE)``.
+        watchdog: called, with the turn in its hand, when all wait for news (``WakeReason.IDLE``) or the
+            limit has come (``WakeReason.TIME``); it gives the turn back by ``leave(ENGINE)``.
         start: session time to start from.
     """
 
@@ -120,7 +122,7 @@ class VirtualTurns:
         seed: int | None,
         actors: frozenset[str],
         on_overdue: Callable[[str], None],
-        watchdog: Callable[[Woke], None] | None = None,
+        watchdog: Callable[[WakeReason], None] | None = None,
         start: float = 0.0,
     ) -> None:
         self._hold = clock.hold
@@ -130,7 +132,7 @@ class VirtualTurns:
         self._missing = set(actors)
         self._on_overdue = on_overdue
         self._time = start
-        self._heap: list[tuple[float, int, int, Woke, _Parked]] = []
+        self._heap: list[tuple[float, int, int, WakeReason, _Parked]] = []
         self._parked: dict[str, _Parked] = {}
         self._running: str | None = None
         self._tickets = 0
@@ -167,14 +169,16 @@ class VirtualTurns:
         """Has the watchdog called at a session time, before anybody acts at it; None for never."""
         self._limit = math.inf if until is None else until
 
-    async def park(self, actor: str, *, until: float | None = None, news: bool = True) -> Woke:
+    async def park(
+        self, actor: str, *, until: float | None = None, news: bool = True
+    ) -> WakeReason:
         """Gives the turn away, and waits to get it back."""
         self._tickets += 1
-        future: asyncio.Future[Woke] = asyncio.Future(loop=self._loop)
+        future: asyncio.Future[WakeReason] = asyncio.Future(loop=self._loop)
         parked = _Parked(actor, future, self._tickets, news=news)
         if until is not None:
             _check_time(until)
-            self._push(max(self._time, until), parked, Woke.TIME)
+            self._push(max(self._time, until), parked, WakeReason.TIME)
         self._parked[actor] = parked
         if self._running == actor:
             self._running = None
@@ -196,7 +200,7 @@ class VirtualTurns:
         parked = self._parked.get(actor)
         if parked is not None and parked.news:
             parked.news = False
-            self._push(self._time, parked, Woke.NEWS)
+            self._push(self._time, parked, WakeReason.NEWS)
             if self._running is None and not self._missing:
                 self._next()
 
@@ -231,7 +235,7 @@ class VirtualTurns:
         if self._watch is not None:
             self._watch.cancel()
 
-    def _push(self, time: float, parked: _Parked, why: Woke) -> None:
+    def _push(self, time: float, parked: _Parked, why: WakeReason) -> None:
         tie = _tie(self._keys[parked.actor], time)
         heapq.heappush(self._heap, (time, tie, parked.ticket, why, parked))
 
@@ -243,11 +247,11 @@ class VirtualTurns:
         while heap and heap[0][4].future.done():
             heapq.heappop(heap)
         if not heap:
-            self._call_watchdog(Woke.IDLE)
+            self._call_watchdog(WakeReason.IDLE)
         elif heap[0][0] >= self._limit:
             self._time = max(self._time, self._limit)
             self._limit = math.inf
-            self._call_watchdog(Woke.TIME)
+            self._call_watchdog(WakeReason.TIME)
         else:
             time, _, _, why, parked = heapq.heappop(heap)
             self._time = max(self._time, time)
@@ -256,7 +260,7 @@ class VirtualTurns:
             self._switches += 1
             parked.future.set_result(why)
 
-    def _call_watchdog(self, why: Woke) -> None:
+    def _call_watchdog(self, why: WakeReason) -> None:
         if self._watchdog is not None:
             self._running = ENGINE
             self._switches += 1
@@ -283,7 +287,7 @@ class RealTurns:
         clock: the wall.
         actors: those whose waiting makes the session idle (humans and agents).
         busy: whether something else is under way (an action in flight).
-        watchdog: called when all wait for news (``Woke.IDLE``), and not again before it has left.
+        watchdog: called when all wait for news (``WakeReason.IDLE``), and not again before it has left.
         start: session time that was reached before; the wall's may have been set back since.
     """
 
@@ -293,14 +297,14 @@ class RealTurns:
         *,
         actors: frozenset[str],
         busy: Callable[[], bool],
-        watchdog: Callable[[Woke], None],
+        watchdog: Callable[[WakeReason], None],
         start: float = 0.0,
     ) -> None:
         self._monotonic = clock.monotonic
         self._offset = max(clock.wall(), start) - clock.monotonic()
         self._actors = set(actors)
         self._busy = busy
-        self._watchdog: Callable[[Woke], None] | None = watchdog
+        self._watchdog: Callable[[WakeReason], None] | None = watchdog
         self._called = False
         self._events: dict[str, anyio.Event] = {}
         self._still: set[str] = set()
@@ -312,7 +316,9 @@ class RealTurns:
     async def begin(self, actor: str) -> None:
         """Everybody may run at once."""
 
-    async def park(self, actor: str, *, until: float | None = None, news: bool = True) -> Woke:
+    async def park(
+        self, actor: str, *, until: float | None = None, news: bool = True
+    ) -> WakeReason:
         """Waits on the wall."""
         if until is not None:
             _check_time(until)
@@ -326,8 +332,8 @@ class RealTurns:
         try:
             with anyio.move_on_after(delay):
                 await event.wait()
-                return Woke.NEWS
-            return Woke.TIME
+                return WakeReason.NEWS
+            return WakeReason.TIME
         finally:
             self._still.discard(actor)
             self._events.pop(actor, None)
@@ -366,7 +372,7 @@ class RealTurns:
             return
         if self._actors <= self._still:
             self._called = True
-            self._watchdog(Woke.IDLE)
+            self._watchdog(WakeReason.IDLE)
 
 
 def _key(text: str) -> int:

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 from duolog.engine.records import ENGINE
 from duolog.engine.session.time.clock import RealClock, VirtualClock
-from duolog.engine.session.time.scheduler import RealTurns, Turns, VirtualTurns, Woke
+from duolog.engine.session.time.scheduler import RealTurns, Turns, VirtualTurns, WakeReason
 from duolog.testing import virtual_turns
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +41,7 @@ async def test_the_clock_jumps_to_the_earliest_wake_up() -> None:
     def sleeper(*times: float) -> Actor:
         async def actor(turns: VirtualTurns, name: str) -> None:
             for time in times:
-                assert await turns.park(name, until=time) is Woke.TIME
+                assert await turns.park(name, until=time) is WakeReason.TIME
                 heard.append((name, turns.now()))
 
         return actor
@@ -109,9 +109,9 @@ async def test_ties_are_broken_by_the_seed_and_not_by_the_order_of_tasks() -> No
 async def test_news_at_the_very_time_that_was_waited_for() -> None:
     """Both wake-ups are due at once, for the same wait: whichever comes first, one of them counts."""
     for seed in range(20):
-        woke: list[Woke] = []
+        woke: list[WakeReason] = []
 
-        async def waiting(turns: VirtualTurns, name: str, woke: list[Woke] = woke) -> None:
+        async def waiting(turns: VirtualTurns, name: str, woke: list[WakeReason] = woke) -> None:
             woke.append(await turns.park(name, until=5.0, news=True))
             await turns.park(name, until=6.0, news=False)
 
@@ -127,7 +127,7 @@ async def test_news_at_the_very_time_that_was_waited_for() -> None:
 
 
 async def test_news_wakes_only_who_waits_for_it() -> None:
-    woke: list[tuple[str, Woke, float]] = []
+    woke: list[tuple[str, WakeReason, float]] = []
 
     async def listening(turns: VirtualTurns, name: str) -> None:
         woke.append((name, await turns.park(name, until=10.0, news=True), turns.now()))
@@ -142,12 +142,12 @@ async def test_news_wakes_only_who_waits_for_it() -> None:
 
     with virtual_turns("listener", "rester", "teller") as turns:
         await run(turns, listener=listening, rester=resting, teller=telling)
-    assert woke == [("listener", Woke.NEWS, 4.0), ("rester", Woke.TIME, 10.0)]
+    assert woke == [("listener", WakeReason.NEWS, 4.0), ("rester", WakeReason.TIME, 10.0)]
 
 
 async def test_news_from_outside_gives_the_turn_when_nobody_has_it() -> None:
     async def waiting(turns: VirtualTurns, name: str) -> None:
-        assert await turns.park(name) is Woke.NEWS
+        assert await turns.park(name) is WakeReason.NEWS
 
     with virtual_turns("a", "b") as turns:
         async with anyio.create_task_group() as tasks:
@@ -161,16 +161,16 @@ class RecordingWatchdog:
     """Notes when and why the watchdog is called, and has ``deed`` done in a task of its own."""
 
     def __init__(self, deed: Callable[[Turns], None]) -> None:
-        self.calls: list[tuple[Woke, float]] = []
+        self.calls: list[tuple[WakeReason, float]] = []
         self.tasks: TaskGroup | None = None
         self.turns: Turns | None = None
         self._deed = deed
 
-    def __call__(self, why: Woke) -> None:
+    def __call__(self, why: WakeReason) -> None:
         assert self.tasks is not None
         self.tasks.start_soon(self._do, why)
 
-    async def _do(self, why: Woke) -> None:
+    async def _do(self, why: WakeReason) -> None:
         turns = self.turns
         assert turns is not None
         assert turns.holds(ENGINE)
@@ -186,7 +186,7 @@ async def test_the_watchdog_is_called_when_all_wait_without_a_time_and_at_the_li
         await turns.park(name, until=30.0, news=False)
         await turns.park(name)  # idle at 30
         await turns.park(name, until=100.0, news=False)  # the limit comes first
-        assert watchdog.calls[-1] == (Woke.TIME, 100.0)
+        assert watchdog.calls[-1] == (WakeReason.TIME, 100.0)
         await turns.park(name, until=150.0, news=False)
         turns.end()
 
@@ -199,14 +199,18 @@ async def test_the_watchdog_is_called_when_all_wait_without_a_time_and_at_the_li
         watchdog.turns = turns
         await run(turns, a=actor)
     turns.close()
-    assert watchdog.calls == [(Woke.IDLE, 0.0), (Woke.IDLE, 30.0), (Woke.TIME, 100.0)]
+    assert watchdog.calls == [
+        (WakeReason.IDLE, 0.0),
+        (WakeReason.IDLE, 30.0),
+        (WakeReason.TIME, 100.0),
+    ]
 
 
 async def test_nobody_calls_the_watchdog_of_a_session_that_is_over() -> None:
     async def brief(turns: VirtualTurns, name: str) -> None:
         turns.end()
 
-    def watchdog(why: Woke) -> None:
+    def watchdog(why: WakeReason) -> None:
         raise AssertionError(f"called because of {why!r}")
 
     turns = VirtualTurns(
@@ -416,14 +420,14 @@ def test_wake_ups_come_in_order_of_time(waits: list[list[float]], seed: int) -> 
 def real_turns(
     *actors: str,
     busy: Callable[[], bool] = lambda: False,
-    watchdog: Callable[[Woke], None] = lambda why: None,
+    watchdog: Callable[[WakeReason], None] = lambda why: None,
 ) -> RealTurns:
     return RealTurns(RealClock(), actors=frozenset(actors), busy=busy, watchdog=watchdog)
 
 
 async def test_news_and_time_are_told_apart_on_the_wall() -> None:
     turns = real_turns("a")
-    assert await turns.park("a", until=turns.now() + 0.001) is Woke.TIME
+    assert await turns.park("a", until=turns.now() + 0.001) is WakeReason.TIME
     async with anyio.create_task_group() as tasks:
 
         async def tell() -> None:
@@ -431,12 +435,12 @@ async def test_news_and_time_are_told_apart_on_the_wall() -> None:
             turns.wake("a")
 
         tasks.start_soon(tell)
-        assert await turns.park("a") is Woke.NEWS
+        assert await turns.park("a") is WakeReason.NEWS
 
 
 async def test_idleness_on_the_wall() -> None:
     busy = True
-    seen: list[Woke] = []
+    seen: list[WakeReason] = []
     turns = real_turns("a", "b", busy=lambda: busy, watchdog=seen.append)
 
     async def wait(name: str, until: float | None = None) -> None:
@@ -450,14 +454,14 @@ async def test_idleness_on_the_wall() -> None:
         assert seen == []  # something is in flight
         busy = False
         turns.leave("environment")  # somebody looks
-        assert seen == [Woke.IDLE]
+        assert seen == [WakeReason.IDLE]
         turns.leave("environment")
-        assert seen == [Woke.IDLE], "it has been called, and has not left"
+        assert seen == [WakeReason.IDLE], "it has been called, and has not left"
         turns.leave(ENGINE)
-        assert seen == [Woke.IDLE] * 2
+        assert seen == [WakeReason.IDLE] * 2
         turns.end()
         turns.leave(ENGINE)
-        assert seen == [Woke.IDLE] * 2, "the session is over"
+        assert seen == [WakeReason.IDLE] * 2, "the session is over"
         turns.wake("a")
         turns.wake("b")
 

@@ -1,4 +1,4 @@
-"""Methods of a store that the log in front of it has too, each named once."""
+"""Passes methods of a log on to its store, with the signatures and documentation of the store."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, fin
 
 from ..engine.log.contract import Store
 
-__all__ = ("FrontsStore", "StoreMethod")
+__all__ = ("HasStore", "StoreMethod")
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
-class FrontsStore(Protocol):
+class HasStore(Protocol):
     """Something in front of a store."""
 
     @property
@@ -32,22 +32,18 @@ class StoreMethod(Generic[Parameters, Result]):
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __set_name__(self, owner: type[FrontsStore], name: str) -> None:
+    def __set_name__(self, owner: type[HasStore], name: str) -> None:
         self._name = name
 
     @overload
     def __get__(
-        self, log: None, owner: type[FrontsStore], /
+        self, log: None, owner: type[HasStore], /
     ) -> Callable[Concatenate[Store, Parameters], Result]: ...
 
     @overload
-    def __get__(
-        self, log: FrontsStore, owner: type[FrontsStore], /
-    ) -> Callable[Parameters, Result]: ...
+    def __get__(self, log: HasStore, owner: type[HasStore], /) -> Callable[Parameters, Result]: ...
 
-    def __get__(
-        self, log: FrontsStore | None, owner: type[FrontsStore], /
-    ) -> Callable[..., Result]:
+    def __get__(self, log: HasStore | None, owner: type[HasStore], /) -> Callable[..., Result]:
         """The store's own method, bound; of the class, the declaration."""
         if log is None:
             return self._method
