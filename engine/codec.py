@@ -14,9 +14,23 @@ import msgspec
 from .errors import CodecError
 from .events import EVENTS, JSON, Event, Forgotten, Unknown
 
-__all__ = ("UPCASTERS", "decode_body", "digest", "encode_body", "kind_of")
+__all__ = ("GAVE_UP", "UPCASTERS", "decode_body", "digest", "encode_body", "kind_of")
 
-UPCASTERS: Mapping[tuple[str, int], Callable[[Mapping[str, JSON]], Mapping[str, JSON]]] = {}
+GAVE_UP = "gave up: no progress"
+"""Detail with which a simulated user that had lost patience closed its session, in schema 1 of
+``SessionClosed``."""
+
+
+def _close_2(fields: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Schema 1 had no reason of its own for giving up."""
+    if fields.get("reason") == "finished" and fields.get("detail") == GAVE_UP:
+        return {**fields, "reason": "abandoned"}
+    return fields
+
+
+UPCASTERS: Mapping[tuple[str, int], Callable[[Mapping[str, JSON]], Mapping[str, JSON]]] = {
+    ("SessionClosed", 1): _close_2,
+}
 """By (kind, schema number it was written with): the body as the next schema number has it."""
 
 _encoder = msgspec.json.Encoder()

@@ -55,8 +55,20 @@ else:  # msgspec decodes plain JSON under Any, and cannot build a decoder for a 
 Role = Literal["human", "agent", "environment", "scorer"]
 """What an actor is in its session."""
 
-CloseReason = Literal["finished", "limit", "tolerance", "stalled", "failed", "cancelled"]
-"""Why a session was closed."""
+CloseReason = Literal[
+    "finished", "abandoned", "ended", "limit", "tolerance", "stalled", "failed", "cancelled"
+]
+"""Why a session was closed.
+
+- ``finished``: somebody said to be satisfied, or done.
+- ``abandoned``: somebody gave up.
+- ``ended``: it is over, and nobody knows how.
+- ``limit``: one of the ``Limits`` was reached.
+- ``tolerance``: a judge's ratings reached the tolerance at which the human is stopped.
+- ``stalled``: everybody waited for everybody.
+- ``failed``: an actor raised.
+- ``cancelled``: it was called off from outside.
+"""
 
 
 class Event(
@@ -302,7 +314,13 @@ class ActorFailed(Event, frozen=True):
 
 
 class SessionClosed(Event, frozen=True):
-    """The session ended; ``by`` names the actor, or the engine's rule, and ``detail`` says how."""
+    """The session ended; ``by`` names the actor, or the engine's rule, and ``detail`` says how.
+
+    Schema 2 knows the reasons ``abandoned`` and ``ended``. In schema 1 a simulated user that gave up
+    closed its session as ``finished`` with a certain detail; it is read as ``abandoned``.
+    """
+
+    schema: ClassVar[int] = 2
 
     reason: CloseReason
     by: str

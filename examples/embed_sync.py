@@ -48,7 +48,7 @@ def main(path: str) -> None:
         s.human.says("That is not what I asked for. By Friday!")
         s.agent.says("Dates can sound harsh. Shall I make it friendlier?")
         s.human.says("No, that is still wrong. I will do it myself.")
-        s.close(by="human", durable=True)  # waits until all of it is on the disk
+        s.close("abandoned", by="human", durable=True)  # waits until all of it is on the disk
         watch.settle()  # and until it is scored, for which a product does not have to wait
         say(f"{path}: {log.statistics().written} events, {watch.statistics().stops} stops advised")
 

@@ -182,7 +182,7 @@ class Recording(Generic[R]):
 
     def close(
         self,
-        reason: CloseReason = "finished",
+        reason: CloseReason = "ended",
         *,
         by: str | None = None,
         detail: str = "",
@@ -191,7 +191,9 @@ class Recording(Generic[R]):
         """Ends the session; actions in flight are cancelled. Does nothing if it is closed.
 
         Args:
-            reason: why.
+            reason: how it ended: ``finished`` where somebody said to be satisfied or done,
+                ``abandoned`` where somebody gave up (name them in ``by``), and so on, see
+                ``CloseReason``. By default ``ended``: it is over, and nobody knows how.
             by: who closes it; the engine, if nobody is named.
             detail: in words.
             durable: wait until it is in the log, and with it all that came before.

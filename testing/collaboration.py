@@ -72,8 +72,8 @@ class Collaboration:
     ) -> RecordedSession:
         """A session to be recorded: enter it with ``with``, or with ``async with``.
 
-        Leaving it closes it, unless it is closed already: as finished, or as failed if there is an
-        exception. Then the scorers complete their measurements.
+        Leaving it closes it, unless it is closed already: as ``ended``, or as ``failed`` if there is
+        an exception. Close it yourself to record how it ended, e.g. ``session.close("finished")``. Then the scorers complete their measurements.
 
         Args:
             scorers: the scorers that measure it.
@@ -356,7 +356,7 @@ class RecordedSession:
 def _ending(error: BaseException | None) -> _SessionEnding:
     """The ending of a session that is left with this exception."""
     if error is None:
-        return {"reason": "finished", "detail": ""}
+        return {"reason": "ended", "detail": ""}
     return {"reason": "failed", "detail": type(error).__name__}
 
 

@@ -21,6 +21,8 @@ __all__ = ("STATES", "sessions_command")
 STATES = (
     "open",
     "finished",
+    "abandoned",
+    "ended",
     "limit",
     "tolerance",
     "stalled",
@@ -36,7 +38,7 @@ STATES = (
     short_help="Lists the sessions of a log.",
     epilog=example(
         "duolog sessions demo.db",
-        "duolog sessions demo.db --state failed,stalled",
+        "duolog sessions demo.db --state abandoned,tolerance",
         "duolog sessions demo.db --limit 20 --json",
     ),
 )

@@ -48,6 +48,8 @@ _BETWEEN = frozenset({"ActionTaken", "ActionResolved", "ModelCalled"})
 
 _CLOSED: Mapping[str, str] = {
     "finished": "ends the session",
+    "abandoned": "gives up and leaves the session",
+    "ended": "closes the session: it is over",
     "limit": "closes the session at a limit",
     "tolerance": "closes the session: the human has had enough",
     "stalled": "closes the session: all wait for each other",

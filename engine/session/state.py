@@ -173,7 +173,7 @@ class TraceState:
     def _close(self, record: Record) -> None:
         event = record.event
         self.rounds.feed(record)
-        self.closed = "finished"  # the best guess at a body that cannot be read
+        self.closed = "ended"  # whatever a body that cannot be read may say of it
         if isinstance(event, SessionClosed):
             self.closed, self.detail = event.reason, event.detail
             self.in_flight.clear()

@@ -22,8 +22,15 @@ from .validation import MEASUREMENTS, TRACED, complaint, name_complaint, too_dee
 
 __all__ = ("LEFT_OPEN", "Batch", "Drafts", "InvalidBatch", "Posted", "PostedRole", "read_batch")
 
-LEFT_OPEN: Final = {"SnapshotTaken": "digest", "ProgressRated": "round"}
+LEFT_OPEN: Final = {
+    "SnapshotTaken": "digest",
+    "ProgressRated": "round",
+    "SessionClosed": "reason",
+}
 """Required fields of events that a client may leave to the server, by kind."""
+
+_ENDED: Final = "ended"
+"""Why a session was closed, where the client does not say."""
 
 PostedRole: TypeAlias = Literal["human", "agent", "environment", "scorer"]
 
@@ -192,6 +199,8 @@ def _event(index: int, posted: Posted, *, traced: bool) -> Event | InvalidBatch:
             return _snapshot(index, plain)
         if kind == "ProgressRated" and traced and isinstance(plain, dict) and "round" not in plain:
             return _rating(index, plain)
+        if kind == "SessionClosed" and isinstance(plain, dict) and "reason" not in plain:
+            body = msgspec.json.encode(plain | {"reason": _ENDED})
         event = decode(body)
     except (msgspec.MsgspecError, CodecError, RecursionError) as error:
         return _invalid_batch(error, index)

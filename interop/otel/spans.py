@@ -171,7 +171,7 @@ class SpanFold:
     def _close(self, record: Record) -> Iterator[Signal]:
         self._closed = True
         event = record.event
-        reason = event.reason if isinstance(event, SessionClosed) else "finished"
+        reason = event.reason if isinstance(event, SessionClosed) else "ended"
         for action in self._actions.values():
             yield from self._end_action(action, record.time, "cancelled")
         self._actions.clear()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from duolog.cli import main
+from duolog.cli.text.records import RecordFormatter
+from duolog.engine.events import CloseReason
+from duolog.testing.records import RecordWriter
 
 pytestmark = pytest.mark.usefixtures("plain")
 
@@ -25,6 +28,15 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     assert main(["show", *arguments, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
+
+
+def test_every_close_reason_is_worded_in_its_own_way() -> None:
+    worded = set()
+    for reason in get_args(CloseReason):
+        shown = RecordFormatter().format(RecordWriter().closed(reason))
+        assert shown is not None
+        worded.add(shown.text.plain)
+    assert len(worded) == len(get_args(CloseReason))
 
 
 def test_it_begins_with_who_met_and_how_it_ended(shown: str) -> None:

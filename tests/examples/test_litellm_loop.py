@@ -47,7 +47,7 @@ def chat(root: Path, server: OpenAIServer, where: Path, typed: str) -> str:
 async def trace(where: Path) -> list[duolog.Record]:
     async with duolog.open(f"sqlite:///{where}/chat.db", create=False) as log:
         [summary] = [summary async for summary in log.sessions()]
-        assert summary.state == "finished"
+        assert summary.state == "ended"
         return [record async for record in log.read(summary.session)]
 
 

@@ -58,7 +58,7 @@ def test_the_synchronous_one(root: Path, tmp_path: Path) -> None:
     assert lines[-1] == f"{log}: 11 events, 2 stops advised"
     assert run(root, "embed_sync.py", str(log))[-1] == lines[-1]
     session, _ = report(log)
-    assert (session["task"], session["state"], session["rounds"]) == ("letters", "finished", 4)
+    assert (session["task"], session["state"], session["rounds"]) == ("letters", "abandoned", 4)
 
 
 def test_the_agui_stream(root: Path, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_agui_stream(root: Path, tmp_path: Path) -> None:
         "  round 3: the human kept 100% of the agent's draft",
     ]
     [session] = report(log)
-    assert (session["task"], session["state"], session["rounds"]) == ("invitations", "finished", 3)
+    assert (session["task"], session["state"], session["rounds"]) == ("invitations", "ended", 3)
     shown = duolog("show", str(log), str(session["session"]))
     assert "find_table(seats=6) → noon" in shown
     assert "(agui.RUN_FINISHED, kept as it came)" in shown
@@ -157,4 +157,4 @@ def test_the_chat_service(root: Path, tmp_path: Path) -> None:
         found = service.advice_until("/chats/7/advice", "UtilityUpdated")
         assert found["UtilityUpdated"]
     [session] = report(log)
-    assert (session["session"], session["task"], session["state"]) == ("7", "letters", "finished")
+    assert (session["session"], session["task"], session["state"]) == ("7", "letters", "ended")

@@ -93,7 +93,7 @@ async def test_what_finds_no_room_is_dropped_and_counted(
             await s.agent.resolves(action, durable=True)
         await s.close()  # always finds room
     assert await texts(gate.log) == ["0", "1"]
-    assert (await gate.log.summary("s")).state == "finished"
+    assert (await gate.log.summary("s")).state == "ended"
     warned = [r.getMessage() for r in caplog.records if "are dropped" in r.getMessage()]
     assert len(warned) == 2  # the first, the second, and not the third: no flood
     assert "dropped=2" in warned[1]

@@ -353,7 +353,7 @@ async def test_nothing_that_is_recorded_waits_for_a_scorer() -> None:
         s = await log.session("s")
         await quarrel(s, rounds=100)
         await s.close(durable=True)
-        assert (await log.summary("s")).state == "finished"
+        assert (await log.summary("s")).state == "ended"
         assert (await log.summary("s")).utility is None
         stuck.free.set()
         await updates.settle()

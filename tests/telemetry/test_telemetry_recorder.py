@@ -21,6 +21,7 @@ from duolog.engine.events import (
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    CloseReason,
     FeedbackGiven,
     MessageSent,
     ModelCalled,
@@ -98,7 +99,7 @@ async def test_what_happens_in_a_conversation_is_in_the_log(log: EventLog) -> No
         ("human", "human", SnapshotTaken(content=second, digest=digest(second), base=6)),
         ("human", "human", ProgressRated(round=1, rating=4, until=6, explanation="better")),
         ("human", "human", FeedbackGiven(thumbs="up")),
-        ("engine", "environment", SessionClosed(reason="finished", by="engine")),
+        ("engine", "environment", SessionClosed(reason="ended", by="engine")),
     ]
     assert found[4].cause == "trace/4"
     assert [r.version for r in found] == list(range(1, 11))
@@ -358,6 +359,14 @@ async def test_a_session_may_be_closed_by_one_in_it(log: EventLog) -> None:
     last = (await records(log))[-1]
     assert (last.actor, last.role) == ("human", "human")
     assert last.event == SessionClosed(reason="cancelled", by="human", detail="went away")
+
+
+@pytest.mark.parametrize("reason", ["finished", "abandoned", "ended"])
+async def test_who_closes_a_session_says_how_it_ended(reason: CloseReason, log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.close(reason, by="human", durable=True)
+        assert (await log.summary("s")).state == reason
 
 
 # --- ids -----------------------------------------------------------------------------------------

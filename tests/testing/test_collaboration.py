@@ -44,7 +44,7 @@ def test_what_came_of_it() -> None:
     assert tested.effort["acts"] == 2
     assert [point.utility for point in tested.trajectory.points] == [0.2, 0.3]
     assert tested.result.summary.session == "the test"
-    assert tested.result.summary.state == "finished"
+    assert tested.result.summary.state == "ended"
     assert [r.kind for r in tested.records if r.stream == "trace"][-1] == "SessionClosed"
     assert sum(r.kind == "UtilityScored" for r in tested.records) == 2
 

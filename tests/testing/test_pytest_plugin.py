@@ -129,7 +129,7 @@ def test_any_other_failure_gets_the_transcript_as_a_section(pytester: pytest.Pyt
             "*── Round 1 *",
             "*human*A haiku, please.",
             "*submits the first version of the output (1 line)*",
-            "*■ ends the session",
+            "*■ closes the session: it is over",
         ]
     )
 
@@ -179,10 +179,10 @@ def test_sessions_can_be_kept_in_a_file(pytester: pytest.Pytester) -> None:
     for _ in range(2):
         run(pytester, "--duolog-log", "kept.db").assert_outcomes(passed=1, failed=1)
     assert sessions(pytester.path / "kept.db") == [
-        ("test_a.py::test_it", "finished"),
-        ("test_b.py::test_it", "finished"),
-        ("test_a.py::test_it (2)", "finished"),
-        ("test_b.py::test_it (2)", "finished"),
+        ("test_a.py::test_it", "ended"),
+        ("test_b.py::test_it", "ended"),
+        ("test_a.py::test_it (2)", "ended"),
+        ("test_b.py::test_it (2)", "ended"),
     ]
 
 
@@ -192,7 +192,7 @@ def test_the_file_can_be_named_in_the_settings(pytester: pytest.Pytester) -> Non
     pytester.mkdir("elsewhere")
     run(pytester, "--rootdir", str(pytester.path)).assert_outcomes(passed=1)
     assert sessions(pytester.path / "kept.db") == [
-        ("test_the_file_can_be_named_in_the_settings.py::test_it", "finished")
+        ("test_the_file_can_be_named_in_the_settings.py::test_it", "ended")
     ]
 
 
@@ -223,5 +223,5 @@ def test_runs_at_the_same_time_may_share_a_file(pytester: pytest.Pytester) -> No
     ]
     assert [process.wait(60) for process in running] == [0, 0]
     assert sorted(sessions(pytester.path / "kept.db")) == sorted(
-        (f"test_{number}.py::test_it[{n}]", "finished") for number in range(2) for n in range(4)
+        (f"test_{number}.py::test_it[{n}]", "ended") for number in range(2) for n in range(4)
     )

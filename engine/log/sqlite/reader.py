@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, final
 
 import msgspec
 
+from ...codec import GAVE_UP
 from ...errors import NotALog, SessionNotFound
-from ...records import Record
+from ...records import TRACE, Record
 from ..contract import SessionSummary
 from ..verify import Link
 
@@ -47,12 +48,21 @@ _POSITIONS = """
 SELECT position, version FROM events WHERE stream = ? AND version > ? ORDER BY version LIMIT ?"""
 _CHOSEN = f"""
 SELECT {EVENT} FROM events WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
-_SUMMARY = (
-    "key, session, task, instance, labels, state, events, version, rounds, utility, opened, last, "
-    "position"
+_DETAIL = "CASE WHEN json_valid({0}) THEN json_extract({0}, '$.detail') END".format(
+    "CAST(body AS TEXT)"
 )
-_SESSIONS = f"SELECT {_SUMMARY} FROM sessions WHERE key > ? ORDER BY key LIMIT ?"
-_SESSION = f"SELECT {_SUMMARY} FROM sessions WHERE session = ?"
+# What the list says of a session was folded when it was written: see the upcaster of SessionClosed.
+_STATE = f"""CASE WHEN state = 'finished' AND (
+    SELECT schema = 1 AND {_DETAIL} = '{GAVE_UP}' FROM events
+    WHERE stream = (SELECT key FROM streams WHERE session = s.key AND stream = '{TRACE}')
+    AND kind = 'SessionClosed' ORDER BY version DESC LIMIT 1
+) THEN 'abandoned' ELSE state END"""
+_SUMMARY = (
+    f"key, session, task, instance, labels, {_STATE}, events, version, rounds, utility, opened, "
+    "last, position"
+)
+_SESSIONS = f"SELECT {_SUMMARY} FROM sessions s WHERE key > ? ORDER BY key LIMIT ?"
+_SESSION = f"SELECT {_SUMMARY} FROM sessions s WHERE session = ?"
 
 _LINKS = """
 SELECT c.position, c.mac, c.hash, s.salt

@@ -213,7 +213,8 @@ def closing(
         acts: how many acts of humans and of agents there were.
     """
     if finisher is not None:
-        return SessionClosed(reason="finished", by=finisher)
+        satisfied = role_of(finisher) == "human"  # an agent's word says nothing of the human's mind
+        return SessionClosed(reason="finished" if satisfied else "ended", by=finisher)
     if not evaluated:
         return None
     most = max(acts.values())

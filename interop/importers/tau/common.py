@@ -23,6 +23,7 @@ from ..protocol import Found, Remark
 from ..trace_builder import TraceBuilder
 
 __all__ = (
+    "SATISFIED",
     "SCORER",
     "SIMULATED",
     "Ending",
@@ -38,6 +39,9 @@ __all__ = (
 SCORER: Final = ScorerRef(name="tau", version="1", config=codec.digest({"value": "reward"}))
 """The reward as the benchmark computed it."""
 
+SATISFIED: Final = "###STOP###"
+"""What the simulated user is told to say once its goal is satisfied, and for no other reason. It has
+other marks for being handed on, and for what its instructions do not cover."""
 
 SIMULATED: Final = "simulated"
 """What decides for the user, where no more is known of it: it is always a program."""

@@ -23,6 +23,7 @@ from ..json_files import Piece, decode, pieces_of
 from ..protocol import Found, Reading, Remark
 from ..trace_builder import TraceBuilder
 from .common import (
+    SATISFIED,
     SCORER,
     SIMULATED,
     Ending,
@@ -36,7 +37,6 @@ from .common import (
 
 __all__ = ("read_runs",)
 
-_STOP: Final = "###STOP###"
 _TOOLS: Final = "#Available tools"
 _OUTPUT: Final = "API output: "
 _RESPOND: Final = "respond"
@@ -151,9 +151,10 @@ def _ending(run: _Run, turns: Sequence[Turn]) -> Ending:
         return Ending("limit", ENVIRONMENT, "nobody ended it: a limit on steps, as it seems")
     last = turns[-1].steps[-1] if turns and turns[-1].steps else None
     if isinstance(last, Utterance) and last.role == HUMAN:
-        return Ending("finished", HUMAN, _STOP if _STOP in last.text else "")
+        satisfied = SATISFIED in last.text
+        return Ending("finished", HUMAN, SATISFIED) if satisfied else Ending("ended", HUMAN)
     source = run.info.get("source")
-    return Ending("finished", AGENT, source if isinstance(source, str) else "")
+    return Ending("ended", AGENT, source if isinstance(source, str) else "")
 
 
 def _parts(info: Mapping[str, JSON]) -> dict[str, float | None]:

@@ -14,12 +14,13 @@ from ....engine.events import JSON, CloseReason, ModelCalled, SessionOpened, Tok
 from ....engine.records import ENVIRONMENT
 from ..chat.files import stamp_of, usage_of
 from ..chat.session import AGENT, HUMAN, Cast, ConversationBuilder
-from ..chat.steps import Item, ToolResult
+from ..chat.steps import Item, ToolResult, Utterance
 from ..json_files import decode, load, pieces_of, read_bytes
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of, zone_name
 from ..trace_builder import TraceBuilder
 from .common import (
+    SATISFIED,
     SCORER,
     SIMULATED,
     Ending,
@@ -38,9 +39,10 @@ RESULTS: Final = "results.json"
 DIRECTORY: Final = "simulations"
 """Where those are."""
 
+_USER_STOP: Final = "user_stop"
 _ENDINGS: Final[Mapping[str, tuple[CloseReason, str]]] = {
-    "user_stop": ("finished", HUMAN),
-    "agent_stop": ("finished", AGENT),
+    _USER_STOP: ("ended", HUMAN),
+    "agent_stop": ("ended", AGENT),
     "max_steps": ("limit", ENVIRONMENT),
     "timeout": ("limit", ENVIRONMENT),
     "too_many_errors": ("limit", ENVIRONMENT),
@@ -159,7 +161,7 @@ def _simulation(data: bytes, where: str, about: _About, reading: Reading) -> Ite
             yield builder.put(called, *cast.of(str(turn.item["role"])), now)
         yield from talk.add(turn.number, turn.steps, now, f"{where}, message {turn.number}")
     end = seconds_of(found.end_time, reading.zone)
-    ending = _ending(found)
+    ending = _ending(found, turns_after)
     yield from close(builder, cast, ending, builder.time if end is None else end)
     yield builder.measure(_reward(found, ending))
 
@@ -246,10 +248,18 @@ def _called(item: Item, info: _Info) -> ModelCalled | None:
     )
 
 
-def _ending(found: _Simulation) -> Ending:
+def _ending(found: _Simulation, turns: Sequence[Turn]) -> Ending:
     why = found.termination_reason or "nothing says why it ended"
     reason, by = _ENDINGS.get(why, ("failed", ENVIRONMENT))
+    if why == _USER_STOP and _is_satisfied(turns):
+        reason = "finished"
     return Ending(reason, by, why)
+
+
+def _is_satisfied(turns: Sequence[Turn]) -> bool:
+    """Whether the user's last words say that its goal is satisfied."""
+    said = [step for turn in turns for step in turn.steps if isinstance(step, Utterance)]
+    return bool(said) and said[-1].role == HUMAN and SATISFIED in said[-1].text
 
 
 def _reward(found: _Simulation, ending: Ending) -> UtilityScored:

@@ -47,6 +47,7 @@ from duolog.engine.log.jsonl_export import export_jsonl, from_jsonl
 from duolog.engine.log.jsonl_import import import_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.log.sqlite.tables import APPLICATION
+from duolog.engine.records import Draft
 
 GOLDEN = Path(__file__).parent / "golden"
 JUDGE = ScorerRef(name="judge", version="2", config="c0ffee")
@@ -116,6 +117,15 @@ def lines(name: str) -> list[bytes]:
     return (GOLDEN / name).read_bytes().splitlines()
 
 
+CLOSED_2 = (
+    SessionClosed(reason="abandoned", by="ann", detail="patience: 3 rounds without progress"),
+    SessionClosed(reason="ended", by="engine"),
+    SessionClosed(reason="finished", by="ann", detail="gave up: no progress"),
+)
+GAVE_UP_1 = {"gave-up": "abandoned", "satisfied": "finished", "stopped": "tolerance"}
+"""States of sessions that were closed before giving up had a reason of its own."""
+
+
 def test_schema_1_reads_as_it_was_meant() -> None:
     records = [from_jsonl(line) for line in lines("schema-1.jsonl")]
     assert tuple(record.event for record in records) == SCHEMA_1
@@ -128,14 +138,62 @@ def test_the_golden_log_has_every_kind_of_its_day() -> None:
     assert first <= kinds
 
 
-async def test_a_golden_log_moves_through_a_store_unchanged(tmp_path: Path) -> None:
+def test_schema_2_reads_as_it_was_meant() -> None:
+    records = [from_jsonl(line) for line in lines("schema-2.jsonl")]
+    closed = tuple(record for record in records if record.kind == "SessionClosed")
+    assert tuple(record.event for record in closed) == CLOSED_2
+    assert {record.schema for record in closed} == {2}
+
+
+def test_who_gave_up_in_schema_1_is_read_as_having_abandoned_the_session() -> None:
+    records = [from_jsonl(line) for line in lines("schema-1-gave-up.jsonl")]
+    closed = {r.session: r.event for r in records if isinstance(r.event, SessionClosed)}
+    assert {session: event.reason for session, event in closed.items()} == GAVE_UP_1
+    assert closed["gave-up"].by == "ann"
+    assert closed["gave-up"].detail == "gave up: no progress"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.jsonl")))
+async def test_a_golden_log_moves_through_a_store_unchanged(name: str, tmp_path: Path) -> None:
     for url in ("memory://", f"sqlite:///{tmp_path}/a.db"):
         async with open_log(url) as log:
-            imported = await import_jsonl(log, GOLDEN / "schema-1.jsonl")
+            imported = await import_jsonl(log, GOLDEN / name)
             assert (imported.problems, imported.lost) == ((), 0)
             out = io.BytesIO()
             await export_jsonl(log, out)
-            assert out.getvalue().splitlines() == lines("schema-1.jsonl")
+            assert out.getvalue().splitlines() == lines(name)
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite:///{}/a.db"])
+async def test_the_list_shows_states_of_older_logs_as_they_are_read(
+    url: str, tmp_path: Path
+) -> None:
+    async with open_log(url.format(tmp_path)) as log:
+        await import_jsonl(log, GOLDEN / "schema-1-gave-up.jsonl")
+        assert {s.session: s.state async for s in log.sessions()} == GAVE_UP_1
+        assert not (await log.verify()).problems
+
+
+async def test_a_list_that_an_earlier_version_wrote_is_brought_up_to_date_when_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "old.db"
+    async with open_log(str(path)) as log:
+        await import_jsonl(log, GOLDEN / "schema-1-gave-up.jsonl")
+        feedback = FeedbackGiven(thumbs="down")
+        await log.append("gave-up", [Draft(feedback, "ann", "human", 9.0)])
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE sessions SET state = 'finished' WHERE session = 'gave-up'")
+    connection.commit()
+    connection.close()
+    async with open_log(str(path), create=False) as log:
+        assert {s.session: s.state async for s in log.sessions()} == GAVE_UP_1
+        assert (await log.summary("gave-up")).state == "abandoned"
+        assert not (await log.verify()).problems
+        await log.append("gave-up", [Draft(feedback, "ann", "human", 10.0)])
+        assert (await log.summary("gave-up")).state == "abandoned"
+        await log.forget("gave-up")
+        assert (await log.summary("gave-up")).state == "forgotten"
 
 
 async def test_table_layout_1_opens(tmp_path: Path) -> None:

@@ -101,6 +101,13 @@ async def test_a_closed_session_takes_feedback_and_nothing_else() -> None:
         assert (await client.post("s", thumbs)).status == 200
 
 
+async def test_a_close_that_gives_no_reason_is_recorded_as_ended() -> None:
+    closed = message(kind="SessionClosed", body={"by": "ann"})
+    async with MemoryLog() as log, serving(log) as (client, _):
+        assert (await client.post("s", OPENED, closed)).status == 200
+        assert (await log.summary("s")).state == "ended"
+
+
 async def test_a_snapshot_gets_its_digest_from_the_server() -> None:
     snapshot = message(kind="SnapshotTaken", body={"content": {"b": 1, "a": [2]}})
     async with MemoryLog() as log, serving(log) as (client, _):
@@ -248,6 +255,7 @@ async def test_the_description_names_each_path_and_kind() -> None:
     }
     schemas = found["components"]["schemas"]
     assert schemas["SnapshotTaken"]["required"] == ["content"]
+    assert schemas["SessionClosed"]["required"] == ["by"]
     assert {"Batch", "Posted", "Appended", "HttpProblem", "RecordData"} <= set(schemas)
     text = json.dumps(found)
     for part in text.split('"$ref": "#/components/schemas/')[1:]:

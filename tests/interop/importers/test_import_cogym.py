@@ -253,7 +253,9 @@ def test_a_session_ends_where_the_log_says_so(tmp_path: Path) -> None:
         ends = endings([start, *lines], performance, tmp_path / str(next(numbers)))
         return [(end.reason, end.by) for end in ends]
 
-    assert closed([look, finish], None) == [("finished", "an_agent")]
+    satisfied = log_line("user", "FINISH()")
+    assert closed([look, satisfied], None) == [("finished", "user")]
+    assert closed([look, finish], None) == [("ended", "an_agent")]
     assert closed([finish, look], None) == []
     assert closed([look, failed], None) == []
     assert closed([look], done) == [("stalled", "environment")]
@@ -272,7 +274,7 @@ def test_notices_before_the_end_are_told(tmp_path: Path) -> None:
     assert list(events_of(found)) == [
         ("environment", MessageSent(text="Welcome.")),
         ("environment", Nudged(to="an_agent", reason="Idle for a long time. Go on.")),
-        ("an_agent", SessionClosed(reason="finished", by="an_agent")),
+        ("an_agent", SessionClosed(reason="ended", by="an_agent")),
     ]
     assert [one.draft.time - NOON for one in found] == [0, 5, 5, 0]
 

@@ -262,7 +262,11 @@ def test_the_name_of_a_file_says_who_played(tmp_path: Path) -> None:
         (RUN, ("finished", "user", "###STOP###")),
         (
             run_with(traj=RUN["traj"][:6], info={"source": "transfer_to_human_agents"}),
-            ("finished", "assistant", "transfer_to_human_agents"),
+            ("ended", "assistant", "transfer_to_human_agents"),
+        ),
+        (
+            run_with(traj=[*RUN["traj"][:-1], {"role": "user", "content": "###TRANSFER###"}]),
+            ("ended", "user", ""),
         ),
         (
             run_with(traj=RUN["traj"][:7], info={"reward_info": None}, reward=0.0),
@@ -428,7 +432,7 @@ def test_a_simulation_says_who_played(tmp_path: Path) -> None:
     ("why", "ending", "missing"),
     [
         ("user_stop", ("finished", "user"), None),
-        ("agent_stop", ("finished", "assistant"), None),
+        ("agent_stop", ("ended", "assistant"), None),
         ("max_steps", ("limit", "environment"), None),
         ("too_many_errors", ("limit", "environment"), None),
         ("agent_error", ("failed", "assistant"), None),
@@ -446,6 +450,15 @@ def test_why_a_simulation_ended(
     found, _ = imported(simulation_with(termination_reason=why), tmp_path)
     assert close_of(found) == (*ending, why)
     assert score_of(found).missing == missing
+
+
+@pytest.mark.parametrize("mark", ["###TRANSFER###", "###OUT-OF-SCOPE###"])
+def test_a_user_who_stops_for_another_reason_is_not_said_to_be_satisfied(
+    mark: str, tmp_path: Path
+) -> None:
+    messages = [*RESULTS["simulations"][0]["messages"][:-1], {"role": "user", "content": mark}]
+    found, _ = imported(simulation_with(messages=messages), tmp_path)
+    assert close_of(found) == ("ended", "user", "user_stop")
 
 
 def test_a_simulation_without_a_reward(tmp_path: Path) -> None:
