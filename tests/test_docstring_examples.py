@@ -113,8 +113,11 @@ async def test_fork(task: duolog.Task) -> None:
         make = partial(task.session, cell, duolog.Setting())
         origin = await duolog.run_session(log, make())
         await run("fork", print, log=log, session=make(), msgspec=msgspec)
-        [forked] = [summary async for summary in log.sessions() if "-fork-" in summary.session]
-        assert forked.session.startswith(origin.session)
+        [forked] = [
+            summary async for summary in log.sessions() if summary.session != origin.session
+        ]
+        assert forked.session.startswith("fork-")
+        assert forked.session.endswith(f"-of-{origin.session}")
         assert forked.state == "finished"
 
 
