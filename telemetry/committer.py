@@ -24,7 +24,7 @@ from ..engine.session.state import TraceState, load_state
 from .queue import QueuedCommand, SessionQueue
 from .receipt import version_of
 
-__all__ = ("CommitResult", "Committer")
+__all__ = ("BatchCommitter", "CommitResult")
 
 
 class CommitResult(NamedTuple):
@@ -60,7 +60,7 @@ class _Again(NamedTuple):
 
 
 @final
-class Committer:
+class BatchCommitter:
     """Writes entries; one batch of a session at a time.
 
     Args:

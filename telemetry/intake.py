@@ -29,7 +29,7 @@ from ..engine.errors import (
 from ..engine.log.contract import EventLog
 from ..engine.logger import get_logger
 from ..engine.session.commands import CloseSession, Command, GiveFeedback, SubmitSnapshot
-from .committer import CommitResult, Committer
+from .committer import BatchCommitter, CommitResult
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 
 __all__ = ("Intake",)
@@ -62,7 +62,7 @@ class Intake:
         self._limit = limit
         self._on_full = on_full
         self._retry = retry
-        self._committer = Committer(log)
+        self._committer = BatchCommitter(log)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         # Protects what follows, and the queues of the lanes.

@@ -11,7 +11,6 @@ from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -47,9 +46,6 @@ class SessionsPane(Widget, can_focus=True):
         Binding("g", "move(-1000000000)", show=False),
         Binding("G,shift+g", "move(1000000000)", show=False),
     ]
-
-    class Opened(Message):
-        """A session was chosen to be read."""
 
     def __init__(self, watched: WatchedLog, measure: str) -> None:
         super().__init__(id="sessions")
