@@ -18,6 +18,7 @@ COMMANDS = (
     "sessions",
     "show",
     "replay",
+    "score",
     "watch",
     "fork",
     "export",

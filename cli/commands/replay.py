@@ -9,7 +9,7 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..arguments import choices, example
+from ..arguments import example
 from ..lookup import existing_log, find_session
 from ..output import print_json, say
 from ..runtime import run
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ("replay_command",)
 
-_DIFFERS = 1
+_NOT_SOUND = 1
 
 
 @app.command(
@@ -30,7 +30,6 @@ _DIFFERS = 1
         "duolog replay demo.db --session travel-3-two-stage --speed 10",
         "duolog replay demo.db --session travel-3-two-stage --until r2",
         "duolog replay demo.db --json",
-        "duolog replay demo.db --scorers retention",
         "duolog replay demo.db --check",
     ),
 )
@@ -52,13 +51,6 @@ def replay_command(
     rounds: Annotated[
         Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")
     ] = "handoff",
-    scorers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Run these scorers first, in addition to what is recorded: e.g. retention.",
-        ),
-    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Compare what was recorded with what is computed again."),
@@ -67,17 +59,17 @@ def replay_command(
 ) -> None:
     """Streams the records of a log with the updates that follow from them, as they were live.
 
-    With --check it compares instead: recorded measurements with those that their scorers make now,
-    and recorded derivations with new ones. The exit code is 1 if anything differs.
+    It only reads: duolog score adds measurements. With --check it compares instead: recorded
+    measurements with those that their scorers make now, and recorded derivations with new ones. The
+    exit code is 1 if anything differs, or if nothing could be checked: of the recorded measurements
+    none can be made again, or there is no session with contents.
     """
     pace = _speed(speed)
-    if check and (until is not None or pace is not None or scorers is not None):
-        raise InvalidInput(
-            "--check looks at what is recorded, at once: no --until, --speed or --scorers"
-        )
+    if check and (until is not None or pace is not None):
+        raise InvalidInput("--check looks at what is recorded, at once: no --until or --speed")
     if check:
-        if run(lambda: _check(log, session, as_json=as_json)):
-            raise typer.Exit(_DIFFERS)
+        if not run(lambda: _check(log, session, as_json=as_json)):
+            raise typer.Exit(_NOT_SOUND)
         return
 
     from ...scoring.replay import Replay
@@ -91,8 +83,6 @@ def replay_command(
 
         async with existing_log(log) as opened:
             name = None if session is None else (await find_session(opened, session)).session
-            if scorers is not None:
-                await _rescore(opened, name, choices(scorers, "--scorers"))
             show = printer(name, as_json=as_json, flush=pace is not None)
             steps = Replay(
                 opened, session=name, options=Options(rounds=rounds), speed=pace, until=point
@@ -115,27 +105,8 @@ def _speed(text: str) -> float | None:
     return speed
 
 
-async def _rescore(log: EventLog, name: str | None, wanted: list[str]) -> None:
-    """Runs the scorers of these names on one session or all."""
-    from ...scoring.rescore import rescore
-    from ..scorer_finder import ScorerFinder
-    from ..text.wording import count
-
-    added = 0
-    finder = ScorerFinder()
-    for one in await _names(log, name):
-        known = {scorer.ref.name: scorer for scorer in await finder.of(log, one)}
-        for missing in wanted:
-            if missing not in known:
-                raise InvalidInput(
-                    f"--scorers knows no {missing!r} for {one}; choose from {', '.join(known)}"
-                )
-        added += await rescore(log, one, [known[chosen] for chosen in wanted])
-    say(f"{count(added, 'measurement')} added")
-
-
-async def _check(where: str, name: str | None, *, as_json: bool) -> int:
-    """Checks one session or all; returns the number of differences."""
+async def _check(where: str, name: str | None, *, as_json: bool) -> bool:
+    """Checks one session or all; returns whether something was checked, and nothing differs."""
     from ...scoring.check import check_session
     from ..scorer_finder import ScorerFinder
 
@@ -153,7 +124,20 @@ async def _check(where: str, name: str | None, *, as_json: bool) -> int:
     differences = sum(len(checked.differences) for checked in checks)
     if not as_json:
         _summarise(checks, differences)
-    return differences
+    unchecked = _unchecked(checks)
+    if unchecked is not None:
+        say(f"duolog: {unchecked}")
+    return not differences and unchecked is None
+
+
+def _unchecked(checks: list[Check]) -> str | None:
+    """Why nothing could be checked; None where something was."""
+    if all(checked.forgotten for checked in checks):
+        return "nothing was checked: the log holds no session with contents"
+    measured = sum(checked.measurements for checked in checks)
+    if measured and not any(checked.remeasured for checked in checks):
+        return f"no measurement was checked: none of {measured} can be made again here"
+    return None
 
 
 async def _names(log: EventLog, name: str | None) -> list[str]:

@@ -29,6 +29,7 @@ from ...engine.records import TRACE, Record
 from ...engine.rounds import Rounds
 from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
 from ...engine.text import text_of
+from .criterion import Criterion
 from .model_scorer import ModelScorer, version_of
 from .progress import Evidence, ProgressJudge, Verdict
 from .utility import NO_OPENING, reference
@@ -104,29 +105,6 @@ def _read_progress(reply: ModelReply) -> Verdict:
 
 
 # --- rubrics -------------------------------------------------------------------------------------
-
-
-class Criterion(msgspec.Struct, frozen=True, kw_only=True):
-    """One criterion of a rubric.
-
-    Attributes:
-        name: short, unique in its rubric, without a colon or a line break.
-        description: the criterion in words, for the model.
-        weight: its weight in the utility, relative to the other criteria.
-
-    Raises:
-        InvalidInput: a name that is ambiguous in a line of the reply, or a weight of 0 or less.
-    """
-
-    name: str
-    description: str
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.name.strip() or ":" in self.name or "\n" in self.name:
-            raise InvalidInput(f"a criterion cannot be called {self.name!r}")
-        if not self.weight > 0.0:  # so that NaN is refused too
-            raise InvalidInput(f"criterion {self.name!r} needs a weight above 0")
 
 
 def rubric_utility(

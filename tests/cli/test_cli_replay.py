@@ -154,12 +154,30 @@ def test_a_sound_log_has_no_difference(dinner: Path, capsys: pytest.CaptureFixtu
 def test_what_cannot_be_measured_again_is_said(
     dinner: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["replay", str(dinner), "--check"]) == 0
+    """And where that is all that was measured, the check is not passed."""
+    assert main(["replay", str(dinner), "--check"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("4 sessions with 39 records: nothing differs; 0 of 6 ")
     assert err == (
         "not measured again, since no such scorer is at hand: mood@1, taste@2, tolerance@1\n"
+        "duolog: no measurement was checked: none of 6 can be made again here\n"
     )
+    assert main(["replay", str(dinner), "--check", "--json"]) == 1
+
+
+def test_a_log_without_anything_to_check_is_not_sound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "empty.db"
+
+    async def create() -> None:
+        async with open_log(str(path)):
+            pass
+
+    anyio.run(create)
+    assert main(["replay", str(path), "--check"]) == 1
+    _, err = capsys.readouterr()
+    assert err == "duolog: nothing was checked: the log holds no session with contents\n"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import final
 
 import msgspec
@@ -116,10 +117,17 @@ class Budget:
             raise BudgetExhausted(f"the budget of the experiment is used up: {why}")
 
 
-async def spending(log: EventLog) -> Spending:
-    """The totals of the calls in a log, those of judges included."""
+async def spending(log: EventLog, *, by: Container[str] | None = None) -> Spending:
+    """The totals of the calls in a log, those of judges included.
+
+    Args:
+        log: the log.
+        by: only the calls of these actors, scorers by their names; None for all.
+    """
     spent = Spending()
     async for record in log.read_all():
+        if by is not None and record.actor not in by:
+            continue
         event = record.event if record.kind == "ModelCalled" else None
         if isinstance(event, ModelCalled):
             spent = spent.after(_reply(event))

@@ -17,7 +17,8 @@ from duolog.engine.models import ModelReply, ModelRequest, Models, ScriptedModel
 from duolog.engine.models.prompting.conversation import ModelUse
 from duolog.engine.records import Record
 from duolog.engine.scorers.protocol import Measurement, Scorer, stream_of
-from duolog.scoring.scorers.model_judge import JUDGE, Criterion, model_judge, rubric_utility
+from duolog.scoring.scorers.criterion import Criterion
+from duolog.scoring.scorers.model_judge import JUDGE, model_judge, rubric_utility
 from duolog.testing.records import RecordWriter, run_scorer
 
 USE = ModelUse(model="m")

@@ -1,0 +1,229 @@
+"""``duolog score``: measures the sessions of a log afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ...engine.errors import InvalidInput
+from ..app import app
+from ..arguments import choices, example
+from ..experiment import options
+from ..lookup import existing_log, find_session
+from ..output import print_json, say
+from ..runtime import run
+
+if TYPE_CHECKING:
+    from ...engine.log.contract import EventLog
+    from ...engine.models.gateway import Models
+    from ...engine.models.prompting.conversation import ModelUse
+    from ...scoring.scorers.criterion import Criterion
+    from ...scoring.scorers.registry import ScorerPlugin
+    from ..scoring import Scored
+
+__all__ = ("score_command",)
+
+_FAILED = 1
+_UNFINISHED = 3
+_MODEL_JUDGE = "model-judge"
+
+
+@app.command(
+    "score",
+    short_help="Measures the sessions of a log afterwards.",
+    epilog=example(
+        "duolog score runs.db --scorer retention,rule-judge",
+        "duolog score runs.db --judge gpt-4o --budget-cost 5",
+        "duolog score runs.db --scorer rubric --rubric rubric.toml --judge gpt-4o",
+        "duolog score runs.db --scorer my_scorers.py:Brevity --sessions a,b",
+        note="New measurements stand beside those that are there, and what a scorer has measured is "
+        "not measured again: the same command continues where it stopped.",
+    ),
+)
+def score_command(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    scorer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Scorers, separated by commas: feedback, retention, rule-judge, model-judge, "
+            "rubric, travel, one that is installed, or file.py:Name.",
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Model that rates progress (model-judge), or that goes by the rubric.",
+        ),
+    ] = None,
+    rubric: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The rubric, in TOML; a general one if not.")
+    ] = None,
+    sessions: Annotated[
+        str | None, typer.Option(metavar="SESSIONS", help="Only these, separated by commas.")
+    ] = None,
+    rounds: Annotated[
+        Literal["handoff", "human-turn"],
+        typer.Option(help="How judges of progress count rounds."),
+    ] = "handoff",
+    api_base: options.ApiBase = None,
+    cache: options.Cache = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="How many sessions are scored at the same time.")
+    ] = 8,
+    budget_tokens: Annotated[
+        int | None,
+        typer.Option(min=0, help="Tokens that these judges may use in all, on this log."),
+    ] = None,
+    budget_cost: Annotated[
+        float | None,
+        typer.Option(min=0, help="US dollars that these judges may cost in all, on this log."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Measures recorded sessions with scorers, and says what was added.
+
+    The exit code is 1 if a scorer failed on a session, and 3 if a model or its budget did not last
+    for all of them.
+    """
+    plugins = _plugins(scorer, judge, rubric)
+    asking = [name for name, plugin in plugins.items() if plugin.asks_model]
+    names = None if sessions is None else choices(sessions, "--sessions")
+
+    async def main() -> tuple[Scored, str]:
+        from ..experiment.spending import models_line
+        from ..scoring import ScoringRun
+
+        async with existing_log(log) as opened:
+            models, use = None, None
+            if judge is not None:
+                models, use = await _reach(
+                    opened, judge, asking, api_base, cache, budget_tokens, budget_cost
+                )
+            scoring = ScoringRun(
+                opened,
+                plugins,
+                rounds=rounds,
+                models=models,
+                use=use,
+                criteria=_criteria(rubric),
+            )
+            found = await _names(opened, names)
+            scored = await scoring.score(found, concurrency=concurrency)
+            return scored, "" if models is None else models_line(models)
+
+    scored, usage = run(main)
+    _check_any(scored)
+    if as_json:
+        print_json(scored)
+    else:
+        _print(scored)
+    if usage:
+        say(usage)
+    if scored.why is not None:
+        say(
+            f"duolog: {scored.unfinished} of {scored.sessions} sessions are left to be scored: "
+            f"{scored.why}; the same command continues from here"
+        )
+        raise typer.Exit(_UNFINISHED)
+    if any(one.failed for one in scored.scorers):
+        raise typer.Exit(_FAILED)
+
+
+def _plugins(scorer: str | None, judge: str | None, rubric: Path | None) -> dict[str, ScorerPlugin]:
+    """The scorers that the options name; a model that is named rates progress unless another asks it.
+
+    Raises:
+        InvalidInput: the options do not fit together, or name no scorer.
+    """
+    from ...scoring.scorers.registry import find_scorer
+
+    names = [] if scorer is None else choices(scorer, "--scorer")
+    plugins = {name: find_scorer(name) for name in names}
+    asking = [name for name, plugin in plugins.items() if plugin.asks_model]
+    if judge is not None and not asking:
+        plugins[_MODEL_JUDGE] = find_scorer(_MODEL_JUDGE)
+    if not plugins:
+        raise InvalidInput("say what to score by: --scorer NAMES, or --judge MODEL")
+    if judge is None and asking:
+        raise InvalidInput(f"--scorer {asking[0]} asks a model: name it with --judge")
+    if rubric is not None and "rubric" not in plugins:
+        raise InvalidInput("--rubric is for --scorer rubric")
+    return plugins
+
+
+def _criteria(rubric: Path | None) -> tuple[Criterion, ...]:
+    from ...scoring.scorers.criterion import read_rubric
+
+    return () if rubric is None else read_rubric(rubric)
+
+
+async def _reach(
+    log: EventLog,
+    judge: str,
+    asking: list[str],
+    api_base: str | None,
+    cache: str | None,
+    tokens: int | None,
+    cost: float | None,
+) -> tuple[Models | None, ModelUse]:
+    """Access to the judge's model; what these scorers used on this log before counts."""
+    from ...engine.models.traffic.budget import spending
+    from ..experiment.spec import BudgetTable, Experiment
+
+    experiment = Experiment(
+        task="",
+        judge_model=judge,
+        api_base=api_base,
+        cache=cache,
+        budget=BudgetTable(tokens=tokens, cost=cost),
+    )
+    models = experiment.reach(await spending(log, by=asking or [_MODEL_JUDGE]))
+    return models, experiment.setting(models).uses[judge]
+
+
+async def _names(log: EventLog, wanted: list[str] | None) -> list[str]:
+    if wanted is not None:
+        found = [(await find_session(log, name)).session for name in wanted]
+        return list(dict.fromkeys(found))
+    return [summary.session async for summary in log.sessions()]
+
+
+def _check_any(scored: Scored) -> None:
+    """Refuses a run in which no scorer could be run on any session.
+
+    Raises:
+        InvalidInput: says why.
+    """
+    if scored.scorers or scored.why is not None:
+        return
+    for name, reasons in scored.left_out.items():
+        raise InvalidInput(f"{name} scored nothing: {next(iter(reasons))}")
+    raise InvalidInput("the log holds no session to score")
+
+
+def _print(scored: Scored) -> None:
+    from ..text.wording import count
+
+    for one in scored.scorers:
+        parts = [f"{count(one.added, 'measurement')} added"]
+        parts += [f"{one.known} there already"] if one.known else []
+        parts += [f"{one.missing} missing"] if one.missing else []
+        parts += [f"failed in {count(one.failed, 'session')} ({one.error})"] if one.failed else []
+        typer.echo(f"{one.scorer}: {', '.join(parts)}; {count(one.sessions, 'session')}")
+    for line in _left_out(scored):
+        say(line)
+
+
+def _left_out(scored: Scored) -> Iterator[str]:
+    from ..text.wording import count
+
+    for name, reasons in scored.left_out.items():
+        for why, sessions in reasons.items():
+            yield f"{name}: {count(sessions, 'session')} not scored: {why}"
+    if scored.forgotten:
+        yield f"{count(scored.forgotten, 'session')} erased: nothing to score there"

@@ -1,0 +1,278 @@
+"""``duolog score``: what it adds to a log, what it says, how it goes on, and within which budget."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from duolog.cli import main
+from duolog.engine.events import ModelCalled
+from duolog.engine.log.open import open_log
+from foreign_logs import write_lines
+from openai_server import Answer, Body, OpenAIServer
+
+pytestmark = pytest.mark.usefixtures("plain")
+
+Json = dict[str, Any]
+Capture = pytest.CaptureFixture[str]
+
+MODEL = "openai/gpt-4o-mini"
+OWN = """
+from duolog import InvalidInput, Score, SnapshotUtility
+
+def half(snapshot, opened):
+    return Score(0.5)
+
+def fails(snapshot, opened):
+    raise ValueError("not today")
+
+half_of_it = SnapshotUtility("half", "1", half)
+
+def made():
+    return SnapshotUtility("made", "1", half)
+
+def picky(setting):
+    if setting.opened.task != "menu":
+        raise InvalidInput("only menus")
+    return SnapshotUtility("picky", setting.rounds, half)
+
+class Failing:
+    def __new__(cls):
+        return SnapshotUtility("failing", "1", fails)
+
+nothing = 3
+
+def wrong():
+    return object()
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "own_scorers.py"
+    path.write_text(OWN, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def menus(dinner: Path, tmp_path: Path) -> Path:
+    """A log with everything in it, of one's own."""
+    return Path(shutil.copy(dinner, tmp_path / "menus.db"))
+
+
+@pytest.fixture
+def chats(tmp_path: Path) -> Path:
+    """A log of three chats, imported, of two rounds with an agent's answer each."""
+    lines = [
+        {
+            "messages": [
+                {"role": "user", "content": f"Where is it, {number}?"},
+                {"role": "assistant", "content": "There."},
+                {"role": "user", "content": "No, that is wrong."},
+                {"role": "assistant", "content": "Here, then."},
+                {"role": "user", "content": "Thanks!"},
+            ]
+        }
+        for number in range(3)
+    ]
+    log = tmp_path / "chats.db"
+    assert main(["import", str(write_lines(tmp_path / "c.jsonl", lines)), "--log", str(log)]) == 0
+    return log
+
+
+def score(capsys: Capture, log: Path, *more: str, code: int = 0) -> tuple[Json, str]:
+    """Runs the command with --json; gives what it printed, and what it said."""
+    capsys.readouterr()
+    assert main(["score", str(log), *more, "--json"]) == code
+    out, err = capsys.readouterr()
+    found: Json = json.loads(out)
+    return found, err
+
+
+def refused(capsys: Capture, log: Path, *more: str) -> str:
+    capsys.readouterr()
+    assert main(["score", str(log), *more]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.removeprefix("duolog: ").strip()
+
+
+# --- what it adds ---------------------------------------------------------------------------------
+
+
+def test_it_measures_once_and_says_what_it_did(menus: Path, capsys: Capture) -> None:
+    first, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
+    counts = {one["scorer"]: one for one in first["scorers"]}
+    assert counts["rule-judge@1"]["added"] > 0
+    assert counts["retention@1"]["added"] > 0
+    assert first["added"] == sum(one["added"] for one in first["scorers"])
+    again, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
+    assert again["added"] == 0
+    assert {one["scorer"]: one["known"] for one in again["scorers"]} == {
+        name: one["added"] for name, one in counts.items()
+    }
+
+
+def test_it_says_so_to_a_person_too(chats: Path, capsys: Capture) -> None:
+    capsys.readouterr()
+    assert main(["score", str(chats), "--scorer", "rule-judge"]) == 0
+    first = capsys.readouterr().out
+    assert main(["score", str(chats), "--scorer", "rule-judge"]) == 0
+    again = capsys.readouterr().out
+    assert first.startswith("rule-judge@1: 6 measurements added")
+    assert again.startswith("rule-judge@1: 0 measurements added, 6 there already")
+    assert first.endswith("; 3 sessions\n")
+
+
+def test_what_it_adds_counts_in_the_report(chats: Path, capsys: Capture) -> None:
+    score(capsys, chats, "--scorer", "rule-judge")
+    assert main(["report", str(chats), "--json"]) == 0
+    [group] = json.loads(capsys.readouterr().out)["groups"]
+    assert group["counts"]["unrated_sessions"] == 0
+
+
+def test_only_some_sessions(menus: Path, own: Path, capsys: Capture) -> None:
+    found, _ = score(capsys, menus, "--scorer", f"{own}:made", "--sessions", "menu-1-two")
+    assert (found["sessions"], found["scorers"][0]["sessions"]) == (1, 1)
+
+
+# --- scorers of one's own -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["half_of_it", "made"])
+def test_a_scorer_out_of_a_file(name: str, menus: Path, own: Path, capsys: Capture) -> None:
+    found, _ = score(capsys, menus, "--scorer", f"{own}:{name}")
+    assert found["added"] > 0
+
+
+def test_a_scorer_that_is_for_some_sessions_only(
+    menus: Path, chats: Path, own: Path, capsys: Capture
+) -> None:
+    found, _ = score(capsys, menus, "--scorer", f"{own}:picky", "--rounds", "human-turn")
+    assert {one["scorer"] for one in found["scorers"]} == {"picky@human-turn"}
+    assert "picky scored nothing: only menus" in refused(capsys, chats, "--scorer", f"{own}:picky")
+
+
+def test_a_scorer_that_fails_is_said(menus: Path, own: Path, capsys: Capture) -> None:
+    for added in (True, False):  # and it stays so
+        found, _ = score(capsys, menus, "--scorer", f"{own}:Failing", code=1)
+        [one] = found["scorers"]
+        assert (one["error"], bool(one["added"])) == ("ValueError: not today", added)
+        assert one["failed"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("{own}:nobody", "has no 'nobody'"),
+        ("{own}:nothing", "neither a scorer nor a function that makes one"),
+        ("{own}:wrong", "it is no scorer"),
+        ("{own}.py:x", "no such file"),
+        ("nope", "there is no scorer 'nope'; there are: feedback, model-judge, retention, rubric"),
+        ("travel", "travel scored nothing: a session of the task"),
+    ],
+)
+def test_what_is_no_scorer_is_refused(
+    name: str, message: str, chats: Path, own: Path, capsys: Capture
+) -> None:
+    assert message in refused(capsys, chats, "--scorer", name.format(own=own))
+
+
+def test_a_file_that_breaks_is_refused(chats: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "broken_scorers.py"
+    path.write_text("1 / 0\n", encoding="utf-8")
+    assert "ZeroDivisionError" in refused(capsys, chats, "--scorer", f"{path}:x")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "say what to score by: --scorer NAMES, or --judge MODEL"),
+        (["--scorer", "rubric"], "--scorer rubric asks a model: name it with --judge"),
+        (["--scorer", "retention", "--rubric", "x"], "--rubric is for --scorer rubric"),
+        (["--scorer", "retention", "--sessions", "nobody"], "there is no session 'nobody'"),
+    ],
+)
+def test_options_that_do_not_fit(
+    options: list[str], message: str, chats: Path, capsys: Capture
+) -> None:
+    assert refused(capsys, chats, *options).startswith(message)
+
+
+# --- judges ---------------------------------------------------------------------------------------
+
+
+def judge(body: Body) -> Answer:
+    """Rates whatever it is asked about, at a price."""
+    criteria = "clear: <1 to 5>" in str(body["messages"])
+    text = "clear: 4" if criteria else "4\nIt helped."
+    return Answer(text=text, prompt_tokens=100, completion_tokens=10)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, litellm_at_work: None) -> Iterator[OpenAIServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(answer=judge).running() as server:
+        yield server
+
+
+def calls(path: Path) -> int:
+    async def count() -> int:
+        async with open_log(str(path), create=False) as log:
+            return sum([isinstance(r.event, ModelCalled) async for r in log.read_all()])
+
+    return anyio.run(count)
+
+
+@pytest.mark.slow
+def test_a_model_judges_and_is_asked_once(
+    server: OpenAIServer, chats: Path, capsys: Capture
+) -> None:
+    options = ["--judge", MODEL, "--api-base", server.url]
+    found, err = score(capsys, chats, *options)
+    [one] = found["scorers"]
+    assert one["scorer"].startswith("model-judge@1-")
+    assert (one["sessions"], one["failed"]) == (3, 0)
+    assert one["added"] - one["missing"] == len(server.requests) == calls(chats) > 0
+    assert "models:" in err
+    asked = len(server.requests)
+    again, _ = score(capsys, chats, *options)
+    assert (again["added"], len(server.requests)) == (0, asked)
+
+
+@pytest.mark.slow
+def test_a_budget_ends_it_and_a_larger_one_goes_on(
+    server: OpenAIServer, chats: Path, capsys: Capture
+) -> None:
+    options = ["--judge", MODEL, "--api-base", server.url, "--concurrency", "1"]
+    found, err = score(capsys, chats, *options, "--budget-tokens", "150", code=3)
+    assert "the budget" in found["why"]
+    assert found["unfinished"] > 0
+    assert "the same command continues from here" in err
+    few = len(server.requests)
+    found, _ = score(capsys, chats, *options, "--budget-tokens", "150", code=3)
+    assert len(server.requests) == few  # what it used before counts
+    found, _ = score(capsys, chats, *options, "--budget-tokens", "100000")
+    assert found["unfinished"] == 0
+    assert calls(chats) == len(server.requests)
+
+
+@pytest.mark.slow
+def test_a_rubric(server: OpenAIServer, menus: Path, tmp_path: Path, capsys: Capture) -> None:
+    rubric = tmp_path / "rubric.toml"
+    rubric.write_text(
+        '[[criterion]]\nname = "clear"\ndescription = "Is it clear?"\n', encoding="utf-8"
+    )
+    options = ["--scorer", "rubric", "--judge", MODEL, "--api-base", server.url]
+    found, _ = score(capsys, menus, *options, "--rubric", str(rubric))
+    [one] = found["scorers"]
+    assert one["scorer"].startswith("rubric@")
+    assert one["added"] > one["missing"]
+    rubric.write_text("criterion = []\n", encoding="utf-8")
+    assert "it has no criterion" in refused(capsys, menus, *options, "--rubric", str(rubric))
