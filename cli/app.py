@@ -21,6 +21,7 @@ COMMANDS = (
     "score",
     "watch",
     "fork",
+    "counterfactual",
     "export",
     "import_",
     "maintenance",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import final
 
 import msgspec
@@ -23,7 +24,7 @@ from ..engine.task import Cell, Setting, find_task
 from ..scoring.live import ToleranceStop
 from .experiment.spec import RULES, Experiment
 
-__all__ = ("Changes", "Continuations", "load_records", "opening_of")
+__all__ = ("Changes", "Continuations", "is_simulated", "load_records", "opening_of")
 
 _OWN = frozenset(
     {"group", "cell", "baseline", "judge", "utility", "timing", "limits", "models", "source"}
@@ -58,6 +59,18 @@ AS_IT_WAS = Changes()
 async def load_records(log: EventLog, session: str) -> list[Record]:
     """All records of a session, in order."""
     return [record async for record in log.read_all(session=session)]
+
+
+async def is_simulated(log: EventLog, session: str) -> bool:
+    """Whether a session was simulated, and records how it was set up."""
+    async for record in log.read(session):
+        opened = record.event
+        return (
+            isinstance(opened, SessionOpened)
+            and opened.clock == "virtual"
+            and "cell" in opened.config
+        )
+    return False
 
 
 def opening_of(records: Sequence[Record]) -> SessionOpened:
@@ -114,16 +127,60 @@ class Continuations:
             InvalidInput: the session cannot be set up again, or was closed by then.
         """
         opened = opening_of(records)
-        after = _changed(_cell(opened), changes)
-        models = await self._reach(opened.task, after)
-        session = self._session(opened, after, models, changes)
+        models = await self._reach(opened.task, _changed(_cell(opened), changes))
         past = None if from_view else await self._past(records, models)
+        return self._fork(records, version, changes, models, past, from_view=from_view)
+
+    async def makers(
+        self, records: Sequence[Record], version: int, changes: Sequence[Changes]
+    ) -> list[Callable[[], Session]]:
+        """Functions that each make a fork of a session that is none itself; see ``make``."""
+        opened = opening_of(records)
+        made: list[Callable[[], Session]] = []
+        for one in changes:
+            models = await self._reach(opened.task, _changed(_cell(opened), one))
+            made.append(partial(self._fork_anew, records, version, one, models))
+        return made
+
+    def _fork_anew(
+        self, records: Sequence[Record], version: int, changes: Changes, models: Models
+    ) -> Session:
+        opened = opening_of(records)
+        past = self._session(opened, _cell(opened), models, AS_IT_WAS)
+        return self._fork(records, version, changes, models, past)
+
+    def _fork(
+        self,
+        records: Sequence[Record],
+        version: int,
+        changes: Changes,
+        models: Models,
+        past: Session | None,
+        *,
+        from_view: bool = False,
+    ) -> Session:
+        opened = opening_of(records)
+        session = self._session(opened, _changed(_cell(opened), changes), models, changes)
         try:
             return fork(session, records, version, past=past, from_view=from_view)
         except Divergence as error:
             raise InvalidInput(
                 f"{error}. With --from-view everybody begins at the cut, from what can be seen there"
             ) from error
+
+    def while_reachable(
+        self, makers: Iterable[Callable[[], Session]]
+    ) -> Iterator[Callable[[], Session]]:
+        """Makers of sessions for as long as the models can be asked; see ``Models``."""
+        for make in makers:
+            if self.stopped is not None:
+                return
+            yield make
+
+    @property
+    def stopped(self) -> str | None:
+        """Why no further session should be begun; None where there is no reason."""
+        return next((m.stopped for m in self._models.values() if m.stopped is not None), None)
 
     async def _past(self, records: Sequence[Record], models: Models) -> Session | None:
         """A session as it was run; None where it is a fork of a session that is not in the log."""
@@ -173,6 +230,7 @@ class Continuations:
         other: dict[str, JSON] = {name: v for name, v in config.items() if name not in _OWN}
         if unstopped:
             other.pop("stop_at", None)
+            other.pop("patience", None)
             tau = None
         named = {use.model: use for use in uses.values()}
         for model in self._text_actions:

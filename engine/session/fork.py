@@ -32,7 +32,7 @@ from .inheritance import Inheritance, Phase
 from .resume import check_opening
 from .runner import Session
 
-__all__ = ("end_before_round", "fork")
+__all__ = ("end_before_round", "fork", "last_act_of_round")
 
 
 def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = "handoff") -> int:
@@ -64,6 +64,26 @@ def end_before_round(trace: Sequence[Record], number: int, convention: Rounds = 
         f"there is no round {number} to fork at: the session has {projector.number} rounds, and the "
         "first to fork at is round 2"
     )
+
+
+def last_act_of_round(trace: Sequence[Record], number: int, convention: Rounds = "handoff") -> int:
+    """The trace version of the last act of a round: where to fork in order to let the human decide
+    anew what follows the round.
+
+    Raises:
+        InvalidInput: there is no such round, or it holds no act.
+    """
+    projector = RoundProjector(convention)
+    version: int | None = None
+    for record in trace:
+        projector.feed(record)
+        if projector.number > number:
+            break
+        if projector.number == number:
+            version = projector.current.last_act
+    if version is None:
+        raise InvalidInput(f"there is no round {number} with an act")
+    return version
 
 
 def fork(
