@@ -135,7 +135,10 @@ def report_command(
         raise InvalidInput("--explain prints text, or JSON with --json")
     if analysis is not None:
         _check_analysis(
-            analysis, bool(as_csv or as_markdown or explain or figures or html), convention
+            analysis,
+            bool(as_csv or as_markdown or explain or html)
+            or (figures is not None and compare is None),
+            convention,
         )
     if convention == "paper" and rounds == "handoff":
         raise InvalidInput("--convention paper counts rounds by human-turn; leave --rounds out")
@@ -150,7 +153,8 @@ def report_command(
 
     options = Options(rounds=counted, taus=taus, utility=utility, judge=judge)
     if analysis is not None:
-        _analyse(sources, options, analysis, compare, bootstrap, seed, as_json=as_json)
+        drawn = None if figures is None else (figures, kinds)
+        _analyse(sources, options, analysis, compare, bootstrap, seed, drawn, as_json=as_json)
         return
     trajectories = load(sources, options)
     report = aggregate(
@@ -239,10 +243,11 @@ def _analyse(
     agents: str | None,
     bootstrap: int,
     seed: int,
+    drawn: tuple[Path, Sequence[str]] | None,
     *,
     as_json: bool,
 ) -> None:
-    """Prints an analysis other than the table."""
+    """Prints an analysis other than the table; draws that of agents in pairs."""
     from ..report_analyses import agreement_of, sensitivity_of
     from ..report_sources import load
     from ..text.statistics import print_agreement, print_comparisons, print_sensitivity
@@ -256,6 +261,10 @@ def _analyse(
         names = choices(agents or "", "--compare")
         sessions = _whole(load(sources, options))
         pairs = compare(sessions, names, taus=options.taus, bootstrap=bootstrap, seed=seed)
+        if drawn is not None:
+            from ...scoring.report.figures.forest import save_forest
+
+            _say_written(save_forest(pairs, *drawn), drawn[0])
         print_json(pairs) if as_json else print_comparisons(screen(), pairs)
     elif analysis == "--agreement":
         agreed = agreement_of(sources, options, bootstrap=bootstrap, seed=seed)
@@ -290,7 +299,10 @@ def _print_table(report: Report) -> None:
 def _draw(report: Report, directory: Path, formats: Sequence[str]) -> None:
     from ...scoring.report.figures import save_figures
 
-    written = save_figures(report, directory, formats)
+    _say_written(save_figures(report, directory, formats), directory)
+
+
+def _say_written(written: Sequence[Path], directory: Path) -> None:
     if written:
         say(f"wrote {', '.join(path.name for path in written)} in {directory}")
     else:

@@ -333,6 +333,17 @@ def test_agents_are_compared_in_pairs(paired: str, capsys: pytest.CaptureFixture
     assert "+0.200" in shown
 
 
+def test_a_comparison_is_drawn(
+    paired: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", paired, "--compare", "a,b", "--figures", str(tmp_path / "f")]) == 0
+    assert capsys.readouterr().err.startswith("wrote compare.png, compare.svg in ")
+    assert sorted(path.name for path in (tmp_path / "f").iterdir()) == [
+        "compare.png",
+        "compare.svg",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from .survival import draw_survival
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ("FORMATS", "save_figures")
+__all__ = ("FORMATS", "save_figures", "write_figures")
 
 FORMATS = ("png", "svg", "pdf")
 """The formats that figures are written in."""
@@ -78,9 +78,6 @@ def save_figures(
         InvalidInput: a format is unknown, a label or measure does not occur, or the directory
             cannot be written.
     """
-    for name in formats:
-        if name not in FORMATS:
-            raise InvalidInput(f"no figures as {name!r}: choose of {', '.join(FORMATS)}")
     report = source if isinstance(source, Report) else aggregate(source, bootstrap=0)
     for name in series or ():
         if name not in report.group_by:
@@ -90,18 +87,45 @@ def save_figures(
             )
     if efforts and isinstance(source, Report):
         raise InvalidInput("curves against effort are drawn from trajectories, not from a report")
+    trajectories = () if isinstance(source, Report) else source
+    return write_figures(
+        lambda: _figures(report, Panels(report, series), trajectories, efforts), directory, formats
+    )
+
+
+def write_figures(
+    draw: Callable[[], Iterable[tuple[str, Figure]]],
+    directory: str | os.PathLike[str],
+    formats: Sequence[str],
+) -> list[Path]:
+    """Draws figures in the style of a report, and writes each in all formats.
+
+    Args:
+        draw: gives the figures with the names of their files.
+        directory: where to write; made if there is none.
+        formats: of ``FORMATS``.
+
+    Returns:
+        The files written.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        InvalidInput: a format is unknown, or the directory cannot be written.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise InvalidInput(f"no figures as {name!r}: choose of {', '.join(FORMATS)}")
     settings: Any = dict(SETTINGS)  # typed differently from version to version of matplotlib
     try:
         from matplotlib import rc_context
     except ModuleNotFoundError as error:
         raise MissingExtra("plots", "a figure") from error
-    trajectories = () if isinstance(source, Report) else source
     written: list[Path] = []
     try:
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         with rc_context(settings):
-            for name, figure in _figures(report, Panels(report, series), trajectories, efforts):
+            for name, figure in draw():
                 for kind in formats:
                     path = folder / f"{name}.{kind}"
                     figure.savefig(path, format=kind, metadata=dict(_NO_DATES[kind]))

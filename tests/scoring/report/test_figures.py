@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from duolog.engine.errors import InvalidInput, MissingExtra
+from duolog.scoring.comparison.pairs import compare
 from duolog.scoring.metrics import Report, aggregate
 from duolog.scoring.report.figures import save_figures
 from duolog.scoring.report.figures.curve import draw_curves
+from duolog.scoring.report.figures.forest import draw_forest
 from duolog.scoring.report.figures.geometry import log_ticks, ratio_lines
 from duolog.scoring.report.figures.panels import Panels
 from duolog.scoring.report.figures.quintiles import draw_quintiles
@@ -312,3 +314,33 @@ def test_survival_is_drawn_where_somebody_left() -> None:
     corners: Any = steps.get_xydata()
     assert corners.tolist() == [[0, 1], [1, 1], [2, 0.5], [3, 0.5]]
     assert draw_survival(Panels(aggregate(left[:1], bootstrap=0), None)) is None
+
+
+def test_a_forest_has_a_row_for_each_difference_in_utility() -> None:
+    pytest.importorskip("statsmodels")
+    pairs = compare(
+        [
+            Trajectory(
+                session=f"{agent}{i}",
+                instance=str(i),
+                group={"agent": agent},
+                points=(Point(round=1, value=value, utility=value, rating=3),),
+            )
+            for agent, more in (("a", 0.0), ("b", 0.2))
+            for i, value in enumerate((0.1 + more, 0.3 + more, 0.6 + more / 2))
+        ],
+        ("a", "b"),
+        taus=(1,),
+    )
+    drawn = draw_forest(pairs)
+    assert drawn is not None
+    [axes] = drawn.axes
+    assert axes.get_title(loc="left") == "b – a"
+    labels = [text.get_text() for text in axes.texts]
+    assert labels[0] == "overall  (n = 3)"
+    assert labels[-1] == "drop τ = 1  (n = 3)"
+    low, high = axes.get_xlim()
+    assert low == -high
+    corners: list[Any] = [line.get_xydata() for line in axes.get_lines()]
+    assert all(low < x < high for line in corners for x, _ in line.tolist())
+    assert draw_forest([]) is None
