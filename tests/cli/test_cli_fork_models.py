@@ -18,6 +18,8 @@ from duolog.scoring.metrics.forks import Fork
 from openai_server import OpenAIServer
 from travel_model import play
 
+pytestmark = pytest.mark.slow  # they load LiteLLM, which takes seconds
+
 MODELS = "--models openai/gpt-4o --user-model openai/gpt-4o-mini --judge-model openai/gpt-4o-mini"
 SESSION = "travel-1-one-stage"
 

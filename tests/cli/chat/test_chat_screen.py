@@ -345,6 +345,7 @@ async def test_the_person_leaves(how: str) -> None:
         assert bool(closed) == how.startswith("/finish")
 
 
+@pytest.mark.slow
 async def test_the_output_is_submitted_from_a_file(tmp_path: object) -> None:
     path = anyio.Path(str(tmp_path)) / "plan.txt"
     await path.write_text("Day 1: Naples\n", encoding="utf-8")
