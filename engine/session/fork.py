@@ -157,7 +157,7 @@ def fork(
             time=trace[0].time,
             trace=tuple([_draft(record) for record in trace[1:version]]),
             measured=_measured(origin, session.scorers, version),
-            outcomes=_outcomes(trace, session, version),
+            outcomes=_outcomes(trace, version),
             phases=phases,
         ),
     )
@@ -262,17 +262,16 @@ def _ref(record: Record) -> ScorerRef | None:
     return event.scorer if isinstance(event, UtilityScored | ScorerFailed) else None
 
 
-def _outcomes(trace: Sequence[Record], session: Session, version: int) -> tuple[Record, ...]:
-    """Outcomes after the cut of actions before it. One that the end of the origin cancelled says
-    nothing, where the action can be performed again.
+def _outcomes(trace: Sequence[Record], version: int) -> tuple[Record, ...]:
+    """Outcomes after the cut of actions before it. One that the end of the origin cancelled is not
+    known: the fork performs the action itself.
     """
-    found = []
-    for record in trace[version:]:
-        event = record.event
-        if not isinstance(event, ActionResolved) or event.action > version:
-            continue
-        taken = trace[event.action - 1].event
-        spec = session.environment.actions.get(getattr(taken, "name", ""))
-        if event.outcome != "cancelled" or spec is None or not spec.repeatable:
-            found.append(record)
-    return tuple(found)
+    return tuple(
+        [
+            record
+            for record in trace[version:]
+            if isinstance(record.event, ActionResolved)
+            and record.event.action <= version
+            and record.event.outcome != "cancelled"
+        ]
+    )

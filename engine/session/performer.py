@@ -40,6 +40,8 @@ class Performer:
         seconds: how long an action takes whose outcome does not say.
         recorded: the recorded trace that is being re-executed.
         outcomes: of a fork, outcomes that its origin's log holds after the cut.
+        held: trace versions of which an earlier run may have performed the actions; all that is
+            recorded if not given. In a fork that begins, none were: its environment is new.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Performer:
         seconds: float,
         recorded: Sequence[Record] = (),
         outcomes: Sequence[Record] = (),
+        held: int | None = None,
     ) -> None:
         self._environment = environment
         self._sequencer = sequencer
@@ -59,7 +62,7 @@ class Performer:
         self._taken: dict[int, Action] = {}
         self._due: list[tuple[float, int, ActionResolved]] = []
         self._recorded: dict[int, Record] = {}
-        self._last_recorded = len(recorded)
+        self._last_recorded = len(recorded) if held is None else held
         self._end_of_record = recorded[-1].time if recorded else 0.0
         for record in (*outcomes, *recorded):
             event = record.event if record.kind == "ActionResolved" else None

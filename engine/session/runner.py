@@ -221,6 +221,7 @@ class _Run:
             seconds=session.timing.action,
             recorded=trace,
             outcomes=inherited.outcomes if inherited is not None else (),
+            held=held,
         )
         self._watchdog = Watchdog(
             self._sequencer,

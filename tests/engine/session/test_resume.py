@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 import pytest
 from anyio.lowlevel import checkpoint
-from duolog.engine.errors import Divergence
+from duolog.engine.errors import Divergence, InvalidInput
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
@@ -29,6 +29,7 @@ from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Submit
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.desk_parts.model_line import Reply
+from duolog.engine.session.fork import fork
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.testing import (
@@ -232,6 +233,12 @@ SESSIONS: Mapping[str, Make] = {
 }
 
 
+BUILDING: Mapping[str, Make] = {
+    f"building-{seed}": partial(improvised, seed, build=True) for seed in range(4)
+}
+"""Sessions with actions that may not be performed again."""
+
+
 async def undisturbed(make: Make) -> tuple[list[Record], list[str], SessionResult]:
     """All records of a session that nobody interrupts, the models it asked, and how it ended."""
     calls: list[str] = []
@@ -274,6 +281,46 @@ async def test_cut_after_any_record_it_ends_as_it_would_have(name: str) -> None:
         assert result == msgspec.structs.replace(
             undisturbed_result, resumed=sum(r.stream == TRACE for r in whole[:cut])
         )
+
+
+@pytest.mark.parametrize("name", [*SESSIONS, *BUILDING])
+async def test_forked_after_any_record_with_the_same_players_it_is_the_rest(name: str) -> None:
+    make = {**SESSIONS, **BUILDING}[name]
+    whole, asked, _ = await undisturbed(make)
+    expected = by_stream(whole)
+    expected[TRACE] = expected[TRACE][1:]
+    end = closing_append(whole)
+    for cut in range(2, end):
+        calls: list[str] = []
+        async with open_log("memory://") as log:
+            forked = fork(make(calls), whole, cut)
+            await run_session(log, forked)
+            got = await streams(log, forked.id)
+        got[TRACE] = got[TRACE][1:]
+        found = {
+            stream: [msgspec.structs.replace(r, session=whole[0].session) for r in records]
+            for stream, records in got.items()
+        }
+        assert found == expected, f"cut at {cut}"
+        recorded = sum(r.kind == "ModelCalled" and r.version <= cut for r in whole)
+        assert calls == asked[recorded:], "recorded replies are not asked for again"
+
+
+def closing_append(records: Sequence[Record]) -> int:
+    """The trace version from which on a session cannot be forked: its close, or its stop."""
+    trace = [record for record in records if record.stream == TRACE]
+    closed = trace[-1].event
+    assert isinstance(closed, SessionClosed)
+    if closed.reason != "tolerance":
+        return len(trace)
+    cancelled = [
+        r.version
+        for r in trace
+        if isinstance(r.event, ActionResolved) and r.event.outcome == "cancelled"
+    ]
+    with pytest.raises(InvalidInput, match=f"stopped at {cancelled[0]}"):
+        fork(stopped([]), records, cancelled[0])
+    return cancelled[0]
 
 
 async def test_the_sessions_hold_what_makes_resuming_hard() -> None:
