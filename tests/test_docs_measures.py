@@ -102,7 +102,7 @@ def test_the_worked_example_is_right(worked: list[Trajectory]) -> None:
     assert group.gain_rel.value == pytest.approx(0.5)
     assert [drop.abs.value for drop in group.drops] == [pytest.approx(-0.25), pytest.approx(-0.15)]
     assert group.drops[0].rel.value == pytest.approx(-0.25 / 0.7)
-    assert group.counts.rounds == 7
+    assert group.counts.total_rounds == 7
     assert group.counts.missing_ratings == 1
     assert group.curve[3].mean == pytest.approx(0.7)
     assert group.curve[3].reached == 1

@@ -18,7 +18,7 @@ from .wording import count
 __all__ = ("print_agreement", "print_comparisons", "print_sensitivity")
 
 _GAP = 2
-_PLACES = {"rounds": 1, "agent_tokens": 0, "seconds": 0}
+_PLACES = {"all_rounds": 1, "agent_tokens": 0, "seconds": 0}
 
 
 def print_comparisons(console: Console, comparisons: Sequence[Comparison]) -> None:

@@ -169,7 +169,7 @@ def _quantities(taus: Sequence[int]) -> dict[str, Quantity]:
         "final": of(lambda values: values.final),
         "gain": of(lambda values: values.gain),
         **{f"drop@{tau}": drop(index) for index, tau in enumerate(taus)},
-        "rounds": lambda played: float(len(played.trajectory.points)),
+        "all_rounds": lambda played: float(len(played.trajectory.points)),
         "agent_tokens": lambda played: played.trajectory.agent_tokens,
         "seconds": lambda played: _seconds(played.trajectory),
     }

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...engine.errors import InvalidInput
+from ...engine.log.summary import FORGOTTEN
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory, counted
 from ..trajectory.tolerance import check_taus
 from .bootstrap import LEVEL
@@ -20,7 +21,7 @@ from .completion import completion_of
 from .curves import carried, round_curve
 from .effort import effort_columns, effort_of
 from .formal import formal_values, is_rated
-from .numbers import quotient
+from .numbers import quantity, quotient
 from .paper import TOO_FEW, cut_length, is_silent, paper_values
 from .process import PROCESS_MEASURES, process_columns, process_of
 from .results import Buckets, Convention, Counts, Drop, Estimate, Group, Report, SessionScore
@@ -41,7 +42,6 @@ LABELS = ("agent", "model", "user", "task")
 _BESIDE = frozenset({"agent", "user"})
 """Labels in which an automated run may differ from the row that it is compared with."""
 
-_FORGOTTEN = "forgotten"
 _NO_FIRST = "the first update of every session has no score"
 _UNRATED = "no round of these sessions was rated"
 _EARLY = "every session is unrated, or its human left before τ could be reached"
@@ -82,7 +82,7 @@ def aggregate(
         InvalidInput: an argument is not valid, or no session has a label to group by.
     """
     found = list(trajectories)
-    sessions = [item for item in found if item.state != _FORGOTTEN]
+    sessions = [item for item in found if item.state != FORGOTTEN]
     if convention not in ("formal", "paper"):
         raise InvalidInput(f"unknown convention {convention!r}: choose 'formal' or 'paper'")
     if bootstrap < 0:
@@ -250,7 +250,9 @@ def _absent(members: Sequence[Trajectory]) -> str:
     reasons = Counter(missing_utility(item) or NO_ROUND for item in members)
     if len(reasons) == 1:
         return next(iter(reasons))
-    return "; ".join(f"{count} sessions: {why}" for why, count in sorted(reasons.items()))
+    return "; ".join(
+        f"{quantity(count, 'session')}: {why}" for why, count in sorted(reasons.items())
+    )
 
 
 def _drop_columns(
@@ -341,7 +343,7 @@ def _counts(members: Sequence[Trajectory], *, published: bool = False) -> Counts
     reasons = Counter(missing_utility(item) for item in members)
     whole = [item for item in members if not item.baseline]
     return Counts(
-        rounds=len(points),
+        total_rounds=len(points),
         stale_points=sum(point.stale for point in points),
         missing_ratings=sum(point.rating is None and not point.pending for point in points),
         pending_ratings=sum(point.pending for point in points),
@@ -382,7 +384,7 @@ def _scores(
             session=item.session,
             group=group.group,
             baseline=item.baseline,
-            rounds=len(item.points),
+            all_rounds=len(item.points),
             first=values.first if values else None,
             final=values.final if values else None,
             overall=values.overall if values else None,

@@ -54,6 +54,9 @@ def make_buckets(
     if not rated:
         reason = "no session has a token ratio"
         return Buckets(group=group, edges=None, stats=None, sessions=0, reason=reason)
+    if all(value is None for _, value in rated):
+        reason = "no session with a token ratio has a final performance"
+        return Buckets(group=group, edges=None, stats=None, sessions=n, reason=reason)
     ordered = sorted(ratio for ratio, _ in rated)
     inner = [quantile(ordered, q) for q in QUANTILES]
     rounded = [edge if math.isnan(edge) else round(edge, 1) for edge in inner]

@@ -11,6 +11,12 @@ from .sample import Column, Sample
 
 __all__ = ("effort_columns", "effort_of")
 
+_ELSEWHERE = frozenset({"agent_tokens", "human_tokens", "token_ratio"})
+"""Measures of a session whose aggregates are the tokens of either side and their ratio."""
+
+_NAMES = {"rounds": "human_led_rounds"}
+"""Names in a report, where ``rounds`` alone would leave open which rounds."""
+
 
 def effort_columns(members: Sequence[Trajectory], convention: Convention) -> dict[str, Column]:
     """Tokens and other effort per session.
@@ -31,6 +37,7 @@ def effort_columns(members: Sequence[Trajectory], convention: Convention) -> dic
         "agent of both": [a if ok else None for (a, _), ok in zip(pairs, both, strict=True)],
         "human of both": [h if ok else None for (_, h), ok in zip(pairs, both, strict=True)],
     }
+    columns["all_rounds"] = [len(item.points) for item in members]
     for name in _measures(members):
         columns[f"effort {name}"] = [
             item.points[-1].effort.get(name) if item.points else None for item in members
@@ -39,7 +46,9 @@ def effort_columns(members: Sequence[Trajectory], convention: Convention) -> dic
 
 
 def _measures(members: Iterable[Trajectory]) -> list[str]:
-    return sorted({name for item in members if item.points for name in item.points[-1].effort})
+    """The measures at the end of a session, but those that a report has under a name of its own."""
+    found = {name for item in members if item.points for name in item.points[-1].effort}
+    return sorted(found - _ELSEWHERE)
 
 
 def effort_of(sample: Sample, members: Sequence[Trajectory]) -> Effort:
@@ -55,8 +64,11 @@ def effort_of(sample: Sample, members: Sequence[Trajectory]) -> Effort:
             absent="no session has token counts of both sides",
             undefined="the humans generated no tokens",
         ),
+        all_rounds=sample.estimate("all_rounds", absent="there are no sessions"),
         measures={
-            name: sample.estimate(f"effort {name}", absent="the measure does not apply")
+            _NAMES.get(name, name): sample.estimate(
+                f"effort {name}", absent="the measure does not apply"
+            )
             for name in _measures(members)
         },
     )

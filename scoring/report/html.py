@@ -16,9 +16,11 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ..metrics import Buckets, Estimate, Group, Report, SessionScore
+from ..metrics.numbers import quantity
 from .figures.geometry import (
     bucket_members,
     jitter,
+    left_out_note,
     log_ticks,
     ratio_lines,
     size_note,
@@ -28,6 +30,7 @@ from .figures.geometry import (
     varying_labels,
 )
 from .figures.panels import Panels, panel_title
+from .text.completion import COMPLETION_NOTE, outcomes_of, share_text
 from .text.data import curve_data
 from .text.process import (
     PROCESS_GROUPS,
@@ -38,10 +41,13 @@ from .text.process import (
 )
 from .text.wording import (
     ABSENT,
+    RATIO_TITLE,
+    ROUNDS_TITLE,
     Rows,
     absences,
     completeness,
     count,
+    has_intervals,
     number,
     percent,
     rows_of,
@@ -93,7 +99,10 @@ def _head(report: Report, title: str) -> list[str]:
     shared = " · ".join(f"{name} {value}" for name, value in rows.shared.items())
     sessions = sum(group.sessions for group in report.groups if not group.baseline)
     automated = sum(group.sessions for group in report.groups if group.baseline)
-    about = f"{sessions:,} sessions, {automated:,} automated runs, convention {report.convention}"
+    about = quantity(sessions, "session")
+    if automated:
+        about += f", {quantity(automated, 'automated run')}"
+    about += f", convention {report.convention}"
     return [
         f"<h1>{escape(title)}</h1>",
         f'<p class="note">{escape(" · ".join(part for part in (shared, about) if part))}</p>',
@@ -105,6 +114,8 @@ def _sections(report: Report, panels: Panels) -> list[str]:
     parts = ["<h2>Utility, gain and drop</h2>", *_table(report, panels)]
     if has_process(report.groups):
         parts += ["<h2>Process</h2>", *_process_table(rows_of(report), panels)]
+    if any(group.completion.outcomes for group in rows_of(report).groups):
+        parts += ["<h2>How sessions ended</h2>", *_completion_table(rows_of(report), panels)]
     if any(group.curve for group in panels.groups):
         note = (
             "Mean utility after each round, shorter sessions carried forward. Shaded: ±1 SEM over "
@@ -115,7 +126,7 @@ def _sections(report: Report, panels: Panels) -> list[str]:
     if shown:
         note = "Tokens that the agent and the (simulated) human generated, a dot per session."
         if left_out:
-            note += f" {left_out:,} sessions without tokens of both sides are not shown."
+            note += f" {left_out_note(left_out)}"
         parts += _figure("Effort of both sides", note, "tokens")
     if any(buckets.stats for buckets in report.buckets):
         note = (
@@ -137,28 +148,28 @@ def _figure(title: str, note: str, name: str) -> list[str]:
 def _table(report: Report, panels: Panels) -> list[str]:
     rows = rows_of(report)
     if not rows.groups:
-        return ["<p>There are no sessions to report on.</p>"]
+        notes = ["There are no sessions to report on.", *completeness(report)]
+        return [f"<p>{escape(note)}</p>" for note in notes]
     spans = [("Utility", 3), ("Gain", 2)]
     spans += [(f"Drop at τ = {tau}", 2) for tau in report.taus]
-    spans += [("Tokens per session", 3)]
+    spans += [("Effort per session", 4)]
     names = [rows.label.capitalize(), "N", "Automated baseline"]
     names += ["First update", "Final step", "Overall"]
     names += ["abs.", "rel."] * (1 + len(report.taus))
-    names += ["Agent", "Human", "Ratio"]
+    names += [ROUNDS_TITLE, "Agent tokens", "Human tokens", RATIO_TITLE]
     head = '<tr><th colspan="3"></th>'
     head += "".join(f'<th class="span" colspan="{wide}">{name}</th>' for name, wide in spans)
     head += f'</tr>\n<tr><th class="name">{escape(names[0])}</th>'
     head += "".join(f"<th>{name}</th>" for name in names[1:]) + "</tr>"
     lines = _body(head, len(names), rows, panels, _cells)
     notes = [*absences(report.groups, rows)]
-    if report.resamples:
+    if has_intervals(report):
         notes.insert(
             0,
             f"Below each number its {100 * report.level:g} % bootstrap interval over sessions "
             f"({report.resamples:,} resamples, seed {report.seed}).",
         )
-    missing = completeness(report.groups)
-    notes += [f"{phrase[0].upper()}{phrase[1:]}." for phrase in missing]
+    notes += completeness(report)
     return [*lines, *[f'<p class="note">{escape(note)}</p>' for note in notes]]
 
 
@@ -177,6 +188,20 @@ def _process_table(rows: Rows, panels: Panels) -> list[str]:
 
     lines = _body(head, 2 + len(columns), rows, panels, cells)
     return [*lines, f'<p class="note">{escape(PROCESS_NOTE)}.</p>']
+
+
+def _completion_table(rows: Rows, panels: Panels) -> list[str]:
+    """How sessions ended: each outcome with its share, and below it the interval of the share."""
+    names = outcomes_of(rows.groups)
+    head = f'<tr><th class="name">{escape(rows.label.capitalize())}</th><th>N</th>'
+    head += "".join(f"<th>{escape(name.capitalize())}</th>" for name in names) + "</tr>"
+
+    def cells(group: Group) -> list[str]:
+        shares = [share_text(group.completion.outcomes.get(name)) for name in names]
+        return [f"<td>{group.sessions:,}</td>", *[_two_lines(*share) for share in shares]]
+
+    lines = _body(head, 2 + len(names), rows, panels, cells)
+    return [*lines, f'<p class="note">{escape(COMPLETION_NOTE)}.</p>']
 
 
 def _body(
@@ -225,6 +250,7 @@ def _cells(group: Group) -> list[str]:
     for absolute, relative in pairs:
         cells += [_cell(absolute), _cell(relative, percent(relative.value), interval=False)]
     effort = group.effort
+    cells.append(_cell(effort.all_rounds, number(effort.all_rounds.value, 1), interval=False))
     for tokens in (effort.agent_tokens, effort.human_tokens):
         cells.append(_cell(tokens, count(tokens.value), interval=False))
     cells.append(_cell(effort.ratio, number(effort.ratio.value, 2), interval=False))
@@ -235,7 +261,10 @@ def _cell(estimate: Estimate, text: str | None = None, *, interval: bool = True)
     shown = number(estimate.value) if text is None else text
     if shown == ABSENT:
         return f'<td><abbr title="{escape(estimate.reason or "")}">{ABSENT}</abbr></td>'
-    below = span(estimate) if interval else ""
+    return _two_lines(shown, span(estimate) if interval else "")
+
+
+def _two_lines(shown: str, below: str) -> str:
     return f"<td>{shown}{f'<small>{below}</small>' if below else ''}</td>"
 
 
@@ -265,6 +294,8 @@ def _data(report: Report, panels: Panels) -> dict[str, object]:
             for look in panels.looks.values()
         ],
         "utility": {"low": low, "high": high},
+        "rounds": max((p.x for group in panels.groups for p in group.curve), default=1),
+        "reached": max((p.reached for group in panels.groups for p in group.curve), default=1),
         "tokens": tokens,
         "panels": [
             {

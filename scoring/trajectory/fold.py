@@ -8,6 +8,7 @@ from typing import final
 
 from ...engine.errors import InvalidInput
 from ...engine.events import (
+    Forgotten,
     Origin,
     ProgressRated,
     ScorerFailed,
@@ -17,6 +18,7 @@ from ...engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
+from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from .effort import EffortMeter
@@ -60,7 +62,7 @@ class TrajectoryFold:
     Attributes:
         session: session id.
         options: how it is scored.
-        state: ``open``, or the reason why the session was closed.
+        state: ``open``, the reason why the session was closed, or ``forgotten``.
         unplaced: how many measurements were about no round: of a version that the trace does not
             have, or that is no snapshot where one was scored; counted otherwise without naming a
             version; or a human's that came too late.
@@ -182,6 +184,8 @@ class TrajectoryFold:
             self._instance = event.instance
             self._baseline = is_baseline(event)
             self._meter.opened(event)
+        elif isinstance(event, Forgotten):
+            self.state = FORGOTTEN
         return updates
 
     def _took_action(self, record: Record) -> Sequence[Update]:

@@ -68,7 +68,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         final: final performance where it is known apart from the points.
         final_missing: the source says that the final performance is missing.
         baseline: an automated run, without a collaborating human.
-        state: ``open`` or the reason why the session was closed.
+        state: ``open``, the reason why the session was closed, or ``forgotten``.
         forked_from: where the session left another one; None where it began by itself.
         forked_at: the round of its first own act, of a fork that has gone on.
         faults: how often its simulated user was found at fault, by kind; empty where it never was,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import duolog
+from duolog.scoring.live import score_sessions
 from duolog.scoring.metrics import Group, aggregate
 from duolog.scoring.metrics.results import Convention
 from duolog.scoring.metrics.survival import LEFT
@@ -150,6 +152,21 @@ def test_forgotten_sessions_make_no_row() -> None:
     assert [group.sessions for group in report.groups] == [1]
     assert report.forgotten == 1
     assert aggregate([forgotten], bootstrap=0).groups == ()
+
+
+async def test_a_session_that_was_erased_from_a_log_makes_no_row() -> None:
+    async with duolog.open("memory://") as log:
+        for name in ("kept", "erased"):
+            session = await log.session(name, task="support", agent="v7")
+            await session.human.says("My order has not arrived.")
+            await session.agent.says("It comes tomorrow.")
+            await session.close(durable=True)
+        await log.forget("erased")
+        found = [trajectory async for trajectory in score_sessions(log)]
+    assert [item.state == "forgotten" for item in found] == [False, True]
+    report = aggregate(found, bootstrap=0)
+    assert [(group.group["task"], group.sessions) for group in report.groups] == [("support", 1)]
+    assert report.forgotten == 1
 
 
 def test_a_closing_round_counts_for_nothing_but_effort() -> None:

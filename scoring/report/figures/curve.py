@@ -42,7 +42,10 @@ def draw_curves(
     everyone = [point for curve in curves.values() for point in curve]
     most = max((point.reached for point in everyone), default=1)
     legend: list[tuple[Artist, str]] = []
+    drawn_looks = [panels.look(group) for group in panels.groups if curves[id(group)]]
     for look in panels.looks.values():
+        if look not in drawn_looks:
+            continue
         line = Line2D([], [], color=look.colour, linestyle=look.style, marker="o", markersize=3.6)
         legend.append((line, look.name))
     if any(group.reference.value is not None for group in panels.groups):
@@ -91,6 +94,8 @@ def draw_curves(
 
 
 def _series(axes: Axes, curve: Sequence[CurvePoint], colour: str, style: Dashes, most: int) -> None:
+    if not curve:
+        return
     xs = [point.x for point in curve]
     means = [point.mean for point in curve]
     errors = [point.sem or 0.0 for point in curve]
@@ -106,7 +111,16 @@ def _series(axes: Axes, curve: Sequence[CurvePoint], colour: str, style: Dashes,
     if len(curve) == 1:  # a band has no width there
         axes.errorbar(xs, means, yerr=errors, color=colour, elinewidth=1, capsize=2)
     sizes = [_area(point.reached, most) for point in curve]
-    axes.scatter(xs, means, s=sizes, color=colour, edgecolors="white", linewidths=0.5, zorder=3)
+    axes.scatter(
+        xs,
+        means,
+        s=sizes,
+        color=colour,
+        edgecolors="white",
+        linewidths=0.5,
+        zorder=3,
+        clip_on=False,
+    )
 
 
 def _area(count: int, most: int) -> float:

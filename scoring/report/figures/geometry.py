@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from ...metrics import Buckets, CurvePoint, Group, Report, SessionScore
 from ...metrics.buckets import token_ratio
+from ...metrics.numbers import quantity
 
 __all__ = (
     "bucket_members",
     "dot_area",
     "jitter",
+    "left_out_note",
     "log_ticks",
     "ratio_lines",
     "size_note",
@@ -24,6 +26,12 @@ __all__ = (
 
 Limits = tuple[float, float]
 
+_SHORTEST = 0.8
+"""The least length of a logarithmic axis, in powers of ten: two ticks lie on it, wherever it is."""
+
+_LOWEST = 0.2
+"""The least height of the utility axis, so that small differences do not look large."""
+
 
 def utility_limits(groups: Iterable[Group], points: Iterable[CurvePoint]) -> Limits:
     """Limits of the utility axis: what is drawn, with a margin, in steps of a twentieth."""
@@ -31,9 +39,12 @@ def utility_limits(groups: Iterable[Group], points: Iterable[CurvePoint]) -> Lim
     edges += [group.reference.value for group in groups if group.reference.value is not None]
     low, high = min(edges, default=0.0), max(edges, default=1.0)
     margin = max(0.02, 0.06 * (high - low))
-    low = math.floor((low - margin) * 20) / 20
-    high = math.ceil((high + margin) * 20) / 20
-    return max(low, -0.02), min(high, 1.02)
+    low = max(math.floor((low - margin) * 20) / 20, -0.02)
+    high = min(math.ceil((high + margin) * 20) / 20, 1.02)
+    if high - low < _LOWEST:
+        low = max(-0.02, min((low + high - _LOWEST) / 2, 1.02 - _LOWEST))
+        high = max(high, low + _LOWEST)
+    return low, high
 
 
 def size_note(groups: Sequence[Group]) -> str:
@@ -52,6 +63,12 @@ def token_sessions(report: Report) -> tuple[list[SessionScore], int]:
     return shown, len(people) - len(shown)
 
 
+def left_out_note(number: int) -> str:
+    """A sentence on the sessions that have no place on logarithmic axes of tokens."""
+    without = quantity(number, "session")
+    return f"{without} without tokens of both sides {'is' if number == 1 else 'are'} not shown."
+
+
 def token_limits(scores: Iterable[SessionScore]) -> tuple[Limits, Limits]:
     """Limits of the axes of human and agent tokens, as powers of ten.
 
@@ -65,7 +82,7 @@ def token_limits(scores: Iterable[SessionScore]) -> tuple[Limits, Limits]:
         (math.log10(min(values)) - 0.12, math.log10(max(values)) + 0.12)
         for values in zip(*points, strict=True)
     ]
-    length = max(high - low for low, high in spans)
+    length = max(_SHORTEST, *(high - low for low, high in spans))
     across, up = [((low + high - length) / 2, (low + high + length) / 2) for low, high in spans]
     return across, up
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...metrics import Group, Report, SessionScore
-from .geometry import dot_area, log_ticks, ratio_lines, token_limits, token_sessions
+from .geometry import dot_area, left_out_note, log_ticks, ratio_lines, token_limits, token_sessions
 from .panels import Panels, Sheet, panel_title
 from .style import FAINT
 
@@ -35,7 +35,7 @@ def draw_scatter(panels: Panels, report: Report) -> Figure | None:
         "mean of an agent. Dashed: equal ratios of agent to human tokens."
     )
     if left_out:
-        caption += f" {left_out:,} sessions without tokens of both sides are not shown."
+        caption += f" {left_out_note(left_out)}"
     legend: list[tuple[Artist, str]] = []
     for look in panels.looks.values():
         dot = Line2D([], [], linestyle="", marker="o", markersize=4, color=look.colour)

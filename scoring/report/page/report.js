@@ -15,6 +15,7 @@
     const text = value.toFixed(places);
     return Number(text) === 0 ? (0).toFixed(places) : text;
   };
+  const counted = (number) => `${number} session${number === 1 ? "" : "s"}`;
   const whole = (value) => Math.round(value).toLocaleString("en");
 
   const show = (event, text) => {
@@ -82,8 +83,7 @@
     const height = 300, foot = height - BOTTOM;
     const points = panel.groups.flatMap((group) => group.curve);
     if (!points.length) return;
-    const last = Math.max(...points.map((point) => point.round));
-    const most = Math.max(...points.map((point) => point.reached));
+    const last = data.rounds, most = data.reached;
     const x = between(0.6, last + 0.4, LEFT, W - RIGHT);
     const y = between(limits.low, limits.high, foot, TOP);
     const svg = frame(host, panel.title, panel.note, height,
@@ -97,6 +97,7 @@
       svg.append(make("path", { class: "automated", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }));
     }
     for (const group of panel.groups) {
+      if (!group.curve.length) continue;
       const { colour, dashes } = data.series[group.series];
       const g = layer(svg, group.series);
       const edge = (sign) => group.curve.map((point) =>
@@ -108,8 +109,12 @@
         "stroke-dasharray": dashes }));
       for (const point of group.curve) {
         const r = Math.sqrt(3 + 27 * point.reached / most);
-        g.append(make("circle", { class: "dot", cx: x(point.round), cy: y(point.mean), r,
-          fill: colour }));
+        const at = x(point.round);
+        if (group.curve.length === 1 && point.sem) {
+          g.append(make("path", { stroke: colour, "stroke-width": 1.5,
+            d: `M${at} ${y(point.mean - point.sem)}V${y(point.mean + point.sem)}` }));
+        }
+        g.append(make("circle", { class: "dot", cx: at, cy: y(point.mean), r, fill: colour }));
       }
     }
     const guide = make("path", { class: "guide" });
@@ -129,7 +134,7 @@
         if (!point || !visible(group.series)) continue;
         const error = point.sem === null ? "" : ` ±${fixed(point.sem)}`;
         lines.push(`${data.series[group.series].name}: ${fixed(point.mean)}${error}, ` +
-          `${point.reached} of ${point.sessions} sessions came that far`);
+          `${point.reached} of ${counted(point.sessions)} reached it`);
       }
       for (const value of automated) lines.push(`automated: ${fixed(value)}`);
       show(event, lines.join("\n"));
@@ -207,7 +212,7 @@
       const dot = make("circle", { cx: at, cy: y(bucket.mean), r: 4.5, fill: "var(--ink)" });
       dot.addEventListener("pointermove", (event) => show(event,
         `mean ${fixed(bucket.mean)}` + (bucket.sem === null ? "" : ` ±${fixed(bucket.sem)} SEM`) +
-        `\n${bucket.count} sessions`));
+        `\n${counted(bucket.count)}`));
       dot.addEventListener("pointerleave", hide);
       svg.append(dot);
     }

@@ -12,7 +12,14 @@ from ...metrics.completion import OUTCOMES
 from .columns import TableCell, TableColumn, TableHeading, TableLine, draw
 from .wording import ABSENT, Rows, number, percent
 
-__all__ = ("COMPLETION_NOTE", "HAZARD_NOTE", "completion_tables", "has_hazard", "outcomes_of")
+__all__ = (
+    "COMPLETION_NOTE",
+    "HAZARD_NOTE",
+    "completion_tables",
+    "has_hazard",
+    "outcomes_of",
+    "share_text",
+)
 
 COMPLETION_NOTE: Final = (
     "How sessions ended: finished, the person was satisfied; abandoned or tolerance, the person left or "
@@ -21,7 +28,8 @@ COMPLETION_NOTE: Final = (
 """What the outcomes mean; without a full stop."""
 
 HAZARD_NOTE: Final = (
-    "Hazard: the share of rounds, after so many without progress in a row, in which the person left"
+    "Hazard: the share of rounds in which the person left, by the number of rounds without progress "
+    "in a row before it"
 )
 """What the hazard means; without a full stop."""
 
@@ -30,6 +38,13 @@ def outcomes_of(groups: Sequence[Group]) -> list[str]:
     """The outcomes that occur in any of the groups, in the order of a report."""
     found = {name for group in groups for name in group.completion.outcomes}
     return [name for name in OUTCOMES if name in found] + sorted(found - {*OUTCOMES})
+
+
+def share_text(share: Share | None) -> tuple[str, str]:
+    """A count with its share of all sessions, and the interval of the share; ``0`` without one."""
+    if share is None:
+        return "0", ""
+    return f"{share.count:,} ({percent(share.share)})", _span(share.low, share.high)
 
 
 def has_hazard(groups: Sequence[Group]) -> bool:
@@ -44,7 +59,7 @@ def completion_tables(
     outcomes = [
         TableColumn(
             name.capitalize(),
-            [_share(group.completion.outcomes.get(name)) for group in rows.groups],
+            [TableCell(*share_text(group.completion.outcomes.get(name))) for group in rows.groups],
         )
         for name in outcomes_of(rows.groups)
     ]
@@ -65,12 +80,6 @@ def completion_tables(
 
 def _row(group: Group, stalled: int) -> Hazard | None:
     return next((row for row in group.completion.hazard if row.stalled == stalled), None)
-
-
-def _share(share: Share | None) -> TableCell:
-    if share is None:
-        return TableCell("0")
-    return TableCell(f"{share.count:,} ({percent(share.share)})", _span(share.low, share.high))
 
 
 def _hazard(row: Hazard | None) -> TableCell:

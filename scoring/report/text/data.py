@@ -55,6 +55,7 @@ def estimates(group: Group) -> Iterator[tuple[Path, Estimate]]:
     yield ("effort", "agent_tokens"), group.effort.agent_tokens
     yield ("effort", "human_tokens"), group.effort.human_tokens
     yield ("effort", "ratio"), group.effort.ratio
+    yield ("effort", "all_rounds"), group.effort.all_rounds
     for name, estimate in group.effort.measures.items():
         yield ("effort", "measures", name), estimate
     for name, estimate in group.process.items():

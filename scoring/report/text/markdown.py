@@ -1,10 +1,11 @@
-"""The paper's table as Markdown, and below it that of the process measures."""
+"""The paper's table as Markdown, and below it those of process measures and of how sessions ended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ...metrics import Estimate, Group, Report
+from ...metrics import Estimate, Group, Report, Share
+from .completion import COMPLETION_NOTE, outcomes_of, share_text
 from .process import (
     PROCESS_GROUPS,
     PROCESS_NOTE,
@@ -13,7 +14,7 @@ from .process import (
     process_sessions,
     process_value,
 )
-from .wording import Rows, absences, completeness, number, percent, rows_of, span
+from .wording import Rows, absences, completeness, has_intervals, number, percent, rows_of, span
 
 __all__ = ("report_markdown",)
 
@@ -21,7 +22,8 @@ __all__ = ("report_markdown",)
 def report_markdown(report: Report) -> str:
     """A report in GitHub-flavoured Markdown: a row per group, intervals in brackets.
 
-    The paper's table comes first, then that of the process measures if any are known.
+    The paper's table comes first, then that of the process measures if any are known, and that of
+    how sessions ended.
     """
     rows = rows_of(report)
     labels = [*rows.sections, rows.label]
@@ -40,18 +42,34 @@ def report_markdown(report: Report) -> str:
             for group in rows.groups
         ]
         lines += ["", *_table(labels, head, cells)]
-    notes = [f"{name} {value}" for name, value in rows.shared.items()]
-    notes.append(f"Convention {report.convention}")
-    if report.resamples:
-        notes.append(
-            f"in brackets the {100 * report.level:g} % bootstrap interval over sessions "
+    if any(group.completion.outcomes for group in rows.groups):
+        names = outcomes_of(rows.groups)
+        cells = [
+            [*_names(group, rows, labels), f"{group.sessions:,}"]
+            + [_share(group.completion.outcomes.get(name)) for name in names]
+            for group in rows.groups
+        ]
+        lines += ["", *_table(labels, ["N", *(name.capitalize() for name in names)], cells)]
+    return "\n".join([*lines, "", " ".join(_notes(report, rows))]) + "\n"
+
+
+def _notes(report: Report, rows: Rows) -> Iterator[str]:
+    shared = ", ".join(f"{name} {value}" for name, value in rows.shared.items())
+    if shared:
+        yield f"All rows: {shared}."
+    about = f"Convention {report.convention}"
+    if has_intervals(report):
+        about += (
+            f"; in brackets the {100 * report.level:g} % bootstrap interval over sessions "
             f"({report.resamples:,} resamples, seed {report.seed})"
         )
-    notes += absences(report.groups, rows)
+    yield f"{about}."
+    yield from absences(report.groups, rows)
     if has_process(rows.groups):
-        notes.append(PROCESS_NOTE)
-    notes += completeness(report.groups)
-    return "\n".join([*lines, "", "; ".join(notes) + "."]) + "\n"
+        yield f"{PROCESS_NOTE}."
+    if any(group.completion.outcomes for group in rows.groups):
+        yield f"{COMPLETION_NOTE}."
+    yield from completeness(report)
 
 
 def _table(labels: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -82,6 +100,11 @@ def _cells(group: Group) -> list[str]:
     for absolute, relative in pairs:
         cells += [_with(number(absolute.value), absolute), percent(relative.value)]
     return cells
+
+
+def _share(share: Share | None) -> str:
+    text, interval = share_text(share)
+    return f"{text} [{interval}]" if interval else text
 
 
 def _with(text: str, estimate: Estimate) -> str:

@@ -12,7 +12,19 @@ from ...metrics import Drop, Estimate, Group, Report
 from .columns import TableCell, TableColumn, TableHeading, TableLine, draw, width_of
 from .completion import COMPLETION_NOTE, HAZARD_NOTE, completion_tables, has_hazard
 from .process import PROCESS_NOTE, has_process, process_tables
-from .wording import Rows, absences, completeness, count, number, percent, rows_of, span
+from .wording import (
+    RATIO_TITLE,
+    ROUNDS_TITLE,
+    Rows,
+    absences,
+    completeness,
+    count,
+    has_intervals,
+    number,
+    percent,
+    rows_of,
+    span,
+)
 
 __all__ = ("ReportTable",)
 
@@ -42,7 +54,8 @@ class ReportTable:
     def _parts(self, width: int) -> list[Text]:
         report, rows = self._report, self._rows
         if not rows.groups:
-            return [Text("There are no sessions to report on.")]
+            notes = ["There are no sessions to report on.", *completeness(report)]
+            return [Text(note) for note in notes]
         lines = _lines(rows)
         parts = [self._title()]
         parts += [draw(*block, rule="─") for block in self._blocks(width, lines)]
@@ -57,13 +70,9 @@ class ReportTable:
             notes.append(f"{COMPLETION_NOTE}.")
             if has_hazard(rows.groups):
                 notes.append(f"{HAZARD_NOTE}.")
-        notes += [f"{phrase}." for phrase in self._missing()]
+        notes += completeness(report)
         parts += [Text(note, style="dim") for note in notes]
         return parts
-
-    def _missing(self) -> list[str]:
-        found = completeness(self._report.groups)
-        return [phrase[0].upper() + phrase[1:] for phrase in found]
 
     def _title(self) -> Text:
         shared = " · ".join(f"{name} {value}" for name, value in self._rows.shared.items())
@@ -74,7 +83,7 @@ class ReportTable:
     def _about(self) -> str:
         report = self._report
         about = f"Convention {report.convention}"
-        if any(span(group.overall) for group in report.groups):
+        if has_intervals(report):
             share = f"{100 * report.level:g} %"
             about += (
                 f"; below each number its {share} bootstrap interval over sessions "
@@ -171,7 +180,8 @@ class ReportTable:
             return TableCell(number(group.effort.ratio.value, 2), span(group.effort.ratio))
 
         def rounds(group: Group) -> TableCell:
-            return TableCell(number(group.counts.rounds / group.sessions, 1))
+            found = group.effort.all_rounds
+            return TableCell(number(found.value, 1), span(found, 1))
 
         def faults(group: Group) -> TableCell:
             found = sum(group.counts.faults.values())
@@ -183,10 +193,10 @@ class ReportTable:
             TableHeading(
                 "Effort per session",
                 [
-                    self._column("Rounds", rounds),
+                    self._column(ROUNDS_TITLE, rounds),
                     self._column("Agent tokens", lambda g: spent(g.effort.agent_tokens)),
                     self._column("Human tokens", lambda g: spent(g.effort.human_tokens)),
-                    self._column("Ratio", ratio),
+                    self._column(RATIO_TITLE, ratio),
                 ],
             ),
         ]

@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...metrics import Counts, Estimate, Group, Report
+from ...metrics.numbers import quantity
 from .data import estimates
 
 __all__ = (
     "ABSENT",
+    "RATIO_TITLE",
+    "ROUNDS_TITLE",
     "Rows",
     "absences",
     "completeness",
     "count",
+    "has_intervals",
     "number",
     "percent",
     "rows_of",
@@ -46,6 +50,11 @@ def count(value: float | None) -> str:
     return ABSENT if value is None else f"{value:,.0f}"
 
 
+def has_intervals(report: Report) -> bool:
+    """Whether any number of a report is shown with an interval."""
+    return any(span(estimate) for group in report.groups for _, estimate in estimates(group))
+
+
 def span(estimate: Estimate, places: int = 2) -> str:
     """An interval, e.g. ``.61–.68``; empty if there is none, or if its width is 0."""
     if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
@@ -53,6 +62,13 @@ def span(estimate: Estimate, places: int = 2) -> str:
     low = number(estimate.low, places, zero=False)
     high = number(estimate.high, places, zero=False)
     return f"{low}, {high}" if "-" in low + high else f"{low}{ABSENT}{high}"
+
+
+ROUNDS_TITLE = "All rounds"
+"""Title of the mean number of rounds per session; ``rounds`` is the effort: those a human led."""
+
+RATIO_TITLE = "Ratio"
+"""Title of the ratio of mean agent tokens to mean human tokens."""
 
 
 class Rows:
@@ -123,37 +139,38 @@ def absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
             if estimate.reason is not None and path[0] in ("utility", "gain", "drop"):
                 found.setdefault(estimate.reason, {})[where] = None
     for reason, places in found.items():
-        yield f"{ABSENT} {', '.join(places)}: {reason}"
+        yield f"{ABSENT} {', '.join(places)}: {reason}."
 
 
-def completeness(groups: Sequence[Group]) -> Iterator[str]:
-    """Phrases that say what is missing from the data of a report; none if nothing is."""
+def completeness(report: Report) -> Iterator[str]:
+    """Sentences that say what is missing from the data of a report; none if nothing is."""
+    groups = report.groups
     counts = [group.counts for group in groups if not group.baseline]
-    rounds = sum(one.rounds for one in counts)
+    rounds = sum(one.total_rounds for one in counts)
     stale = sum(one.stale_points for one in counts)
     missing = sum(one.missing_ratings for one in counts)
-    pending = sum(one.pending_ratings for one in counts)
-    estimated = sum(one.estimated_tokens for one in counts)
-    running = sum(one.open_sessions for one in counts)
-    faulty = sum(one.faulty_sessions for one in counts)
+    if report.forgotten:
+        yield f"{quantity(report.forgotten, 'forgotten session')} {_be(report.forgotten)} left out."
     if stale:
-        yield f"{stale:,} of {rounds:,} rounds stale (the output changed, its score is missing)"
+        of = f"{stale:,} of {quantity(rounds, 'round')}"
+        yield f"{of} {_be(stale)} stale: the output changed, and its score is missing."
     if rounds and missing == rounds:
-        yield "no round has a progress rating, so nobody knows when a human would leave"
+        yield "No round has a progress rating, so nobody knows when a human would leave."
     elif missing:
-        yield f"{missing:,} of {rounds:,} rounds without a progress rating"
-    if pending:
-        yield f"{pending:,} ratings pending"
-    if estimated:
-        yield f"tokens of {_sessions(estimated)} estimated from texts"
+        have = "has" if missing == 1 else "have"
+        yield f"{missing:,} of {quantity(rounds, 'round')} {have} no progress rating."
+    if pending := sum(one.pending_ratings for one in counts):
+        yield f"{quantity(pending, 'rating')} {_be(pending)} pending."
+    if estimated := sum(one.estimated_tokens for one in counts):
+        yield f"Tokens of {quantity(estimated, 'session')} are estimated from texts."
     yield from _without_utility(counts)
     yield from _without_drop(groups)
     if broken := sum(group.counts.broken_baselines for group in groups):
-        yield f"{_sessions(broken)} of automated runs broken off, in no mean"
-    if running:
-        yield f"{_sessions(running)} still open"
-    if faulty:
-        yield f"simulated users at fault in {_sessions(faulty)} ({_faults(counts)})"
+        yield f"{quantity(broken, 'automated run')} broke off, and {_be(broken)} in no mean."
+    if running := sum(one.open_sessions for one in counts):
+        yield f"{quantity(running, 'session')} {_be(running)} still open."
+    if faulty := sum(one.faulty_sessions for one in counts):
+        yield f"Simulated users were at fault in {quantity(faulty, 'session')} ({_faults(counts)})."
 
 
 def _without_utility(counts: Sequence[Counts]) -> Iterator[str]:
@@ -161,15 +178,24 @@ def _without_utility(counts: Sequence[Counts]) -> Iterator[str]:
     unscored = sum(one.failed_sessions for one in counts)
     others = sum(one.unvalued_sessions for one in counts) - unevaluated - unscored
     first = sum(one.unscored_first for one in counts)
-    for number, why in (
-        (unevaluated, "not evaluated (no utility scorer ran)"),
-        (unscored, "without any score of their output"),
-        (others, "without a round that counts"),
+    for number, one, several in (
+        (
+            unevaluated,
+            "was not evaluated, since no utility scorer ran,",
+            "were not evaluated, since no utility scorer ran,",
+        ),
+        (unscored, "has no score of its output", "have no score of their output"),
+        (others, "has no round that counts", "have no round that counts"),
     ):
         if number:
-            yield f"{_sessions(number)} {why}, in no mean of utility"
+            why = one if number == 1 else several
+            yield f"{quantity(number, 'session')} {why} and {_be(number)} in no mean of utility."
     if first:
-        yield f"{_sessions(first)} whose first update has no score, in no mean of first and gain"
+        have = "has" if first == 1 else "have"
+        yield (
+            f"{quantity(first, 'session')} {have} no score of the first update, and {_be(first)} in no "
+            "mean of first and gain."
+        )
 
 
 def _without_drop(groups: Sequence[Group]) -> Iterator[str]:
@@ -179,15 +205,19 @@ def _without_drop(groups: Sequence[Group]) -> Iterator[str]:
         unrated = sum(one.unrated for one in drops if one.abs.value is not None)
         early = sum(one.cut_short for one in drops)
         reasons = [
-            *([f"{_sessions(unrated)} without ratings"] if unrated else []),
-            *([f"{_sessions(early)} left before it could be reached"] if early else []),
+            *([f"{quantity(unrated, 'session')} without ratings"] if unrated else []),
+            *(
+                [f"{quantity(early, 'session')} whose human left before τ could be reached"]
+                if early
+                else []
+            ),
         ]
         if reasons:
-            yield f"drop at τ = {drop.tau} without {' and '.join(reasons)}"
+            yield f"The drop at τ = {drop.tau} leaves out {' and '.join(reasons)}."
 
 
-def _sessions(number: int) -> str:
-    return "1 session" if number == 1 else f"{number:,} sessions"
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _faults(counts: Sequence[Counts]) -> str:

@@ -66,7 +66,7 @@ def test_a_worked_example() -> None:
     assert overall.p == pytest.approx(sum(m >= 1.4 - 1e-9 for m in means) / 64)
     spread = stats.tstd(differences)
     assert overall.effect == pytest.approx(1.4 / 6 / spread)
-    rounds = quantity(found, "rounds")
+    rounds = quantity(found, "all_rounds")
     assert (rounds.first, rounds.second, rounds.effect) == (1, 2, None)  # always one more
     assert quantity(found, "agent_tokens").difference.value == 100
     assert quantity(found, "seconds").difference.value == 10
@@ -142,7 +142,7 @@ def test_what_is_missing_on_a_side_is_left_out() -> None:
     overall = quantity(found, "overall")
     assert (overall.pairs, overall.difference.value, overall.p) == (0, None, None)
     assert overall.difference.reason == "no instance has a value on both sides of the pair"
-    assert quantity(found, "rounds").pairs == 6
+    assert quantity(found, "all_rounds").pairs == 6
     unrated = [played(agent, i, 0.2, 0.4, rating=None) for agent in "ab" for i in range(3)]
     assert quantity(compare(unrated, ("a", "b"))[0], "drop@1").pairs == 0
 

@@ -233,7 +233,7 @@ def test_session_without_anything_is_counted_and_in_no_mean() -> None:
 
 def test_counts_say_how_complete_the_data_are() -> None:
     counts = only(report(A, B, C, D)).counts
-    assert counts.rounds == 10
+    assert counts.total_rounds == 10
     assert counts.stale_points == 1
     assert counts.missing_ratings == 1
     assert counts.silent_sessions == 1

@@ -180,7 +180,7 @@ def test_scatter_counts_whom_it_cannot_show() -> None:
     drawn = draw_scatter(Panels(report), report)
     assert drawn is not None
     caption = drawn.texts[0].get_text().replace("\n", " ")
-    assert "1 sessions without tokens of both sides are not shown" in caption
+    assert "1 session without tokens of both sides is not shown" in caption
     report = aggregate([silent], bootstrap=0)
     assert draw_scatter(Panels(report), report) is None
 
@@ -231,6 +231,68 @@ def test_trajectories_give_curves_against_other_effort(tmp_path: Path) -> None:
     ]
     with pytest.raises(InvalidInput, match="no session has a measure of effort 'sweat'"):
         save_figures(sessions(), tmp_path, ["svg"], efforts=["sweat"])
+
+
+@pytest.mark.parametrize("levels", [(0.0,), (1.0,), (0.4, 0.4), (0.0, 0.0, 0.0), (1.0, 1.0)])
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_or_equal_values_are_neither_clipped_nor_stretched(
+    levels: tuple[float, ...], count: int
+) -> None:
+    points = tuple(
+        Point(round=k, value=value, utility=value, updated=True)
+        for k, value in enumerate(levels, start=1)
+    )
+    longer = (*points, Point(round=len(points) + 1, value=0.5, utility=0.5, updated=True))
+    same = [
+        Trajectory(
+            session=f"{model}{number}",
+            group={"agent": "one-stage", "model": model},
+            points=longer if model == "n" and number else points,
+            agent_tokens=10,
+            human_tokens=7,
+        )
+        for model in "mn"
+        for number in range(count)
+    ]
+    report = aggregate(same, bootstrap=0)
+    panels = Panels(report)
+    curves = draw_curves(panels, {id(group): group.curve for group in panels.groups}, "Rounds")
+    scatter = draw_scatter(panels, report)
+    assert scatter is not None
+    for drawn in (curves, scatter):
+        assert len({(axes.get_xlim(), axes.get_ylim()) for axes in drawn.axes}) == 1
+    low, high = curves.axes[0].get_ylim()
+    assert low < min(levels)
+    assert high > max(levels)
+    assert high - low > 0.2 - 1e-9
+    for axis in (scatter.axes[0].xaxis, scatter.axes[0].yaxis):
+        assert len(axis.get_majorticklocs()) >= 2
+
+
+def test_a_group_without_utility_has_no_curve_and_no_name_in_the_legend() -> None:
+    chat = Trajectory(
+        session="chat",
+        group={"agent": "two-stage"},
+        points=(Point(round=1, utility=None),),
+        evaluated=False,
+    )
+    scored = [item for item in sessions(agents=("one-stage",)) if not item.baseline]
+    panels = Panels(aggregate([chat, *scored], group_by=["agent"], bootstrap=0))
+    drawn = draw_curves(panels, {id(group): group.curve for group in panels.groups}, "Rounds")
+    names = [text.get_text() for legend in drawn.legends for text in legend.get_texts()]
+    assert "one-stage" in names
+    assert "two-stage" not in names
+    assert len(drawn.axes[0].get_lines()) == 1
+
+
+def test_without_performance_there_are_no_quintiles() -> None:
+    chats = [
+        Trajectory(session=f"s{number}", agent_tokens=10 * number, human_tokens=7, evaluated=False)
+        for number in range(1, 7)
+    ]
+    report = aggregate(chats, bootstrap=0)
+    assert draw_quintiles(Panels(report), report) is None
+    assert report.buckets[0].reason == "no session with a token ratio has a final performance"
 
 
 def test_without_tokens_there_is_only_the_curve(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_json_has_the_documented_shape() -> None:
     }
     assert [point["reached"] for point in row["curve"]] == [3, 2, 1]
     assert row["effort"]["ratio"] == pytest.approx(700 / 150)
-    assert row["effort"]["measures"] == {"rounds": 2.0}
+    assert row["effort"]["measures"] == {"human_led_rounds": 2.0}
     assert row["intervals"]["utility"]["first"]["sessions"] == 3
     assert row["intervals"]["utility"]["first"]["low"] <= 0.5
     assert row["counts"]["stopped"] == {"1": 3, "2": 2, "3": 1}
@@ -96,7 +96,8 @@ def test_absent_numbers_are_null_with_a_reason() -> None:
     assert group["gain"] == {"abs": None, "rel": None}
     assert group["drop"]["2"] == {"abs": None, "rel": None, "sessions": 0}
     assert group["curve"] == []
-    assert group["effort"] == {"agent_tokens": None, "human_tokens": None, "ratio": None}
+    tokens = {"agent_tokens": None, "human_tokens": None, "ratio": None}
+    assert group["effort"] == {**tokens, "all_rounds": 1.0}
     assert "fewer than two" in group["reasons"]["drop.2.abs"]
     assert buckets["edges"] is None
     assert buckets["stats"] is None
@@ -167,10 +168,29 @@ def test_csv_has_a_row_per_group_and_empty_fields_for_what_is_absent() -> None:
     assert float(row["utility_first_low"]) <= 0.5 <= float(row["utility_first_high"])
     assert float(row["drop_2_abs"]) == pytest.approx(-0.25 / 3)
     assert row["drop_2_stopped"] == "2"
-    assert float(row["effort_measures_rounds"]) == 2.0
+    assert float(row["effort_measures_human_led_rounds"]) == 2.0
     assert auto["baseline"] == "True"
     assert auto["utility_overall"] == ""
     assert report_csv(aggregate([])) == ""
+
+
+def test_each_quantity_of_effort_has_one_name() -> None:
+    effort = {"rounds": 1.0, "acts": 2.0, "agent_tokens": 30.0, "token_ratio": 3.0}
+    points = (Point(round=1, value=0.5, utility=0.5), Point(round=2, utility=0.5, effort=effort))
+    item = Trajectory(session="s", points=points, agent_tokens=30, human_tokens=10)
+    report = aggregate([item], bootstrap=0)
+    [row] = report_rows(report)
+    assert [name for name in row if "ratio" in name and not name.endswith(("low", "high"))] == [
+        "effort_ratio"
+    ]
+    assert {name: row[name] for name in row if name.endswith("rounds")} == {
+        "effort_all_rounds": 2.0,
+        "effort_measures_human_led_rounds": 1.0,
+        "total_rounds": 2,
+        "closing_rounds": 0,
+    }
+    assert list(report.groups[0].effort.measures) == ["acts", "human_led_rounds"]
+    assert report_rows(report, "sessions")[0]["all_rounds"] == 2
 
 
 def test_tables_have_a_row_per_thing() -> None:

@@ -102,10 +102,31 @@ def test_data_are_those_of_the_report() -> None:
 def test_table_has_a_row_per_group_that_can_be_switched() -> None:
     reader = read(report_html(reported()))
     rows = [attrs.get("data-series") for tag, attrs in reader.tags if tag == "tr"]
-    assert [row for row in rows if row is not None] == ["0", "1", "0", "1"]
+    marked = [row for row in rows if row is not None]
+    assert marked == ["0", "1", "0", "1"] * 2  # utility, and how sessions ended
     assert "one-stage" in reader.text["td"]
     assert "model n" in reader.text["td"]
     assert "–" in reader.text["small"]
+
+
+def test_page_says_how_sessions_ended_and_how_many_there_are() -> None:
+    left = Trajectory(session="s", points=(Point(round=1),), state="abandoned")
+    page = report_html(aggregate([left], bootstrap=0))
+    reader = read(page)
+    assert "How sessions ended" in reader.text["h2"]
+    assert "Abandoned" in reader.text["th"]
+    assert "1 (100.0%)" in reader.text["td"]
+    assert ".21–1.00" in reader.text["small"]
+    assert "1 session, convention formal" in page
+    assert "All rounds" in reader.text["th"]
+
+
+def test_panels_share_their_axes() -> None:
+    short = [made(n, "one-stage", "m") for n in range(1)]
+    long = [made(n, "one-stage", "n") for n in range(4)]
+    data = json.loads(read(report_html(aggregate([*short, *long], bootstrap=0))).text["data"])
+    assert data["rounds"] == 4
+    assert data["reached"] == 4
 
 
 def test_process_measures_have_a_table_if_any_are_known() -> None:

@@ -7,8 +7,9 @@ import io
 import pytest
 from duolog.scoring.metrics import aggregate
 from duolog.scoring.report import Report, ReportTable, explain, explanation_text, report_markdown
+from duolog.scoring.report.text.wording import completeness
 from duolog.scoring.trajectory.files import decode_trajectory
-from duolog.scoring.trajectory.points import Trajectory
+from duolog.scoring.trajectory.points import Point, Trajectory
 from rich.console import Console
 
 
@@ -94,13 +95,55 @@ def test_intervals_stand_below_their_numbers() -> None:
 def test_notes_say_why_numbers_are_absent_and_what_is_missing() -> None:
     text = "\n".join(drawn(aggregate(SESSIONS[4:5], convention="paper", bootstrap=0), 200))
     assert "– one-stage: fewer than two sessions with user interaction" in text
-    assert "1 of 3 rounds without a progress rating." in text
+    assert "1 of 3 rounds has no progress rating." in text
     unrated = session(8, ONE, "0.5/null 0.6/null")
     text = "\n".join(drawn(aggregate([unrated], bootstrap=0), 200))
     assert "No round has a progress rating, so nobody knows when a human would leave." in text
     stale = decode_trajectory('{"session": "s", "rounds": [{"utility": null, "updated": true}]}')
     text = "\n".join(drawn(aggregate([stale], bootstrap=0), 200))
-    assert "1 of 1 rounds stale" in text
+    assert "1 of 1 round is stale: the output changed, and its score is missing." in text
+
+
+def test_notes_are_sentences_in_singular_and_plural() -> None:
+    chats = [
+        Trajectory(session=f"c{k}", points=(Point(round=1),), evaluated=False, state="open")
+        for k in range(2)
+    ]
+    broken = Trajectory(session="b", points=(Point(round=1),), baseline=True, state="failed")
+    erased = [Trajectory(session=f"e{k}", state="forgotten") for k in range(2)]
+    one = aggregate([chats[0], broken, erased[0]], bootstrap=0)
+    for report in (one, aggregate([*chats, broken, *erased], bootstrap=0)):
+        told = list(completeness(report))
+        assert all(note.endswith(".") and not note[0].islower() for note in told)
+        assert " ".join(told) in report_markdown(report)
+    first, both = list(completeness(one)), list(completeness(report))
+    assert first[0] == "1 forgotten session is left out."
+    assert both[0] == "2 forgotten sessions are left out."
+    assert "1 automated run broke off, and is in no mean." in first
+    assert "1 session is still open." in first
+    assert "2 sessions are still open." in both
+    unscored = "evaluated, since no utility scorer ran, and {} in no mean of utility."
+    assert f"1 session was not {unscored.format('is')}" in first
+    assert f"2 sessions were not {unscored.format('are')}" in both
+
+
+def test_where_all_is_forgotten_that_is_said() -> None:
+    report = aggregate([Trajectory(session="e", state="forgotten")], bootstrap=0)
+    assert drawn(report, 100) == [
+        "There are no sessions to report on.",
+        "1 forgotten session is left out.",
+    ]
+
+
+def test_markdown_says_how_sessions_ended() -> None:
+    text = report_markdown(aggregate([SESSIONS[0]], bootstrap=0))
+    assert "| Agent | N | Finished |" in text
+    assert "| one-stage | 1 | 1 (100.0%) [.21–1.00] |" in text
+
+
+def test_intervals_are_announced_only_where_there_are_any() -> None:
+    assert "bootstrap interval" not in report_markdown(aggregate([SESSIONS[0]], bootstrap=50))
+    assert "bootstrap interval" in report_markdown(aggregate(SESSIONS, bootstrap=50))
 
 
 def test_faults_of_simulated_users_stand_beside_the_numbers_that_they_distort() -> None:
@@ -109,8 +152,8 @@ def test_faults_of_simulated_users_stand_beside_the_numbers_that_they_distort() 
     text = "\n".join(drawn(aggregate([*SESSIONS, faulty], bootstrap=0), 200))
     assert "Simulated user" in text
     assert "3 in 1 of 3" in text
-    assert "Simulated users at fault in 1 session (leak: 2, invention: 1)." in text
-    assert "simulated users at fault" in report_markdown(aggregate([faulty], bootstrap=0))
+    assert "Simulated users were at fault in 1 session (leak: 2, invention: 1)." in text
+    assert "Simulated users were at fault" in report_markdown(aggregate([faulty], bootstrap=0))
 
 
 PROCESS = (
@@ -137,7 +180,7 @@ def test_process_measures_have_tables_of_their_own(width: int) -> None:
 def test_process_measures_are_a_second_table_in_markdown() -> None:
     measured = session(9, ONE + M, "0.5/4", PROCESS)
     text = report_markdown(aggregate([measured], bootstrap=0))
-    first, second, notes = text.split("\n\n")
+    first, second, _, notes = text.split("\n\n")
     assert first.startswith("| Agent | N | Automated baseline |")
     head, rule, row = second.splitlines()
     assert head.startswith("| Agent | N | Initiatives: agent | Initiatives: human |")
