@@ -19,7 +19,7 @@ from ..scoring.trajectory.scorer_choice import preferred
 from .lookup import existing_log, name_of, one_named
 from .runtime import collect_rarely, run
 
-__all__ = ("SOURCE", "judges_of", "load", "one_session")
+__all__ = ("SOURCE", "check_scorers", "judges_of", "load", "one_session")
 
 SOURCE = "log"
 """The label that distinguishes several sources: the name of the file without its suffix."""
@@ -117,13 +117,13 @@ def _is_file(source: str) -> bool:
 def _from_log(source: str, options: Options) -> list[Trajectory]:
     async def main() -> list[Trajectory]:
         async with existing_log(source) as log:
-            await _check_scorers(log, options)
+            await check_scorers(log, options)
             return [trajectory async for trajectory in score_sessions(log, options, process=True)]
 
     return run(main)
 
 
-async def _check_scorers(log: EventLog, options: Options) -> None:
+async def check_scorers(log: EventLog, options: Options) -> None:
     """Checks that the log has measurements of the scorers that the options name."""
     wanted = [options.utility] if options.utility is not None else []
     if options.judge not in ("auto", "human", "none"):

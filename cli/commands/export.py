@@ -28,26 +28,50 @@ _PIPE = "-"
 
 @app.command(
     "export",
-    short_help="Writes a log as JSON Lines, of records or of chat messages.",
+    short_help="Writes a log as records, chat messages, trajectories or tidy tables.",
     epilog=example(
         "duolog export demo.db --output demo.jsonl",
         "duolog export demo.db --sessions travel-3-two-stage,travel-4-two-stage | less",
         "duolog export demo.db --format chat --output chats.jsonl",
+        "duolog export demo.db --format trajectories --output trajectories.jsonl",
+        "duolog export demo.db --format rounds --to parquet --output rounds.parquet",
         note="jsonl holds everything, and import restores it exactly. chat and responses hold what "
         "was said, and the agent's tool calls; a note on the standard error counts what they "
-        "cannot express.",
+        "cannot express. trajectories is what duolog report reads; rounds and sessions are tables with "
+        "a row for each, where an empty cell is missing.",
     ),
 )
 def export_command(
     log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
     form: Annotated[
-        Literal["jsonl", "chat", "responses"],
+        Literal["jsonl", "chat", "responses", "trajectories", "rounds", "sessions"],
         typer.Option(
             "--format",
-            help="A line per record (jsonl), or a line per session: messages of OpenAI's Chat "
-            "Completions (chat), or items of its Responses (responses).",
+            help="A line per record (jsonl); a line per session: messages of OpenAI's Chat "
+            "Completions (chat), items of its Responses (responses), or its scored rounds "
+            "(trajectories); or a table with a row per round or per session.",
         ),
     ] = "jsonl",
+    to: Annotated[
+        Literal["csv", "parquet"] | None,
+        typer.Option("--to", help="What a table is written as.", show_default="csv"),
+    ] = None,
+    rounds: Annotated[
+        Literal["handoff", "human-turn"] | None,
+        typer.Option(help="How scored rounds are counted.", show_default="handoff"),
+    ] = None,
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCORER",
+            help="Whose ratings count: NAME, NAME@VERSION, human, none or auto.",
+            show_default="auto",
+        ),
+    ] = None,
     sessions: Annotated[
         str | None,
         typer.Option(metavar="SESSIONS", help="Only these, separated by commas."),
@@ -57,16 +81,32 @@ def export_command(
         typer.Option(metavar="FILE", help="Where to write; the standard output if not given."),
     ] = None,
 ) -> None:
-    """Writes a log, or some of its sessions, as JSON Lines.
+    """Writes a log, or some of its sessions.
 
     A file appears when it is complete, and replaces the one that was there.
     """
     names = None if sessions is None else choices(sessions, "--sessions")
     to_pipe = output is None or str(output) == _PIPE
 
+    scored = form in ("trajectories", "rounds", "sessions")
+    if not scored and (rounds or utility or judge):
+        raise InvalidInput(
+            f"--rounds, --utility and --judge say how to score; --format {form} does not"
+        )
+    if to is not None and form not in ("rounds", "sessions"):
+        raise InvalidInput("--to is for tables: --format rounds or sessions")
+
     async def export(log: EventLog, file: BinaryIO) -> str:
         if form == "jsonl":
             return await _export_records(log, file, names)
+        if form == "trajectories" or form == "rounds" or form == "sessions":
+            from ...scoring.trajectory.options import Options
+            from ..trajectory_export import export_trajectories
+
+            options = Options(rounds=rounds or "handoff", utility=utility, judge=judge or "auto")
+            return await export_trajectories(
+                log, file, names, form, options=options, to=to or "csv"
+            )
         return await _export_conversations(log, file, names, form)
 
     async def main() -> str:

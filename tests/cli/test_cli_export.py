@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import subprocess
@@ -228,3 +229,71 @@ def test_an_empty_file_is_an_empty_log(
     assert main(["import", "-", "--log", str(tmp_path / "new.db")]) == 0
     assert capsys.readouterr().err == "imported 0 records\n"
     assert records(tmp_path / "new.db") == []
+
+
+# --- what scoring makes of a log -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rounds", "convention"),
+    [("handoff", "formal"), ("human-turn", "formal"), ("human-turn", "paper")],
+)
+def test_trajectories_give_the_report_of_their_log(
+    rounds: str,
+    convention: str,
+    dinner: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "trajectories.jsonl"
+    arguments = ["export", str(dinner), "--format", "trajectories", "--rounds", rounds]
+    assert main([*arguments, "--output", str(path)]) == 0
+    assert capsys.readouterr() == ("", f"wrote 4 trajectories to {path}\n")
+    reports = []
+    for source in (dinner, path):
+        more = ["--rounds", rounds] if source == dinner else []
+        assert main(["report", str(source), "--convention", convention, "--json", *more]) == 0
+        reports.append(json.loads(capsys.readouterr().out))
+    assert reports[0] == reports[1]
+
+
+def test_tables_of_rounds_and_sessions(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(dinner), "--format", "sessions"]) == 0
+    sessions = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["session"] for row in sessions][:1] == [DINNER]
+    assert main(["export", str(dinner), "--format", "rounds", "--sessions", "menu-1-two"]) == 0
+    rounds = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["session"] for row in rounds} == {DINNER}
+    assert main(["show", str(dinner), DINNER, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["rounds"]
+    assert [float(row["utility"]) for row in rounds] == [one["utility"] for one in shown]
+    assert [row["agent"] for row in rounds] == [sessions[0]["agent"]] * len(rounds)
+
+
+def test_a_table_as_parquet(
+    dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rounds.parquet"
+    arguments = ["export", str(dinner), "--format", "rounds", "--to", "parquet"]
+    assert main([*arguments, "--output", str(path)]) == 0
+    assert DINNER in set(pandas.read_parquet(path)["session"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--to", "csv"], "--to is for tables: --format rounds or sessions"),
+        (["--rounds", "handoff"], "--rounds, --utility and --judge say how to score"),
+        (["--format", "rounds", "--utility", "nobody"], "has no measurements by 'nobody'"),
+        (["--format", "rounds", "--sessions", "nobody"], "there is no session 'nobody'"),
+    ],
+)
+def test_options_of_an_export_that_do_not_fit(
+    options: list[str], message: str, dinner: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(dinner), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err

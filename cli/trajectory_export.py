@@ -1,0 +1,68 @@
+"""Exports what scoring makes of a log: trajectories as JSON Lines, or tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import BinaryIO, Literal, TypeAlias
+
+from ..engine.errors import InvalidInput
+from ..engine.events import SessionOpened
+from ..engine.log.contract import EventLog
+from ..scoring.live import score_sessions
+from ..scoring.report.tidy import tidy_rows, write_csv, write_parquet
+from ..scoring.trajectory.files import encode_trajectory
+from ..scoring.trajectory.options import Options
+from ..scoring.trajectory.points import Trajectory
+from .lookup import find_session
+from .report_sources import check_scorers
+from .text.wording import count
+
+__all__ = ("TableFile", "TrajectoryForm", "export_trajectories")
+
+TrajectoryForm: TypeAlias = Literal["trajectories", "rounds", "sessions"]
+"""A line per session as ``duolog report`` reads it; a row per round; a row per session."""
+
+TableFile: TypeAlias = Literal["csv", "parquet"]
+"""What a table is written as."""
+
+
+async def export_trajectories(
+    log: EventLog,
+    file: BinaryIO,
+    names: Sequence[str] | None,
+    form: TrajectoryForm,
+    *,
+    options: Options,
+    to: TableFile = "csv",
+) -> str:
+    """Writes all sessions, or those of these names; gives how much, in words.
+
+    Raises:
+        InvalidInput: a name that no session has, or a scorer that measured nothing in the log.
+        MissingExtra: a Parquet file is asked for, and pyarrow is not installed.
+    """
+    await check_scorers(log, options)
+    wanted = None
+    if names is not None:
+        wanted = {(await find_session(log, name)).session for name in names}
+    found = [
+        item
+        async for item in score_sessions(log, options, process=form == "trajectories")
+        if wanted is None or item.session in wanted
+    ]
+    if form == "trajectories":
+        file.writelines(encode_trajectory(item) + b"\n" for item in found)
+        return f"{len(found)} {'trajectory' if len(found) == 1 else 'trajectories'}"
+    rows = tidy_rows(found, form, seeds={item.session: await _seed(log, item) for item in found})
+    if not rows:
+        raise InvalidInput("there is no row to write: the log holds no session with contents")
+    (write_csv if to == "csv" else write_parquet)(rows, file)
+    return count(len(rows), "row")
+
+
+async def _seed(log: EventLog, item: Trajectory) -> int | None:
+    """The seed of a session; its opening says it."""
+    async for record in log.read(item.session):
+        event = record.event
+        return event.seed if isinstance(event, SessionOpened) else None
+    return None
