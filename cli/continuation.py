@@ -8,7 +8,7 @@ from typing import final
 
 import msgspec
 
-from ..engine.errors import Divergence, InvalidInput, SessionNotFound
+from ..engine.errors import InvalidInput, SessionNotFound
 from ..engine.events import JSON, SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.models.clients.recorded import RecordedModel
@@ -125,6 +125,7 @@ class Continuations:
 
         Raises:
             InvalidInput: the session cannot be set up again, or was closed by then.
+            Divergence: its opening says something else than it would say now.
         """
         opened = opening_of(records)
         models = await self._reach(opened.task, _changed(_cell(opened), changes))
@@ -161,12 +162,7 @@ class Continuations:
     ) -> Session:
         opened = opening_of(records)
         session = self._session(opened, _changed(_cell(opened), changes), models, changes)
-        try:
-            return fork(session, records, version, past=past, from_view=from_view)
-        except Divergence as error:
-            raise InvalidInput(
-                f"{error}. With --from-view everybody begins at the cut, from what can be seen there"
-            ) from error
+        return fork(session, records, version, past=past, from_view=from_view)
 
     def while_reachable(
         self, makers: Iterable[Callable[[], Session]]

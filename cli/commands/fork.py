@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...engine.errors import InvalidInput
+from ...engine.errors import Divergence, InvalidInput
 from ..app import app
 from ..arguments import choices, example
 from ..experiment import options
@@ -118,7 +118,14 @@ def fork_command(
         forks = compare_forks([origin, made], bootstrap=0).forks
         return result, next(found for found in forks if found.session == forked.id)
 
-    result, compared = run(main)
+    try:
+        result, compared = run(main)
+    except Divergence as error:
+        if from_view:
+            raise
+        raise InvalidInput(
+            f"{error}. With --from-view everybody begins at that point, from what can be seen there"
+        ) from error
     if as_json:
         print_json({"origin": compared.origin, "fork": result, "comparison": compared})
         return

@@ -168,6 +168,24 @@ def test_everybody_can_begin_from_the_view(
     assert made.fork.reason == "finished"
 
 
+def test_what_another_version_recorded_is_forked_from_the_view_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = str(tmp_path / "old.db")
+    with monkeypatch.context() as then:
+        then.setattr("duolog.engine.task.__version__", "0.0.1")
+        run = ["run", "travel", "--agents", "one-stage", "--instances", "1", "--seed", "7"]
+        assert main([*run, "--log", log]) == 0
+    capsys.readouterr()
+    fork = ["fork", log, "travel-1-one-stage", "--at-round", "3"]
+    assert main(fork) == 2
+    err = capsys.readouterr().err
+    assert "package was '0.0.1'" in err
+    assert "--from-view" in err
+    assert err.count("\n") == 1
+    assert main([*fork, "--from-view"]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
