@@ -1,4 +1,4 @@
-"""Personas of simulated users: what they are willing to do, and how patient they are."""
+"""Personas of simulated users: what they are willing to do, and what contents them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         volunteers: tells what it knows without being asked, while the agent works.
         vague: share of questions that it waves away though it knows the answer.
         untold: wishes that it does not mention where the output shows nothing wrong.
-        patience: rounds without progress in a row after which it gives up.
         contentment: share of what it wants at which it is satisfied.
     """
 
@@ -33,7 +32,6 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     volunteers: bool = False
     vague: float = 0.0
     untold: int = 0
-    patience: int = 4
     contentment: float = 1.0
 
 
@@ -45,20 +43,17 @@ PERSONAS: Mapping[str, Persona] = {
             description="answers, gives feedback, adds what it knows, and edits the output itself",
             acts=True,
             volunteers=True,
-            patience=4,
         ),
         Persona(
             name="feedback",
             description="answers and gives feedback, but leaves the work to the agent",
             untold=1,
-            patience=4,
         ),
         Persona(
             name="lazy",
             description="answers when asked, often vaguely, and settles for less",
             gives_feedback=False,
             vague=0.4,
-            patience=3,
             contentment=0.7,
         ),
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, TypeAlias, final
 
-from ..engine.events import ProgressRated
 from ..engine.rounds import is_act
 from ..engine.session.decisions import NOTHING, Act, Decision, Finish, Rate, Say, Submit
 from ..engine.session.view import View
@@ -20,8 +19,6 @@ __all__ = ("SimulatedUser", "UserIntent", "UserMind")
 
 UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "nothing"]
 """What a simulated user decides first."""
-
-_SATISFACTORY = 3
 
 
 class UserMind(Protocol):
@@ -42,7 +39,10 @@ class UserMind(Protocol):
 
 @final
 class SimulatedUser:
-    """A simulated user with a persona; it leaves when its patience is at an end.
+    """A simulated user with a persona.
+
+    It ends the session where it is satisfied. Whether it gives up before that is a rule of the run,
+    which goes by its ratings: see ``Limits.patience``.
 
     Args:
         mind: what decides.
@@ -64,8 +64,6 @@ class SimulatedUser:
         rating = await self._mind.rate(view, self._persona)
         if rating is None:
             return decision
-        if _bad_in_a_row(view, rating) >= self._persona.patience:
-            return Decision((rating, Finish("gave up: no progress")), decision.seconds)
         return Decision((rating, *decision.verbs), decision.seconds)
 
 
@@ -79,17 +77,3 @@ def _ends_round(decision: Decision, view: View) -> bool:
         if is_act(record):
             return record.role == "agent"
     return False
-
-
-def _bad_in_a_row(view: View, rating: Rate) -> int:
-    """How many ratings in a row, this one last, are unsatisfactory."""
-    if rating.rating >= _SATISFACTORY:
-        return 0
-    count = 1
-    for record in reversed(view.records):
-        event = record.event if record.kind == "ProgressRated" else None
-        if isinstance(event, ProgressRated):
-            if event.rating is None or event.rating >= _SATISFACTORY:
-                break
-            count += 1
-    return count

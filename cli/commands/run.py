@@ -8,6 +8,7 @@ from ...engine.errors import InvalidInput
 from ..app import app
 from ..arguments import choices, example
 from ..experiment import options
+from ..experiment.spec import OFF
 from ..output import say
 
 __all__ = ("run_command",)
@@ -50,6 +51,7 @@ def run_command(
     budget_tokens: options.BudgetTokens = None,
     budget_cost: options.BudgetCost = None,
     stop_at: options.StopAt = None,
+    patience: options.Patience = None,
     dry_run: options.DryRun = False,
 ) -> None:
     """Simulates agents and users on a task, records every session, and prints the report."""
@@ -74,6 +76,7 @@ def run_command(
         concurrency=concurrency,
         log=log,
         stop_at=stop_at,
+        patience=_patience(patience),
         limits={
             "rounds": rounds,
             "actions": actions,
@@ -101,6 +104,19 @@ def run_command(
             f"{unfinished.why}; the same command continues from here"
         )
         raise typer.Exit(_UNFINISHED)
+
+
+def _patience(text: str | None) -> int | str | None:
+    """The patience that the option sets; None if it was not given.
+
+    Raises:
+        InvalidInput: it is neither a number of rounds nor ``off``.
+    """
+    if text is None or text == OFF:
+        return text
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise InvalidInput(f"--patience takes a number of rounds, 1 or more, or {OFF}, not {text!r}")
 
 
 def _listed(text: str | None, option: str) -> tuple[str, ...] | None:

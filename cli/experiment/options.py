@@ -24,6 +24,7 @@ __all__ = (
     "JudgeModel",
     "Log",
     "Models",
+    "Patience",
     "Rounds",
     "Seed",
     "SessionCost",
@@ -131,7 +132,15 @@ StopAt = Annotated[
     typer.Option(
         min=1,
         metavar="TAU",
-        help="Users leave after this many rounds in a row without progress.",
+        help="Sessions are stopped after this many rounds in a row that the judge rates 1 or 2.",
+    ),
+]
+Patience = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|off",
+        help="Users give up after this many rounds in a row that they rate 1 or 2 themselves.",
+        show_default="off",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate calls, tokens and cost.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, Literal, final
 
 import msgspec
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs
     from ...engine.models.traffic.budget import Spending
     from ...engine.task import Cell, Setting, Task
 
-__all__ = ("ALL", "RULES", "Experiment", "ModelTable", "key_of")
+__all__ = ("ALL", "OFF", "RULES", "Experiment", "ModelTable", "key_of")
+
+OFF: Final = "off"
+"""Stands for no end to users' patience."""
 
 RULES = "rules"
 """Stands for no model: the task's own rules decide."""
@@ -102,7 +105,10 @@ class Experiment(
         seed: decides the world and all randomness.
         concurrency: how many sessions run at the same time.
         log: path or URL of the log.
-        stop_at: rounds without progress after which users leave; None for never.
+        stop_at: rounds without progress, as the judge rates them, after which sessions are stopped;
+            None for never.
+        patience: rounds without progress, as users rate them, after which they give up; ``off`` for
+            never.
         api_base: where models are reached, for servers of one's own.
         cache: directory of the response cache; None for none.
         limits: of a session.
@@ -123,6 +129,7 @@ class Experiment(
     concurrency: int = 32
     log: str = "duolog.db"
     stop_at: int | None = None
+    patience: int | Literal["off"] = OFF
     api_base: str | None = None
     cache: str | None = None
     limits: LimitTable = LimitTable()
@@ -134,6 +141,10 @@ class Experiment(
         """All models that are asked, each once."""
         named = [*self.models, self.user_model or RULES, self.judge_model or RULES]
         return tuple(dict.fromkeys(name for name in named if name != RULES))
+
+    @property
+    def _patience(self) -> int | None:
+        return None if self.patience == OFF else self.patience
 
     def with_options(
         self,
@@ -191,6 +202,7 @@ class Experiment(
             ("sessions", self.sessions),
             ("concurrency", self.concurrency),
             ("stop_at", self.stop_at),
+            ("patience", self._patience),
             *((f"limits.{n}", getattr(self.limits, n)) for n in self.limits.__struct_fields__),
         ):
             _check_above(name, value)
@@ -235,10 +247,11 @@ class Experiment(
         from ...scoring.live import ToleranceStop
 
         stop_at = self.stop_at
+        rules = {"stop_at": stop_at, "patience": self._patience}
         return Setting(
-            limits=Limits(**msgspec.structs.asdict(self.limits)),
+            limits=Limits(patience=self._patience, **msgspec.structs.asdict(self.limits)),
             stop=None if stop_at is None else lambda session: ToleranceStop(session, stop_at),
-            config={} if stop_at is None else {"stop_at": stop_at},
+            config={name: after for name, after in rules.items() if after is not None},
             models=models,
             uses={name: self._use(name) for name in self.named_models},
         )

@@ -27,6 +27,7 @@ from .commands import (
     handle_all,
 )
 from .limits import Limits
+from .patience import Patience
 from .state import TraceState
 from .time.scheduler import Turns
 
@@ -106,6 +107,7 @@ class Sequencer:
         self._tokens = 0
         self._cost = 0.0
         self._limit = "actions: 0" if limits.actions == 0 else None
+        self._patience = Patience(limits.patience)
         self._over = False
         self.state = TraceState(session)
         self.position = 0
@@ -150,24 +152,33 @@ class Sequencer:
         """
         self._check_cancelled()
         if self.succession is None:
-            records = await self._emit(role, make)
+            records, leaver = await self._emit(role, make)
         else:
             with anyio.CancelScope(shield=True):  # who is replaced at the cut finishes the append
-                records = await self._emit(role, make)
+                records, leaver = await self._emit(role, make)
             await checkpoint()
         if self._settle:
             await self._measuring.settle()
+        if leaver is not None:  # unless the tolerance was reached by the same rating
+            await self.close("abandoned", leaver, role, self._patience.detail)
         if self._over:
             await checkpoint()  # whoever still acts is cancelled
             raise SessionClosedError(self.session)
         return records
 
-    async def _emit(self, role: Role, make: Callable[[], Sequence[Draft]]) -> list[Record]:
+    async def _emit(
+        self, role: Role, make: Callable[[], Sequence[Draft]]
+    ) -> tuple[list[Record], str | None]:
+        """The records, and who gives up after them."""
         records: list[Record] = []
+        leaver: str | None = None
         async with self._lock:
             if not self._over:
                 drafts = make()
                 over = None
+                leaves = None if self._before_cut(len(drafts) - 1) else self._leaver(role, drafts)
+                if leaves is not None:
+                    drafts, leaver = drafts[: leaves[0]], leaves[1]
                 if self._near_limit(role, len(drafts)):
                     drafts, over = self._within_limits(role, drafts)
                 if drafts:
@@ -175,7 +186,10 @@ class Sequencer:
                 over = over or self._limit
                 if over is not None and not self._before_cut(0):
                     await self._close("limit", ENGINE, "environment", over)
-        return records
+        return records, leaver
+
+    def _leaver(self, role: Role, drafts: Sequence[Draft]) -> tuple[int, str] | None:
+        return self._patience.leaver(drafts, self.state) if role == "human" else None
 
     def diverge(self, version: int, what: str) -> NoReturn:
         """Ends the run: what this session does is not what the log holds of it."""
@@ -318,6 +332,7 @@ class Sequencer:
     def _note(self, record: Record) -> None:
         state = self.state
         state.feed(record)
+        self._patience.feed(record)
         self.position = record.position
         kind = record.kind
         if kind == "ModelCalled":

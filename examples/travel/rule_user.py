@@ -1,4 +1,4 @@
-"""The rule-driven simulated traveller: answers, complains, edits, is satisfied or leaves.
+"""The rule-driven simulated traveller: answers, complains, edits, and is satisfied.
 
 It alone knows the profile, reveals one wish at a time in its own words, and judges a plan by the
 text of the plan and its own searches. Its whole memory is recomputed from the view.
@@ -43,7 +43,7 @@ _EDITORS = 0.6
 """Share of the users with a persona that edits who do edit."""
 
 _LOOKS = 3
-"""Messages, the request included, after which such a user loses patience with the rooms."""
+"""Messages, the request included, after which such a user corrects the rooms itself."""
 
 _SOON, _LATE = 3.0, 20.0
 """Seconds after which a volunteering user adds something while the agent works."""

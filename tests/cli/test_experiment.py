@@ -21,6 +21,7 @@ users = ["proactive", "lazy"]
 instances = ["0-1", "5"]
 seed = 3
 stop_at = 4
+patience = 3
 
 [limits]
 rounds = 12
@@ -67,6 +68,7 @@ def test_a_grid_runs_in_all_its_cells(tmp_path: Path, capsys: pytest.CaptureFixt
         limits = opened.config["limits"]
         assert isinstance(limits, dict)
         assert (limits["rounds"], limits["actions"], limits["seconds"]) == (12, 200, 3600)
+        assert limits["patience"] == opened.config["patience"] == 3
     assert set(cells) == CELLS
     assert all(sorted(instances) == ["0", "1", "5"] for instances in cells.values())
 
@@ -149,6 +151,8 @@ ON_MODELS = 'task = "travel"\nmodels = ["m"]\n'
         ('task = "travel"\nmodels = []', "models is empty"),
         ('task = "travel"\nsessions = 0', "sessions has to be more than 0, not 0"),
         ('task = "travel"\nstop_at = 0', "stop_at has to be more than 0, not 0"),
+        ('task = "travel"\npatience = 0', "patience has to be more than 0, not 0"),
+        ('task = "travel"\npatience = "much"', 'patience = "much"'),
         ('task = "travel"\ninstances = ["5-2"]', "'5-2' in instances is no range"),
         ('task = "travel"\nsessions = 2\ninstances = ["1"]', "sessions and instances both say"),
         ('task = "travel"\n[limits]\nrounds = 0', "limits.rounds has to be more than 0, not 0"),

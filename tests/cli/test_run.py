@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -158,6 +159,8 @@ def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: P
         (["travel", "--dataset", "/nowhere"], "/nowhere"),
         (["travel", "--concurrency", "-1"], "--concurrency"),
         (["travel", "--stop-at", "0"], "--stop-at"),
+        (["travel", "--patience", "0"], "--patience takes a number of rounds, 1 or more, or off"),
+        (["travel", "--patience", "much"], "or off, not 'much'"),
         (["travel", "--seed", "x"], "--seed"),
     ],
 )
@@ -207,3 +210,29 @@ def test_an_enforced_tolerance_ends_sessions_earlier(
     assert any(b'"reason":"tolerance"' in bytes(str(record[-1]), "utf-8") for record in closed)
     assert "tolerance" in {stream.partition("@")[0] for _, stream in found}
     capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_users_give_up_only_where_the_run_has_a_patience(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "patience.db")
+    run = ["run", "travel", "--agents", "one-stage", "--sessions", "12", "--log", path]
+
+    def listed(*options: str) -> list[dict[str, str]]:
+        capsys.readouterr()
+        assert main(["sessions", path, "--json", *options]) == 0
+        found: list[dict[str, str]] = json.loads(capsys.readouterr().out)
+        return found
+
+    assert main([*run, "--patience", "off"]) == 0
+    assert len(listed()) == 12
+    assert listed("--state", "abandoned") == []
+    assert main([*run, "--patience", "1"]) == 0
+    assert len(listed()) == 24, "they are other sessions"
+    left = listed("--state", "abandoned")
+    assert left
+    assert main(["show", path, left[0]["session"]]) == 0
+    assert "gives up and leaves the session: patience: 1 round" in capsys.readouterr().out
+    assert main(run) == 0
+    assert "12 sessions: 0 run" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The simulated user: it rates before it hands over, and leaves when its patience is at an end."""
+"""The simulated user: it rates before it hands over, and leaves only where it is satisfied."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duolog.engine.session.view import View
 from duolog.users.personas import PERSONAS, Persona, find_persona
 from duolog.users.simulated import SimulatedUser, UserIntent
 
-PATIENT = Persona(name="patient", description="puts up with two bad rounds", patience=3)
+PERSONA = Persona(name="anybody", description="says what it is made to say")
 
 
 class Mind:
@@ -48,7 +48,6 @@ def view_of(*events: tuple[str, Role, Event]) -> View:
 
 SAID: tuple[str, Role, Event] = ("user", "human", MessageSent(text="Help me."))
 BAD: tuple[str, Role, Event] = ("user", "human", ProgressRated(round=1, rating=2))
-GOOD: tuple[str, Role, Event] = ("user", "human", ProgressRated(round=1, rating=3))
 ANSWER = Decision((Say("To Rome."),))
 
 
@@ -57,47 +56,48 @@ def agent_asked() -> tuple[str, Role, Event]:
 
 
 async def test_it_rates_the_round_that_its_message_ends() -> None:
-    user = SimulatedUser(Mind("answer", ANSWER, rating=4), PATIENT)
+    user = SimulatedUser(Mind("answer", ANSWER, rating=4), PERSONA)
     decision = await user.decide(view_of(SAID, agent_asked()))
     assert decision.verbs == (Rate(4), Say("To Rome."))
 
 
 async def test_it_rates_nothing_while_it_goes_on_speaking_itself() -> None:
-    user = SimulatedUser(Mind("feedback", ANSWER), PATIENT)
+    user = SimulatedUser(Mind("feedback", ANSWER), PERSONA)
     assert await user.decide(view_of(agent_asked(), SAID)) == ANSWER
 
 
 async def test_it_rates_nothing_where_it_hands_nothing_over() -> None:
     note = Decision((Note("to myself"),))
-    user = SimulatedUser(Mind("act", note), PATIENT)
+    user = SimulatedUser(Mind("act", note), PERSONA)
     assert await user.decide(view_of(SAID, agent_asked())) == note
 
 
 async def test_without_an_opinion_there_is_no_rating() -> None:
-    user = SimulatedUser(Mind("answer", ANSWER, rating=None), PATIENT)
+    user = SimulatedUser(Mind("answer", ANSWER, rating=None), PERSONA)
     assert await user.decide(view_of(SAID, agent_asked())) == ANSWER
 
 
 async def test_doing_nothing_is_waiting() -> None:
-    user = SimulatedUser(Mind("nothing", ANSWER), PATIENT)
+    user = SimulatedUser(Mind("nothing", ANSWER), PERSONA)
     assert await user.decide(view_of(SAID, agent_asked())) == NOTHING
 
 
-@pytest.mark.parametrize(
-    ("before", "leaves"),
-    [((), False), ((BAD,), False), ((BAD, BAD), True), ((BAD, GOOD, BAD), False)],
-)
-async def test_it_leaves_after_bad_rounds_in_a_row_only(
-    before: tuple[tuple[str, Role, Event], ...], leaves: bool
-) -> None:
-    user = SimulatedUser(Mind("answer", ANSWER, rating=2), PATIENT)
-    decision = await user.decide(view_of(SAID, *before, agent_asked()))
-    assert isinstance(decision.verbs[-1], Finish) is leaves
-    assert decision.verbs[0] == Rate(2)
+@pytest.mark.parametrize("count", [1, 3, 9])
+async def test_it_stays_however_many_rounds_were_bad(count: int) -> None:
+    user = SimulatedUser(Mind("answer", ANSWER, rating=1), PERSONA)
+    decision = await user.decide(view_of(SAID, *[BAD] * count, agent_asked()))
+    assert decision.verbs == (Rate(1), *ANSWER.verbs)
+
+
+async def test_it_rates_the_round_that_it_finishes_after() -> None:
+    content = Decision((Finish("content"),))
+    user = SimulatedUser(Mind("finish", content, rating=4), PERSONA)
+    decision = await user.decide(view_of(SAID, agent_asked()))
+    assert decision.verbs == (Rate(4), Finish("content"))
 
 
 async def test_it_keeps_the_working_time_that_its_mind_gave() -> None:
-    user = SimulatedUser(Mind("answer", Decision((Say("Rome"),), seconds=7.0)), PATIENT)
+    user = SimulatedUser(Mind("answer", Decision((Say("Rome"),), seconds=7.0)), PERSONA)
     assert (await user.decide(view_of(SAID, agent_asked()))).seconds == 7.0
 
 

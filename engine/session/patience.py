@@ -1,0 +1,89 @@
+"""Patience: after how many unsatisfactory rounds in a row a person gives up, by their own ratings.
+
+It is a setting of the run, not a mood of a simulated user, so that the same users can be run with it
+and without. What a judge rates is another matter: the tolerance, which ``--stop-at`` enforces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from ..events import ACTS, ProgressRated
+from ..records import Draft, Record
+from .state import TraceState
+
+__all__ = ("Patience",)
+
+_SATISFACTORY = 3
+
+
+@final
+class Patience:
+    """Follows people's own ratings, and decides who gives up instead of acting again.
+
+    A rating of 1 or 2 is unsatisfactory. A round that its person did not rate ends a row, as one
+    rated 3 or more does. Of several ratings of one round the latest counts.
+
+    Args:
+        limit: unsatisfactory rounds in a row after which a person gives up, 1 at least; None where
+            nobody does.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._ratings: dict[tuple[str, int], int] = {}
+
+    def feed(self, record: Record) -> None:
+        """Takes the next record of the trace."""
+        if self._limit is not None and record.kind == "ProgressRated" and record.role == "human":
+            self._rate(self._ratings, record.actor, record.event)
+
+    def leaver(self, drafts: Sequence[Draft], state: TraceState) -> tuple[int, str] | None:
+        """Who gives up instead of acting.
+
+        Args:
+            drafts: what an actor is about to do.
+            state: the trace before that.
+
+        Returns:
+            How many of the drafts are still recorded, which are those before the act, and the
+            person; None where nobody gives up.
+        """
+        if self._limit is None:
+            return None
+        ratings = self._ratings
+        for index, draft in enumerate(drafts):
+            if draft.role != "human":
+                continue
+            if isinstance(draft.event, ProgressRated):
+                ratings = {**ratings}
+                self._rate(ratings, draft.actor, draft.event)
+            elif type(draft.event).__name__ in ACTS and self._is_used_up(
+                ratings, draft.actor, state
+            ):
+                return index, draft.actor
+        return None
+
+    @property
+    def detail(self) -> str:
+        """What is recorded of a close."""
+        rounds = "round" if self._limit == 1 else "rounds"
+        return f"patience: {self._limit} {rounds} without progress"
+
+    @staticmethod
+    def _rate(ratings: dict[tuple[str, int], int], actor: str, event: object) -> None:
+        if isinstance(event, ProgressRated) and event.rounds == "handoff":
+            if event.rating is None:
+                ratings.pop((actor, event.round), None)
+            else:
+                ratings[actor, event.round] = event.rating
+
+    def _is_used_up(
+        self, ratings: dict[tuple[str, int], int], actor: str, state: TraceState
+    ) -> bool:
+        """Whether the latest rounds in which an agent acted were all unsatisfactory."""
+        rounds = state.rounds
+        last = rounds.number if rounds.opens("MessageSent", "human") else rounds.number - 1
+        latest = range(last, last - (self._limit or 0), -1)
+        return all(ratings.get((actor, k), _SATISFACTORY) < _SATISFACTORY for k in latest)
