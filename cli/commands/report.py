@@ -157,14 +157,16 @@ def report_command(
         _analyse(sources, options, analysis, compare, bootstrap, seed, drawn, as_json=as_json)
         return
     trajectories = load(sources, options)
+    sessions = _whole(trajectories)
     report = aggregate(
-        _whole(trajectories),
+        sessions,
         convention=convention,
         taus=taus,
         group_by=labels,
         bootstrap=0 if explain is not None else bootstrap,
         seed=seed,
     )
+    report = _warned(report, sessions)
     if figures is not None:
         _draw(report, figures, kinds)
     if html is not None:
@@ -197,7 +199,19 @@ def print_report(log: str) -> None:
     from ...scoring.trajectory.options import Options
     from ..report_sources import load
 
-    _print_table(aggregate(_whole(load([log], Options()))))
+    sessions = _whole(load([log], Options()))
+    _print_table(_warned(aggregate(sessions), sessions))
+
+
+def _warned(report: Report, sessions: Sequence[Trajectory]) -> Report:
+    """The report with a warning where the order of agents depends on what counts as a bad rating."""
+    if report.convention != "formal":
+        return report
+    import msgspec
+
+    from ...scoring.comparison.sensitivity import order_warnings
+
+    return msgspec.structs.replace(report, warnings=order_warnings(sessions, report.taus))
 
 
 def _whole(trajectories: Sequence[Trajectory]) -> list[Trajectory]:

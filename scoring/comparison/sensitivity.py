@@ -17,7 +17,7 @@ from ..metrics.results import Estimate
 from ..trajectory.points import Point, Trajectory
 from ..trajectory.tolerance import SATISFACTORY
 
-__all__ = ("OrderChange", "Sensitivity", "SensitivityRow", "sensitivity")
+__all__ = ("OrderChange", "Sensitivity", "SensitivityRow", "order_warnings", "sensitivity")
 
 Missing = Literal["satisfactory", "unsatisfactory"]
 
@@ -123,6 +123,30 @@ def sensitivity(
                     for drop in group.drops
                 ]
     return Sensitivity(rows=tuple(rows), changes=tuple(_changes(rows)))
+
+
+def order_warnings(
+    trajectories: Sequence[Trajectory], taus: Sequence[int] = (1, 2, 3)
+) -> tuple[str, ...]:
+    """One sentence per two agents whose order by D@τ depends on what counts as a bad rating.
+
+    Args:
+        trajectories: the sessions, with the ratings that count.
+        taus: the tolerances.
+    """
+    if len({item.group.get("agent") for item in trajectories if not item.baseline}) < 2:
+        return ()
+    found: dict[tuple[str, str], list[int]] = {}
+    for change in sensitivity({"": trajectories}, taus=taus).changes:
+        found.setdefault((change.first, change.second), []).append(change.tau)
+    return tuple(
+        [
+            f"the order of {first} and {second} by the drop at τ = "
+            f"{', '.join(map(str, sorted(set(at))))} depends on what counts as a bad rating "
+            "(--sensitivity shows how)"
+            for (first, second), at in found.items()
+        ]
+    )
 
 
 def _read(item: Trajectory, least: int, missing: Missing) -> Trajectory:

@@ -118,6 +118,7 @@ def aggregate(
         groups=tuple(groups),
         buckets=_all_buckets(sessions, settings),
         scores=tuple(scores),
+        judges=tuple(sorted({name for item in sessions for name in item.judges})),
         forgotten=len(found) - len(sessions),
     )
 

@@ -304,6 +304,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         groups: the groups, collaborating ones first, each kind in the order of their labels.
         buckets: performance by token ratio.
         scores: each session's own numbers, in the order of group and session.
+        judges: whose ratings count, over all collaborating sessions.
+        warnings: what a reader has to know before believing a comparison.
         forgotten: sessions whose contents were erased: in no group.
         definitions: version of the definitions by which the numbers were computed; it changes with
             any of them (see CHANGELOG).
@@ -318,5 +320,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     buckets: tuple[Buckets, ...]
     scores: tuple[SessionScore, ...]
+    judges: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     forgotten: int = 0
     definitions: int = DEFINITIONS

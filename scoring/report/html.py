@@ -50,6 +50,7 @@ from .text.wording import (
     has_intervals,
     number,
     percent,
+    provenance,
     rows_of,
     span,
 )
@@ -148,7 +149,7 @@ def _figure(title: str, note: str, name: str) -> list[str]:
 def _table(report: Report, panels: Panels) -> list[str]:
     rows = rows_of(report)
     if not rows.groups:
-        notes = ["There are no sessions to report on.", *completeness(report)]
+        notes = ["There are no sessions to report on.", *completeness(report), *provenance(report)]
         return [f"<p>{escape(note)}</p>" for note in notes]
     spans = [("Utility", 3), ("Gain", 2)]
     spans += [(f"Drop at τ = {tau}", 2) for tau in report.taus]
@@ -169,7 +170,7 @@ def _table(report: Report, panels: Panels) -> list[str]:
             f"Below each number its {100 * report.level:g} % bootstrap interval over sessions "
             f"({report.resamples:,} resamples, seed {report.seed}).",
         )
-    notes += completeness(report)
+    notes += [*completeness(report), *provenance(report)]
     return [*lines, *[f'<p class="note">{escape(note)}</p>' for note in notes]]
 
 

@@ -16,7 +16,7 @@ of the last round. ``"rounds": []`` says that the user never spoke: one pseudo-r
 
 So that a trajectory out of a log survives the way through a file unchanged, these may stand there
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
-``tokens`` ``estimated``; ``instance``; ``"silent": true`` (see ``Trajectory``); ``"evaluated": false`` where nobody measured utility;
+``tokens`` ``estimated``; ``instance``; ``"silent": true`` (see ``Trajectory``); ``"evaluated": false`` where nobody measured utility; ``judges``;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
 (see ``Process``). Other fields are ignored.
 """
@@ -73,6 +73,7 @@ class _Line(msgspec.Struct, kw_only=True):
     evaluated: bool | msgspec.UnsetType = msgspec.UNSET
     final: float | msgspec.UnsetType | None = msgspec.UNSET
     baseline: bool = False
+    judges: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     state: str | msgspec.UnsetType = msgspec.UNSET
     forked_from: Origin | msgspec.UnsetType = msgspec.UNSET
     forked_at: int | msgspec.UnsetType = msgspec.UNSET
@@ -196,6 +197,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         final=None if raw.final is msgspec.UNSET else _within(raw.final, 0, 1, "final"),
         final_missing=raw.final is None,
         baseline=raw.baseline,
+        judges=() if raw.judges is msgspec.UNSET else raw.judges,
         state="finished" if raw.state is msgspec.UNSET else raw.state,
         forked_from=None if raw.forked_from is msgspec.UNSET else raw.forked_from,
         forked_at=None if raw.forked_at is msgspec.UNSET else raw.forked_at,
@@ -221,6 +223,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             evaluated=msgspec.UNSET if trajectory.evaluated else False,
             final=_final(trajectory),
             baseline=trajectory.baseline,
+            judges=trajectory.judges or msgspec.UNSET,
             state=msgspec.UNSET if trajectory.state == "finished" else trajectory.state,
             forked_from=trajectory.forked_from or msgspec.UNSET,
             forked_at=trajectory.forked_at or msgspec.UNSET,

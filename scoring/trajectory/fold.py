@@ -138,6 +138,7 @@ class TrajectoryFold:
             estimated=generated.estimated,
             evaluated=missing != NOT_EVALUATED,
             baseline=self._baseline and not self._meter.acts,
+            judges=self._ratings.book.judges,
             state=self.state,
             forked_from=self._origin,
             forked_at=self._forked_at,

@@ -67,6 +67,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
             scorer, one ran on it, or its source states results. Else its utility is missing.
         final: final performance where it is known apart from the points.
         final_missing: the source says that the final performance is missing.
+        judges: whose ratings count: ``human``, or ``name@version`` of a scorer; none if unknown.
         baseline: an automated run, without a collaborating human.
         state: ``open``, the reason why the session was closed, or ``forgotten``.
         forked_from: where the session left another one; None where it began by itself.
@@ -87,6 +88,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     evaluated: bool = True
     final: float | None = None
     final_missing: bool = False
+    judges: tuple[str, ...] = ()
     baseline: bool = False
     state: str = "finished"
     forked_from: Origin | None = None

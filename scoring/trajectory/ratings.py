@@ -100,12 +100,23 @@ class RatingBook:
         self._trace = _Given()
         self._streams: dict[str, _Given] = {}
         self._chosen: _Given | None = None
+        self._stream: str | None = None
         self.due = 0
 
     @property
     def configured(self) -> bool:
         """Whether somebody is to rate, so that ratings are waited for."""
         return self._judge not in (_AUTO, _NONE)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Whose ratings count, of those who rated anything: ``human``, or a scorer's stream."""
+        found: list[str] = []
+        if self._judge in (_HUMAN, _AUTO) and self._trace.values:
+            found.append(_HUMAN)
+        if self._judge not in (_HUMAN, _NONE) and self._chosen is not None and self._chosen.values:
+            found.append(self._stream or "")
+        return tuple(found)
 
     def configure(self, judge: str) -> None:
         """Takes the judge that the session's own configuration names."""
@@ -199,6 +210,7 @@ class RatingBook:
         rated = [stream for stream, given in self._streams.items() if given.values]
         chosen = preferred(rated, wanted) or preferred(self._streams, wanted)
         self._chosen = self._streams[chosen] if chosen is not None else None
+        self._stream = chosen
 
     def _absent(self, number: int) -> bool:
         """Whether a round without a rating has a missing one, and not one still to come."""

@@ -371,3 +371,13 @@ def test_judges_and_their_weight(dinner: Path, capsys: pytest.CaptureFixture[str
     assert {row["least"] for row in rows} == {2, 3, 4}
     assert main(["report", str(dinner), "--agreement"]) == 0
     assert "Agreement of judges" in capsys.readouterr().out
+
+
+def test_a_report_says_who_rated_and_by_which_definitions(
+    dinner: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert as_json(capsys, str(dinner))["judges"]
+    assert main(["report", str(dinner)]) == 0
+    shown = capsys.readouterr().out
+    assert "Ratings by " in shown
+    assert "Definitions of version " in shown

@@ -36,6 +36,8 @@ def report_data(report: Report) -> Json:
         "group_by": list(report.group_by),
         "bootstrap": {"level": report.level, "resamples": report.resamples, "seed": report.seed},
         "definitions": report.definitions,
+        "judges": list(report.judges),
+        "warnings": list(report.warnings),
         "forgotten": report.forgotten,
         "groups": [_group(group) for group in report.groups],
         "buckets": [_buckets(buckets) for buckets in report.buckets],

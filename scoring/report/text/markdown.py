@@ -14,7 +14,17 @@ from .process import (
     process_sessions,
     process_value,
 )
-from .wording import Rows, absences, completeness, has_intervals, number, percent, rows_of, span
+from .wording import (
+    Rows,
+    absences,
+    completeness,
+    has_intervals,
+    number,
+    percent,
+    provenance,
+    rows_of,
+    span,
+)
 
 __all__ = ("report_markdown",)
 
@@ -70,6 +80,7 @@ def _notes(report: Report, rows: Rows) -> Iterator[str]:
     if any(group.completion.outcomes for group in rows.groups):
         yield f"{COMPLETION_NOTE}."
     yield from completeness(report)
+    yield from provenance(report)
 
 
 def _table(labels: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

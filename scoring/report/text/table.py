@@ -22,6 +22,7 @@ from .wording import (
     has_intervals,
     number,
     percent,
+    provenance,
     rows_of,
     span,
 )
@@ -54,7 +55,11 @@ class ReportTable:
     def _parts(self, width: int) -> list[Text]:
         report, rows = self._report, self._rows
         if not rows.groups:
-            notes = ["There are no sessions to report on.", *completeness(report)]
+            notes = [
+                "There are no sessions to report on.",
+                *completeness(report),
+                *provenance(report),
+            ]
             return [Text(note) for note in notes]
         lines = _lines(rows)
         parts = [self._title()]
@@ -70,7 +75,7 @@ class ReportTable:
             notes.append(f"{COMPLETION_NOTE}.")
             if has_hazard(rows.groups):
                 notes.append(f"{HAZARD_NOTE}.")
-        notes += completeness(report)
+        notes += [*completeness(report), *provenance(report)]
         parts += [Text(note, style="dim") for note in notes]
         return parts
 

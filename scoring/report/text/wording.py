@@ -20,6 +20,7 @@ __all__ = (
     "has_intervals",
     "number",
     "percent",
+    "provenance",
     "rows_of",
     "span",
 )
@@ -171,6 +172,15 @@ def completeness(report: Report) -> Iterator[str]:
         yield f"{quantity(running, 'session')} {_be(running)} still open."
     if faulty := sum(one.faulty_sessions for one in counts):
         yield f"Simulated users were at fault in {quantity(faulty, 'session')} ({_faults(counts)})."
+
+
+def provenance(report: Report) -> Iterator[str]:
+    """Sentences on where the numbers come from, and on what hangs on a convention."""
+    if report.judges:
+        yield f"Ratings by {', '.join(report.judges)}."
+    yield f"Definitions of version {report.definitions}."
+    for warning in report.warnings:
+        yield f"{warning[0].upper()}{warning[1:]}."
 
 
 def _without_utility(counts: Sequence[Counts]) -> Iterator[str]:

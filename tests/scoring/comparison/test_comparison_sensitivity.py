@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from duolog.scoring.comparison.sensitivity import Sensitivity, SensitivityRow, sensitivity
+from duolog.scoring.comparison.sensitivity import (
+    Sensitivity,
+    SensitivityRow,
+    order_warnings,
+    sensitivity,
+)
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 
@@ -71,3 +76,11 @@ def test_what_nobody_rated_stays_missing() -> None:
 def test_automated_runs_are_in_no_row() -> None:
     alone = Trajectory(session="x", group={"agent": "auto"}, baseline=True, final=0.5)
     assert {r.group["agent"] for r in sensitivity({"rules": [ASKS, alone]}).rows} == {"asks"}
+
+
+def test_a_report_can_warn_of_it() -> None:
+    worse = rated("worse", (0.5, 2), (0.6, 3), (0.7, 3))
+    [warning] = order_warnings([worse, DRAFTS], (1, 2))
+    assert warning.startswith("the order of drafts and worse by the drop at τ = 1")
+    assert order_warnings([DRAFTS]) == ()
+    assert order_warnings([ASKS, rated("lost", (0.1, 1), (0.2, 1), (0.9, 1))], (1,)) == ()
