@@ -149,7 +149,7 @@ def _figure(title: str, note: str, name: str) -> list[str]:
 def _table(report: Report, panels: Panels) -> list[str]:
     rows = rows_of(report)
     if not rows.groups:
-        notes = ["There are no sessions to report on.", *completeness(report), *provenance(report)]
+        notes = ["There are no sessions to report on.", *completeness(report)]
         return [f"<p>{escape(note)}</p>" for note in notes]
     spans = [("Utility", 3), ("Gain", 2)]
     spans += [(f"Drop at τ = {tau}", 2) for tau in report.taus]

@@ -55,11 +55,7 @@ class ReportTable:
     def _parts(self, width: int) -> list[Text]:
         report, rows = self._report, self._rows
         if not rows.groups:
-            notes = [
-                "There are no sessions to report on.",
-                *completeness(report),
-                *provenance(report),
-            ]
+            notes = ["There are no sessions to report on.", *completeness(report)]
             return [Text(note) for note in notes]
         lines = _lines(rows)
         parts = [self._title()]
