@@ -137,6 +137,13 @@ def test_what_it_adds_counts_in_the_report(chats: Path, capsys: Capture) -> None
     assert group["counts"]["unrated_sessions"] == 0
 
 
+def test_what_was_erased_is_not_scored(menus: Path, capsys: Capture) -> None:
+    assert main(["forget", str(menus), "chat-7", "--yes"]) == 0
+    found, _ = score(capsys, menus, "--scorer", "retention")
+    assert (found["sessions"], found["forgotten"]) == (4, 1)
+    assert found["scorers"][0]["sessions"] == 3
+
+
 def test_only_some_sessions(menus: Path, own: Path, capsys: Capture) -> None:
     found, _ = score(capsys, menus, "--scorer", f"{own}:made", "--sessions", "menu-1-two")
     assert (found["sessions"], found["scorers"][0]["sessions"]) == (1, 1)

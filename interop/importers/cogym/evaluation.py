@@ -146,10 +146,11 @@ class Evaluation(NamedTuple):
         if listed and not scored and all(one.snapshot is None for one in rounds):
             # Nobody ever submitted anything, which is worth 0 by definition, whatever lies beside.
             scored = [_Performance(user_step=0, performance_rating=0)]
+        places = _Places(rounds, path, session)
         for item in scored:
-            over = _round(rounds, item.user_step)
-            if over is None:
-                yield _beyond(item.user_step, path, session)
+            over = places.of(item.user_step)
+            if isinstance(over, Remark):
+                yield over
                 continue
             value = rate(item.performance_rating)
             held = item.evaluation if isinstance(item.evaluation, Mapping) else {}
@@ -167,10 +168,11 @@ class Evaluation(NamedTuple):
             yield Remark("difference", FEWER, f"{path}, {len(listed)} rounds", session)
 
     def _ratings(self, session: str, rounds: list[Round], time: float) -> Iterator[Found]:
+        places = _Places(rounds, self.directory / _PROGRESS, session)
         for item in self.progress or ():
-            over = _round(rounds, item.user_step)
-            if over is None:
-                yield _beyond(item.user_step, self.directory / _PROGRESS, session)
+            over = places.of(item.user_step)
+            if isinstance(over, Remark):
+                yield over
                 continue
             rating = _likert(item.rating)
             event = ProgressRated(
@@ -261,12 +263,27 @@ def _is_scored(item: _Performance) -> bool:
     return item.performance_rating is not None or item.has_result_updates
 
 
-def _round(rounds: list[Round], step: int) -> Round | None:
-    return rounds[step] if 0 <= step < len(rounds) else None
+@final
+class _Places:
+    """Finds the round of each element of a list, which names every round once at most."""
 
+    def __init__(self, rounds: list[Round], path: Path, session: str) -> None:
+        self._rounds = rounds
+        self._path = path
+        self._session = session
+        self._taken: set[int] = set()
 
-def _beyond(step: int, path: Path, session: str) -> Remark:
-    return Remark("problem", f"the log has no round for user_step {step}", str(path), session)
+    def of(self, step: int) -> Round | Remark:
+        """The round; a problem where the log has none, or the list named it before."""
+        if not 0 <= step < len(self._rounds):
+            return self._problem(f"the log has no round for user_step {step}")
+        if step in self._taken:
+            return self._problem(f"user_step {step} is listed twice")
+        self._taken.add(step)
+        return self._rounds[step]
+
+    def _problem(self, what: str) -> Remark:
+        return Remark("problem", what, str(self._path), self._session)
 
 
 def _likert(said: JSON) -> int | None:

@@ -195,6 +195,18 @@ def test_a_round_that_the_log_does_not_have_is_a_problem(tmp_path: Path) -> None
     ]
 
 
+def test_a_round_that_is_listed_twice_is_a_problem(tmp_path: Path) -> None:
+    source = write_results(
+        tmp_path,
+        {"env_t_1": ([EDIT, TURN], None)},
+        performance={"env_t_1": [*performed(0.5), *performed(0.75)]},
+        progress={"env_t_1": [*judged("2"), *judged("3")]},
+    )
+    assert told(source, "problem") == ["user_step 0 is listed twice"] * 2
+    found, _ = read(CogymImporter(), source)
+    assert scores(found) == [(1, 0.5)]
+
+
 @pytest.mark.parametrize(
     "broken", ["[]", "{", '{"env_t_1": 3}', '{"env_t_1": [{"user_step": "x"}]}']
 )
