@@ -64,7 +64,6 @@ def counterfactual_command(
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
     api_base: options.ApiBase = None,
     text_actions: options.TextActions = None,
-    cache: options.Cache = None,
     dataset: Annotated[
         str | None, typer.Option(help="The data that the sessions were run on, if any.")
     ] = None,
@@ -90,9 +89,7 @@ def counterfactual_command(
         from ..continuation import Continuations
 
         async with existing_log(log) as opened:
-            making = Continuations(
-                opened, dataset=dataset, api_base=api_base, cache=cache, text_actions=texts
-            )
+            making = Continuations(opened, dataset=dataset, api_base=api_base, text_actions=texts)
             planned = await _plan(opened, making, scored, taus, continuations)
             stopped = await _run(opened, making, planned.makers, concurrency)
             found = await _results(opened, scored, planned.forks)
