@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import final
+from typing import Final, final
 
-from ...engine.events import ScorerRef, SnapshotTaken
+from ...engine.events import CloseReason, ScorerRef, SessionClosed, SnapshotTaken
 from ...engine.records import TRACE, Record
 from ...engine.rounds import is_blank
 from ...engine.scorers.protocol import Measurement, SessionScorer
@@ -14,6 +14,9 @@ from ...engine.text import count_words, new_words, text_of
 from .utility import Missing, Score, measured, reference
 
 __all__ = ("RetentionUtility", "retention")
+
+_LEFT: Final[frozenset[CloseReason]] = frozenset({"abandoned", "tolerance"})
+"""Close reasons that say that the human left before the end."""
 
 
 def retention(draft: str, later: str, before: str = "") -> Score | Missing:
@@ -48,11 +51,12 @@ class RetentionUtility:
     A human's snapshot is scored at once: how much it kept of the agent's latest draft. The draft
     itself is scored when it is final, that is when the agent submits another or the session closes:
     how much the human's last version kept, or 1 if the human left it unchanged to the end. Missing
-    if the agent replaced it before any human edited it.
+    if the agent replaced it before any human edited it. 0 if the human left (the session was closed
+    as ``abandoned`` or ``tolerance``) before any human edited it: nobody took it up.
     """
 
     def __init__(self) -> None:
-        self.ref = reference("retention", "1")
+        self.ref = reference("retention", "2")
 
     def begin(self, session: str) -> SessionScorer:
         """Starts to score one session from its first record."""
@@ -73,7 +77,9 @@ class _Retention:
         if record.stream != TRACE:
             return ()
         if record.kind == "SessionClosed":
-            return self._settle(replaced=False)
+            closed = record.event
+            left = isinstance(closed, SessionClosed) and closed.reason in _LEFT
+            return self._settle(replaced=False, left=left)
         event = record.event if record.kind == "SnapshotTaken" else None
         if not isinstance(event, SnapshotTaken):
             return ()
@@ -92,13 +98,15 @@ class _Retention:
         of = f"snapshot/{record.version}"
         return (measured(self._ref, result, of, snapshot=record.version),)
 
-    def _settle(self, *, replaced: bool) -> Sequence[Measurement]:
+    def _settle(self, *, replaced: bool, left: bool = False) -> Sequence[Measurement]:
         """Scores the draft that has become final, if there is one."""
         if self._draft is None:
             return ()
         result: Score | Missing
         if replaced and not self._edited:
             result = Missing("the agent replaced the draft before a human edited it")
+        elif left and not self._edited:
+            result = retention(self._draft, "", self._before)
         else:
             result = retention(self._draft, self._latest, self._before)
         self._draft = None

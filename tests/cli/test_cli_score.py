@@ -110,7 +110,7 @@ def test_it_measures_once_and_says_what_it_did(menus: Path, capsys: Capture) -> 
     first, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
     counts = {one["scorer"]: one for one in first["scorers"]}
     assert counts["rule-judge@1"]["added"] > 0
-    assert counts["retention@1"]["added"] > 0
+    assert counts["retention@2"]["added"] > 0
     assert first["added"] == sum(one["added"] for one in first["scorers"])
     again, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
     assert again["added"] == 0

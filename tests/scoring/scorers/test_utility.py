@@ -4,7 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import FeedbackGiven, SessionOpened, SnapshotTaken, UtilityScored
+from duolog.engine.events import (
+    CloseReason,
+    FeedbackGiven,
+    SessionOpened,
+    SnapshotTaken,
+    UtilityScored,
+)
 from duolog.engine.records import Record
 from duolog.engine.rounds import Round
 from duolog.engine.scorers.protocol import Measurement, Scorer
@@ -211,6 +217,36 @@ async def test_retention_by_hand() -> None:
         ("snapshot/7", 0.75, None),
         ("snapshot/4", 0.75, None),
         ("snapshot/8", 1.0, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [("abandoned", 0.0), ("tolerance", 0.0), ("finished", 1.0), ("ended", 1.0), ("limit", 1.0)],
+)
+async def test_a_draft_that_nobody_took_up_before_leaving_is_not_retained(
+    reason: CloseReason, kept: float
+) -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("go")
+    script.output("a b c d")
+    script.human("no")
+    script.closed(reason)
+    assert found(await run_scorer(RetentionUtility(), script.records)) == [
+        ("snapshot/3", kept, None)
+    ]
+
+
+async def test_what_was_kept_of_a_draft_stands_although_the_session_is_abandoned() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.output("a b c d")
+    script.output("a b c x", by="human")
+    script.closed("abandoned")
+    assert found(await run_scorer(RetentionUtility(), script.records)) == [
+        ("snapshot/3", 0.75, None),
+        ("snapshot/2", 0.75, None),
     ]
 
 
