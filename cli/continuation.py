@@ -226,7 +226,7 @@ class Continuations:
         other: dict[str, JSON] = {name: v for name, v in config.items() if name not in _OWN}
         if unstopped:
             other.pop("stop_at", None)
-            other.pop("patience", None)
+            limits = msgspec.structs.replace(limits, patience=None)
             tau = None
         named = {use.model: use for use in uses.values()}
         for model in self._text_actions:

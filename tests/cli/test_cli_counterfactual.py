@@ -176,3 +176,20 @@ def test_a_log_without_simulated_sessions_has_no_such_drop(
     capsys.readouterr()
     assert main(["counterfactual", log]) == 2
     assert "no simulated session with a human" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_continuations_go_on_where_patience_ended_the_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    impatient = tmp_path / "impatient.db"
+    run = (
+        "run travel --agents one-stage --users proactive --sessions 4 --seed 7 --patience 1".split()
+    )
+    assert main([*run, "--log", str(impatient)]) == 0
+    report = measured(impatient, capsys=capsys)
+    stopped = [one for one in report.sessions if one.round is not None]
+    assert stopped
+    # Who gave up at the stop lost nothing that was seen; without giving up, there was more to gain.
+    assert {one.observed for one in stopped} == {0}
+    assert any(one.real is not None and one.real < 0 for one in stopped)
