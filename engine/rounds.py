@@ -1,7 +1,9 @@
 """Rounds: an incremental fold of the trace into the stretches between handoffs (paper, section 3).
 
 Two conventions. ``handoff``, the paper's definition: a human act opens a new round if and only if
-an agent act has occurred since the current round began. ``human-turn``, as the published analysis
+an agent act has occurred since the current round began. Messages of an agent before the first human
+act are a greeting where the session was opened without a request: they belong to round 1, which the
+first request does not end. ``human-turn``, as the published analysis
 counts: every collaborative act of the human (a message, asking or giving approval, failed ones too)
 opens a round, except the initial request, which belongs to round 1.
 
@@ -17,7 +19,16 @@ import msgspec
 from .events import ACTS, ActionTaken, SessionOpened, SnapshotTaken
 from .records import TRACE, Record
 
-__all__ = ("Round", "RoundCount", "RoundProjector", "Rounds", "Stage", "is_act", "is_blank")
+__all__ = (
+    "Round",
+    "RoundCount",
+    "RoundProjector",
+    "Rounds",
+    "Stage",
+    "is_act",
+    "is_blank",
+    "is_requested",
+)
 
 Rounds = Literal["handoff", "human-turn"]
 """How rounds are counted: see above."""
@@ -74,6 +85,11 @@ def is_act(record: Record) -> bool:
     return record.kind in ACTS and record.role in ("human", "agent") and record.stream == TRACE
 
 
+def is_requested(opened: SessionOpened) -> bool:
+    """Whether a session is opened with a request, which is part of round 1 though nobody said it."""
+    return bool((opened.request or "").strip())
+
+
 def is_blank(snapshot: SnapshotTaken) -> bool:
     """Whether a snapshot holds nothing: empty or white text, or an empty structure."""
     content = snapshot.content
@@ -84,24 +100,57 @@ def is_blank(snapshot: SnapshotTaken) -> bool:
 class RoundCount:
     """Counts rounds by handoff from acts alone: what the projector and the list of sessions share.
 
+    Messages of an agent before the first human act are a greeting where the session was opened
+    without a request: they hand over nothing, so that the first request does not end round 1.
+
+    Args:
+        number: of the current round.
+        acted: where its acts stand, see the property ``acted``.
+
     Attributes:
         number: of the current round; 0 where the session has not begun.
-        agent_acts: acts of agents in it; whoever counts adds them.
+        agent_acts: acts of agents in it that hand over.
+        greeted: messages of agents so far, while the first human act is awaited and they may be a
+            greeting; None where they cannot, or no longer.
     """
 
-    __slots__ = ("agent_acts", "number")
+    __slots__ = ("agent_acts", "greeted", "number")
 
-    def __init__(self, number: int = 1, agent_acts: int = 0) -> None:
+    def __init__(self, number: int = 1, acted: int = 0) -> None:
         self.number = number
-        self.agent_acts = agent_acts
+        self.agent_acts = max(acted, 0)
+        self.greeted = -1 - acted if acted < 0 else None
+
+    @property
+    def acted(self) -> int:
+        """Where the acts of the current round stand, as stores keep it: how many of agents hand
+        over, or -1 - n after n messages that may be a greeting.
+        """
+        return self.agent_acts if self.greeted is None else -1 - self.greeted
 
     @property
     def handed_over(self) -> bool:
         """Whether an agent has acted in the current round, so that a human act ends it."""
         return self.agent_acts > 0
 
+    def opened(self, *, requested: bool) -> None:
+        """Counts the opening of the session, with or without a request."""
+        if not requested and not self.agent_acts and self.number <= 1:
+            self.greeted = 0
+
+    def agent_acted(self, *, message: bool = False) -> None:
+        """Counts an act of an agent."""
+        if self.greeted is None:
+            self.agent_acts += 1
+        elif message:
+            self.greeted += 1
+        else:  # it began by itself: what it said before was no greeting
+            self.agent_acts = self.greeted + 1
+            self.greeted = None
+
     def human_acted(self) -> bool:
         """Counts an act of a human; True if it opens a round."""
+        self.greeted = None
         opens = self.handed_over
         if opens:
             self.begin()
@@ -127,7 +176,7 @@ class RoundProjector:
         self._first = 1
         self._last = 0
         self._last_act: int | None = None
-        self._human = 0
+        self._human = self._agent = 0
         self._requested = False
         self._snapshot: int | None = None
         self._update: int | None = None
@@ -167,10 +216,12 @@ class RoundProjector:
         if kind in ACTS:
             role = record.role
             if role == "agent":
-                self._count.agent_acts += 1
+                self._agent += 1
+                self._count.agent_acted(message=kind == "MessageSent")
             elif role == "human":
                 if self.opens(kind, role, collaborative=self._is_collaborative(record)):
                     over = self._close(version)
+                self._count.greeted = None
                 self._human += 1
             else:
                 self._last = version
@@ -181,8 +232,9 @@ class RoundProjector:
                 self._take(record)
         elif kind == "SessionOpened":
             event = record.event
-            if isinstance(event, SessionOpened) and (event.request or "").strip():
-                self._requested = True
+            if isinstance(event, SessionOpened):
+                self._requested = is_requested(event)
+                self._count.opened(requested=self._requested)
         elif kind == "SessionClosed":
             self._last = version
             self._closed = True
@@ -194,7 +246,8 @@ class RoundProjector:
         """Takes the next record where it is an agent's action, which opens and closes no round: as
         ``feed`` does, and quicker, since most records of a long trace are like that.
         """
-        self._count.agent_acts += 1
+        self._agent += 1
+        self._count.agent_acted()
         self._acted = True
         self._last_act = self._last = version
 
@@ -202,7 +255,7 @@ class RoundProjector:
         """A projector that has taken the same records, and goes on by itself."""
         twin = RoundProjector.__new__(RoundProjector)
         twin.__dict__.update(self.__dict__)
-        twin._count = RoundCount(self._count.number, self._count.agent_acts)
+        twin._count = RoundCount(self._count.number, self._count.acted)
         return twin
 
     @property
@@ -237,7 +290,7 @@ class RoundProjector:
             last=last,
             last_act=self._last_act,
             human_acts=self._human,
-            agent_acts=self._count.agent_acts,
+            agent_acts=self._agent,
             requested=self._requested and self._count.number == 1,
             snapshot=self._snapshot,
             update=self._update,
@@ -268,5 +321,5 @@ class RoundProjector:
         self._count.begin()
         self._first = version
         self._last_act = self._snapshot = self._update = None
-        self._human = 0
+        self._human = self._agent = 0
         return over

@@ -27,6 +27,7 @@ from .contract import Advance
 
 __all__ = (
     "AGENT_ACT",
+    "AGENT_MESSAGE",
     "ERASED",
     "HUMAN_ACT",
     "Append",
@@ -52,14 +53,16 @@ actor, role, cause, seen, caller's id, body."""
 HUMAN_ACT: Final = 1
 AGENT_ACT: Final = 2
 ERASED: Final = 3
+AGENT_MESSAGE: Final = 4
 
 Fold: TypeAlias = int | SessionOpened | SessionClosed | UtilityScored
-"""What the fold of a session needs to know of a record: an act, an erased body, or one of a few
-events."""
+"""What the fold of a session needs to know of a record: an act (an agent's messages apart from its
+other acts), an erased body, or one of a few events."""
 
 _KINDS = {cls: (kind, cls.schema) for kind, cls in EVENTS.items()}
 _FOLDED = frozenset({"SessionOpened", "SessionClosed", "UtilityScored"})
 _ACTS_OF: Mapping[Role, tuple[int]] = {"human": (HUMAN_ACT,), "agent": (AGENT_ACT,)}
+_MESSAGES_OF: Mapping[Role, tuple[int]] = {"human": (HUMAN_ACT,), "agent": (AGENT_MESSAGE,)}
 _INFINITE = float("inf")
 
 
@@ -126,7 +129,7 @@ def prepare(
             if folded and trace and isinstance(folded[-1], SessionClosed):
                 raise SessionClosedError(session)
         if trace and kind in ACTS:
-            folded += _ACTS_OF.get(role, ())
+            folded += (_MESSAGES_OF if kind == "MessageSent" else _ACTS_OF).get(role, ())
         elif kind in _FOLDED:
             folded += fold_of(event, kind, role, trace=trace)
         if type(event) is Unknown:
@@ -161,7 +164,8 @@ def fold_of(
 ) -> tuple[Fold, ...]:
     """What the fold of a session needs to know of an event."""
     if kind in ACTS:
-        return _ACTS_OF.get(role, ()) if trace else ()
+        codes = _MESSAGES_OF if kind == "MessageSent" else _ACTS_OF
+        return codes.get(role, ()) if trace else ()
     if isinstance(event, UtilityScored) or (
         trace and isinstance(event, (SessionOpened, SessionClosed))
     ):

@@ -10,8 +10,8 @@ from typing import final
 
 from ..events import SessionClosed, SessionOpened, UtilityScored
 from ..records import TRACE
-from ..rounds import RoundCount
-from .append import AGENT_ACT, ERASED, HUMAN_ACT, Append, Fold
+from ..rounds import RoundCount, is_requested
+from .append import AGENT_ACT, AGENT_MESSAGE, ERASED, HUMAN_ACT, Append, Fold
 from .contract import SessionSummary
 
 __all__ = ("FORGOTTEN", "SessionState", "StreamState")
@@ -101,7 +101,9 @@ class SessionState:
             self.last = envelopes[-1][2]
         for event in append.folded:
             if event is AGENT_ACT:
-                self.counted.agent_acts += 1
+                self.counted.agent_acted()
+            elif event is AGENT_MESSAGE:
+                self.counted.agent_acted(message=True)
             elif event is HUMAN_ACT:
                 self.counted.human_acted()
             elif event is ERASED:
@@ -120,6 +122,7 @@ class SessionState:
         elif isinstance(event, SessionOpened):
             self.task = event.task
             self.instance = event.instance
+            self.counted.opened(requested=is_requested(event))
             if event.forked_from is not None:
                 self.origin = event.forked_from.session
             group = event.config.get("group")

@@ -30,7 +30,8 @@ Convention = Literal["formal", "paper"]
 """How sessions are aggregated: by the definitions, or as the published numbers were computed."""
 
 DEFINITIONS = 2
-"""Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0."""
+"""Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0; closing
+rounds count for effort only; a greeting is no round of its own."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

@@ -239,15 +239,20 @@ def _story(index: int) -> list[Draft]:
         (MessageSent(text="fine"), "agent"),
         (ActionTaken(name="edit"), "human"),
     ]
+    greeted: Sequence[tuple[Event, Role]] = [
+        (MessageSent(text="hello"), "agent"),
+        (MessageSent(text="how can I help?"), "agent"),
+        *acts[:4],
+    ]
     drafts = [Draft(opened, "engine", "environment", 0.5)]
-    for number, (event, role) in enumerate(acts[: index % 8], 1):
+    for number, (event, role) in enumerate(acts[:index] if index < 8 else greeted[: index - 7], 1):
         drafts.append(Draft(event, role, role, number * 1.5))
     return drafts
 
 
 async def check_summaries(log: EventLog) -> None:
     """The list of sessions equals a fold over all records."""
-    names = [f"s{index}" for index in range(8)]
+    names = [f"s{index}" for index in range(14)]
     for index, name in enumerate(names):
         for draft in _story(index):
             await log.append(name, [draft])

@@ -26,6 +26,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Draft, Record
 from duolog.engine.rounds import Round, RoundProjector, Rounds, is_act, is_blank
+from duolog.engine.session.state import TraceState
 from duolog.testing import by, given, records_of
 from hypothesis import given as given_any
 from hypothesis import strategies as st
@@ -89,6 +90,32 @@ def test_an_agent_that_starts_unprompted_begins_round_one_alone() -> None:
     first, second = all_rounds(facts)
     assert (first.human_acts, first.agent_acts, first.human_led) == (0, 2, False)
     assert (second.human_acts, second.agent_acts, second.human_led) == (1, 0, True)
+
+
+def test_a_greeting_belongs_to_round_one_which_the_first_request_does_not_end() -> None:
+    greeting = [opened(), says("agent"), says("agent")]
+    facts = [*greeting, says("human"), says("human"), does("agent"), says("human")]
+    assert spans(facts) == [(1, 6), (7, 7)]
+    first = all_rounds(facts)[0]
+    assert (first.human_acts, first.agent_acts, first.human_led) == (2, 3, True)
+    assert spans([*greeting, says("human"), closed()]) == [(1, 5)]
+
+
+def test_where_there_is_a_request_a_message_of_the_agent_is_no_greeting() -> None:
+    assert spans([opened("Plan."), says("agent"), says("human")]) == [(1, 2), (3, 3)]
+
+
+def test_an_output_or_action_that_nobody_asked_for_is_no_greeting() -> None:
+    for act in (does("agent"), writes("agent", "a")):
+        facts = [opened(), says("agent"), act, says("agent"), says("human")]
+        assert spans(facts) == [(1, 4), (5, 5)]
+
+
+def test_a_greeting_can_be_rated() -> None:
+    state = TraceState("session")
+    for record in records_of(opened(), says("agent"), says("human")):
+        state.feed(record)
+    assert state.rated_round() == (1, 3)
 
 
 def test_what_is_no_act_lies_in_the_round_where_it_falls_and_opens_none() -> None:
@@ -312,6 +339,15 @@ def test_rounds_partition_the_trace(facts: list[Draft], convention: Rounds) -> N
     assert rounds[-1].closed is (records[-1].kind == "SessionClosed")
 
 
+def is_greeting(facts: list[Draft], acts: Sequence[Record]) -> bool:
+    """Whether all that was done so far are messages of agents, in a session without a request."""
+    event = facts[0].event
+    assert isinstance(event, SessionOpened)
+    first = bool(acts) and next(filter(is_act, records_of(*facts))).version == acts[0].version
+    messages = {(r.role, r.kind) for r in acts} == {("agent", "MessageSent")}
+    return first and messages and not (event.request or "").strip()
+
+
 @given_any(TRACES)
 def test_a_round_opens_if_and_only_if_an_agent_has_acted_since_the_last(
     facts: list[Draft],
@@ -323,6 +359,8 @@ def test_a_round_opens_if_and_only_if_an_agent_has_acted_since_the_last(
     for record in records:
         if record.kind in ACTS and record.role == "human":
             since = [r for r in records[start - 1 : record.version - 1] if is_act(r)]
+            if is_greeting(facts, since):
+                since, start = [], record.version  # it hands over nothing, ever
             assert (record.version in openings) is any(r.role == "agent" for r in since)
             if record.version in openings:
                 start = record.version

@@ -192,7 +192,7 @@ class Committer:
                 state.events,
                 state.version,
                 state.counted.number,
-                state.counted.handed_over,
+                state.counted.acted,
                 state.utility,
                 state.last,
                 state.position,

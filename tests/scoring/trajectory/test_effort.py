@@ -71,9 +71,14 @@ def test_human_led_rounds_are_those_with_a_human_act_and_the_requests() -> None:
 def test_a_round_that_the_agent_begins_unprompted_is_nobodys() -> None:
     script = RecordWriter()
     script.opened()
-    script.agent("hello")
+    script.output("a plan")
     script.human("hi")
     assert series(script, "rounds") == [0, 1]
+    greeted = RecordWriter()
+    greeted.opened()
+    greeted.agent("hello")
+    greeted.human("hi")
+    assert series(greeted, "rounds") == [1]
 
 
 def test_the_humans_first_act_after_a_request_leads_no_further_round() -> None:
