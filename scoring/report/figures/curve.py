@@ -65,8 +65,13 @@ def draw_curves(
             # A curve that lies on another for a stretch is drawn with gaps, so that both are seen.
             hides = any(len(course & other) > 1 for other in drawn)
             style = _OVER if hides else look.style
+            # A dot that lies on another is smaller, so that both are seen.
+            under = [
+                sum((point.x, point.mean) in other for other in drawn)
+                for point in curves[id(group)]
+            ]
             drawn.append(course)
-            _series(axes, curves[id(group)], look.colour, style, most)
+            _series(axes, curves[id(group)], look.colour, style, most, under)
             if group.reference.value is not None:
                 axes.axhline(
                     group.reference.value,
@@ -93,7 +98,15 @@ def draw_curves(
     return sheet.figure
 
 
-def _series(axes: Axes, curve: Sequence[CurvePoint], colour: str, style: Dashes, most: int) -> None:
+def _series(
+    axes: Axes,
+    curve: Sequence[CurvePoint],
+    colour: str,
+    style: Dashes,
+    most: int,
+    under: Sequence[int],
+) -> None:
+    """Draws a curve; ``under``: how many dots lie under each of its own."""
     if not curve:
         return
     xs = [point.x for point in curve]
@@ -110,7 +123,9 @@ def _series(axes: Axes, curve: Sequence[CurvePoint], colour: str, style: Dashes,
     axes.plot(xs, means, color=colour, linestyle=style)
     if len(curve) == 1:  # a band has no width there
         axes.errorbar(xs, means, yerr=errors, color=colour, elinewidth=1, capsize=2)
-    sizes = [_area(point.reached, most) for point in curve]
+    sizes = [
+        _area(point.reached, most) * 0.36**below for point, below in zip(curve, under, strict=True)
+    ]
     axes.scatter(
         xs,
         means,

@@ -96,8 +96,14 @@
     for (const value of automated) {
       svg.append(make("path", { class: "automated", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }));
     }
+    const drawn = [];  // curves and dots that lie on others leave those to be seen
     for (const group of panel.groups) {
       if (!group.curve.length) continue;
+      const course = new Set(group.curve.map((point) => `${point.round} ${point.mean}`));
+      const shared = (other) => [...course].filter((place) => other.has(place)).length;
+      const hides = drawn.some((other) => shared(other) > 1);
+      const under = (point) =>
+        drawn.filter((other) => other.has(`${point.round} ${point.mean}`)).length;
       const { colour, dashes } = data.series[group.series];
       const g = layer(svg, group.series);
       const edge = (sign) => group.curve.map((point) =>
@@ -106,9 +112,9 @@
       g.append(make("path", { d: band, fill: colour, "fill-opacity": 0.15 }));
       const line = group.curve.map((point) => `${x(point.round)} ${y(point.mean)}`).join("L");
       g.append(make("path", { d: `M${line}`, fill: "none", stroke: colour, "stroke-width": 2,
-        "stroke-dasharray": dashes }));
+        "stroke-dasharray": hides ? "6 8" : dashes }));
       for (const point of group.curve) {
-        const r = Math.sqrt(3 + 27 * point.reached / most);
+        const r = Math.sqrt(3 + 27 * point.reached / most) * 0.6 ** under(point);
         const at = x(point.round);
         if (group.curve.length === 1 && point.sem) {
           g.append(make("path", { stroke: colour, "stroke-width": 1.5,
@@ -116,6 +122,7 @@
         }
         g.append(make("circle", { class: "dot", cx: at, cy: y(point.mean), r, fill: colour }));
       }
+      drawn.push(course);
     }
     const guide = make("path", { class: "guide" });
     const surface = make("rect", { class: "catch", x: LEFT, y: TOP, width: W - LEFT - RIGHT,

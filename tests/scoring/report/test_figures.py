@@ -350,11 +350,16 @@ def test_a_curve_on_another_is_drawn_with_gaps() -> None:
         for agent in ("adaptive", "two-stage")
         for k in range(2)
     ]
+    from matplotlib.collections import PathCollection
+
     panels = Panels(aggregate(twins, bootstrap=0), None)
     drawn = draw_curves(panels, {id(g): g.curve for g in panels.groups}, "Rounds")
     # matplotlib has no public reader of a line's own pattern of dashes.
     gaps = [bool(vars(line)["_unscaled_dash_pattern"][1]) for line in drawn.axes[0].get_lines()]
     assert sorted(gaps) == [False, True]
+    dots: list[Any] = [c for c in drawn.axes[0].collections if isinstance(c, PathCollection)]
+    large, small = (dot.get_sizes() for dot in dots)
+    assert all(small < large)
 
 
 COURSE = ((1, 0.2), (2, 0.6), (3, 0.9))
