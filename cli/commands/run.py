@@ -8,10 +8,11 @@ from ...engine.errors import InvalidInput
 from ..app import app
 from ..arguments import choices, example
 from ..experiment import options
-from ..experiment.spec import OFF
 from ..output import say
 
 __all__ = ("run_command",)
+
+_OFF = "off"  # as ``Experiment.patience`` has it, which is too heavy to load for the help
 
 _UNFINISHED = 3
 
@@ -112,11 +113,11 @@ def _patience(text: str | None) -> int | str | None:
     Raises:
         InvalidInput: it is neither a number of rounds nor ``off``.
     """
-    if text is None or text == OFF:
+    if text is None or text == _OFF:
         return text
     if text.isdecimal() and int(text) > 0:
         return int(text)
-    raise InvalidInput(f"--patience takes a number of rounds, 1 or more, or {OFF}, not {text!r}")
+    raise InvalidInput(f"--patience takes a number of rounds, 1 or more, or {_OFF}, not {text!r}")
 
 
 def _listed(text: str | None, option: str) -> tuple[str, ...] | None:
