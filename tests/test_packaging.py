@@ -18,6 +18,8 @@ import duolog
 import pytest
 from distribution import copy_of_the_tree, packages, sources
 
+pytestmark = pytest.mark.slow
+
 
 def project(root: Path) -> dict[str, Any]:
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))

@@ -32,6 +32,8 @@ from duolog.telemetry.session import Recording
 from duolog.testing import a_session, agent, human, played
 from http_server import Answer, serving
 
+pytestmark = pytest.mark.slow
+
 HUMAN, AGENT = "user", "assistant"
 ROLES = {HUMAN: "human", AGENT: "agent"}
 

@@ -17,6 +17,8 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.scoring.metrics.counterfactual import CounterfactualReport
 
+pytestmark = pytest.mark.slow
+
 TRAVEL = "run travel --agents one-stage --users lazy,proactive --sessions 3 --seed 7".split()
 COUNTERFACTUAL = ("--tau", "1,2", "--continuations", "3")
 

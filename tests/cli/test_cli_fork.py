@@ -11,6 +11,8 @@ from duolog.cli import main
 from duolog.engine.session.runner import SessionResult
 from duolog.scoring.metrics.forks import Fork
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> str:

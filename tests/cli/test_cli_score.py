@@ -16,7 +16,7 @@ from duolog.engine.log.open import open_log
 from foreign_logs import write_lines
 from openai_server import Answer, Body, OpenAIServer
 
-pytestmark = pytest.mark.usefixtures("plain")
+pytestmark = [pytest.mark.usefixtures("plain"), pytest.mark.slow]
 
 Json = dict[str, Any]
 Capture = pytest.CaptureFixture[str]

@@ -30,6 +30,8 @@ from textual.events import Key
 from textual.geometry import Size
 from textual.pilot import Pilot
 
+pytestmark = pytest.mark.slow
+
 SMALL, LARGE = (80, 24), (120, 40)
 
 AT_ONCE = Timing(

@@ -23,6 +23,8 @@ from scripted_logs import script_of
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+pytestmark = pytest.mark.slow
+
 SMALL, LARGE = (80, 24), (140, 40)
 DINNER = "menu-1-two-stage-ab12"
 

@@ -20,6 +20,8 @@ from duolog.engine.task import Cell, Setting
 from duolog.examples.travel.task import TravelTask
 from duolog.scoring.live import ToleranceStop
 
+pytestmark = pytest.mark.slow
+
 TASK = TravelTask()
 
 

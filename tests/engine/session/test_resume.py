@@ -43,6 +43,8 @@ from duolog.testing import (
     streams,
 )
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[list[str]], Session]
 """Makes a session afresh; the models that it asks leave their names in the list."""
 

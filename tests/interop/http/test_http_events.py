@@ -18,6 +18,8 @@ from duolog.interop.http.limits import HttpLimits
 from duolog.scoring.live import follow_updates
 from http_server import Client, Told, message, serving, until
 
+pytestmark = pytest.mark.slow
+
 OPENED: dict[str, object] = {
     "kind": "SessionOpened",
     "actor": "shop",

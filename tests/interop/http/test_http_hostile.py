@@ -18,6 +18,8 @@ from http_server import Answer, Client, message, serving, until
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-token-of-these-tests-0123456789"
 POST = "/v1/sessions/s/events"
 

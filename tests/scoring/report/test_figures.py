@@ -25,6 +25,8 @@ from duolog.scoring.report.figures.style import AUTOMATED, SETTINGS, colours
 from duolog.scoring.report.figures.survival import draw_survival
 from duolog.scoring.trajectory.points import Point, Trajectory
 
+pytestmark = pytest.mark.slow
+
 figure = pytest.importorskip("matplotlib.figure")
 matplotlib = pytest.importorskip("matplotlib")
 
