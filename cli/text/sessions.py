@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from rich.text import Text
 
 from ...engine.log.contract import SessionSummary
-from ..output import say
 from .terminal import duration, is_virtual, moment, number, screen, shorten
 from .wording import count, one_line
 
@@ -19,9 +18,6 @@ _STYLES = {"open": "cyan", "failed": "red", "stalled": "yellow", "forgotten": "d
 _LEAST = 8  # columns of the group that are always shown
 
 _Column = tuple[str, Callable[[SessionSummary], str], bool]
-
-
-_UNMEASURED = "–: no utility is recorded: no scorer ran, or there was nothing to score"
 
 
 def print_sessions(listed: Sequence[SessionSummary]) -> None:
@@ -54,8 +50,6 @@ def print_sessions(listed: Sequence[SessionSummary]) -> None:
             write(line(row) + "\n")
         else:
             console.print(Text(line(row), style=_STYLES[summary.state]), soft_wrap=True)
-    if any(summary.utility is None for summary in listed):
-        say(_UNMEASURED)
 
 
 def _heading(listed: Sequence[SessionSummary]) -> str:
