@@ -25,11 +25,13 @@ __all__ = ("HttpServer",)
 _LINGER: Final = 1.0  # seconds for a client that is refused to read why
 _LINGERING: Final = 64  # such clients at once; others are cut off
 _GRACE: Final = 10  # seconds for requests to be answered while the server stops
-_REASON: Final = b'{"error":"service-unavailable","message":"too many connections; try again"}'
+_TOO_MANY: Final = b"too many connections; try again"
+_STOPPING: Final = b"the server is stopping; try again"
+_REASON: Final = b'{"error":"service-unavailable","message":"%b"}'
 _REFUSAL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
     b"Content-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%b"
-) % (len(_REASON), _REASON)
+)
 
 
 @final
@@ -92,9 +94,11 @@ class HttpServer:
 
     def _connect(self, **arguments: object) -> asyncio.Protocol:
         """A protocol for a new connection."""
+        if self._stopping.is_set():  # nobody would end a connection that uvicorn does not know yet
+            return _Refused(_STOPPING, self._lingering)
         if len(self._connections) >= self._limits.connections:
             self.refused += 1
-            return _Refused(self._lingering)
+            return _Refused(_TOO_MANY, self._lingering)
         make = cast(Callable[..., HttpProtocol], HttpProtocol)
         connection = _Connection(
             make(**arguments), self._limits.patience, self._admit, self._discard
@@ -108,7 +112,7 @@ class HttpServer:
         if client and self._clients[client] >= self._limits.per_client:
             self.refused += 1
             self._connections.discard(connection)
-            return _Refused(self._lingering)
+            return _Refused(_TOO_MANY, self._lingering)
         self._clients[client] += 1
         return None
 
@@ -191,10 +195,12 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 @final
 class _Refused(asyncio.Protocol):
-    """A connection too many: it gets a refusal, and is ended."""
+    """A connection that is not wanted: it gets a refusal, and is ended."""
 
-    def __init__(self, others: set[_Refused]) -> None:
+    def __init__(self, why: bytes, others: set[_Refused]) -> None:
+        self._why = why
         self._others = others
+        self._end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         made = cast(asyncio.Transport, transport)
@@ -202,11 +208,16 @@ class _Refused(asyncio.Protocol):
             made.abort()
             return
         self._others.add(self)
+        self._end = asyncio.get_running_loop().call_later(_LINGER, made.abort)
         # What the client sends is read meanwhile: if it were not, the system would take the
         # answer back.
-        made.write(_REFUSAL)
-        made.write_eof()
-        asyncio.get_running_loop().call_later(_LINGER, made.abort)
+        reason = _REASON % self._why
+        made.write(_REFUSAL % (len(reason), reason))
+        try:
+            made.write_eof()
+        except OSError:  # the client is gone already
+            made.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self._end)
         self._others.discard(self)

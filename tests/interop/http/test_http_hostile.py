@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import sys
@@ -412,6 +413,31 @@ async def test_one_client_cannot_take_all_connections() -> None:
         assert statuses[-1] == 200
         for stream in held:
             await stream.aclose()
+
+
+async def test_clients_that_are_gone_before_they_are_refused_leave_nothing_behind() -> None:
+    failed: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))
+    limits = HttpLimits(per_client=1)
+    async with (
+        MemoryLog() as log,
+        serving(log, limits=limits) as (client, server),
+        await anyio.connect_tcp("127.0.0.1", client.port),
+    ):
+        for _ in range(100):
+            # The server learns of it when it answers: what it writes is refused.
+            socket.create_connection(("127.0.0.1", client.port)).close()
+        await until(lambda: server.refused == 100)
+        assert (await client.get("/healthz")).status == 503  # there is room to say why
+    assert not failed
+
+
+async def test_a_server_that_stops_takes_no_more_connections() -> None:
+    async with MemoryLog() as log, serving(log) as (client, server):
+        server.stop()
+        answer = await client.get("/healthz")
+        assert answer.status == 503
+        assert answer.json["message"] == "the server is stopping; try again"
 
 
 def test_limits_that_allow_nothing() -> None:
