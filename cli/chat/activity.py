@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import final
 
+from ...engine.display import shorten
 from ...engine.events import ActionResolved, ActionTaken
 from ...engine.records import TRACE, Record
-from ..text.terminal import shorten
 from ..text.wording import call_text, one_line
 
 __all__ = ("Activity",)

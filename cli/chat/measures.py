@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
+from ...engine.display import number, shorten
 from ...engine.text import quantity
 from ...scoring.trajectory.tolerance import SATISFACTORY
 from ...scoring.trajectory.updates import (
@@ -17,7 +18,6 @@ from ...scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
-from ..text.terminal import number, shorten
 from ..text.transcript_view import effort_text
 
 __all__ = ("Measures", "advice_text")

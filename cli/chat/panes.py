@@ -12,8 +12,8 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from ..text.diff import ChangedLine, Mark
-from ..text.terminal import clean
+from ...engine.diff import ChangedLine, Mark
+from ...engine.display import clean
 from .state import Entry
 
 __all__ = ("ConversationPane", "OutputPane")

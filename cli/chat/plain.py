@@ -12,12 +12,12 @@ import anyio
 from rich.console import Console
 from rich.text import Text
 
+from ...engine.display import clean, number
 from ...engine.records import Record
 from ...engine.session.view import View
 from ...scoring.replay import Step
 from ...scoring.trajectory.updates import UtilityUpdated
 from ..text.records import RecordFormatter
-from ..text.terminal import clean, number
 from .editor import edit_text
 from .measures import advice_text
 from .state import SHOWN

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...engine.display import shorten
 from ...engine.events import ModelCalled, TurnYielded
 from ...engine.records import TRACE, Record
-from ..text.terminal import shorten
 from ..text.wording import one_line
 
 __all__ = ("trouble_text",)

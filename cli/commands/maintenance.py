@@ -111,8 +111,8 @@ def verify_command(log: _Log, as_json: _Json = False) -> None:
 
 
 def _print_verification(found: Verification) -> None:
+    from ...engine.display import clean
     from ...engine.text import quantity
-    from ..text.terminal import clean
 
     for problem in found.problems:
         where = f"position {problem.position}" if problem.position else "the log"

@@ -155,7 +155,7 @@ async def _names(log: EventLog, name: str | None) -> list[str]:
 
 
 def _print_differences(checked: Check) -> None:
-    from ..text.terminal import clean
+    from ...engine.display import clean
 
     for found in checked.differences:
         recorded = "nothing" if found.recorded is None else found.recorded

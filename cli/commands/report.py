@@ -393,9 +393,9 @@ def _explain(
     trajectories: Sequence[Trajectory], report: Report, name: str, *, as_json: bool
 ) -> None:
     """Explains a session's numbers; under ``paper`` they depend on the cut of its group."""
+    from ...engine.display import clean
     from ...scoring.report import explain, explanation_text
     from ..report_sources import one_session
-    from ..text.terminal import clean
 
     trajectory = one_session(trajectories, name)
     mine = {

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from ...engine.display import clean
 from ...scoring.metrics.counterfactual import CounterfactualDrop, CounterfactualReport
 from ...scoring.metrics.results import Estimate
 from ...scoring.report.text.columns import TableCell, TableColumn, TableHeading, TableLine, draw
 from ...scoring.report.text.wording import number, span
-from .terminal import clean
 
 __all__ = ("print_counterfactual",)
 

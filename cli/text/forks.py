@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from ...engine.display import clean
 from ...engine.text import quantity
 from ...scoring.metrics.forks import Fork, ForkGroup, ForkReport
 from ...scoring.report.text.columns import TableCell, TableColumn, TableHeading, TableLine, draw
 from ...scoring.report.text.wording import number, span
-from .terminal import clean
 
 __all__ = ("print_fork", "print_forks")
 

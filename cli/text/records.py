@@ -8,6 +8,8 @@ from typing import NamedTuple, final
 
 from rich.text import Text
 
+from ...engine.diff import ChangedLine, changes, counts
+from ...engine.display import clean
 from ...engine.events import (
     ActionResolved,
     ActionTaken,
@@ -32,8 +34,6 @@ from ...engine.events import (
 )
 from ...engine.records import TRACE, Record
 from ...engine.text import lines_of, quantity
-from .diff import ChangedLine, changes, counts
-from .terminal import clean
 from .wording import call_text, one_line, outcome_text, pairs_text, truncated, with_reason
 
 __all__ = ("RecordFormatter", "RecordText")

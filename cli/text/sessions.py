@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from ...engine.display import duration, is_virtual, moment, number
 from ...engine.log.contract import SessionSummary
 from ...engine.text import quantity
 from ...scoring.listing.sessions import ERASED, ListedSession
 from ...scoring.trajectory.points import NO_SCORE, NOT_EVALUATED
 from .names import distinct, fitted, width_of
-from .terminal import duration, is_virtual, moment, number, screen
+from .terminal import screen
 from .wording import one_line
 
 __all__ = ("print_sessions", "stop_text")

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from ...engine.display import clean
 from ...engine.text import quantity
 from ...scoring.comparison.agreement import Agreement, Pair
 from ...scoring.comparison.pairs import Comparison, Difference
 from ...scoring.comparison.sensitivity import Sensitivity, SensitivityRow
 from ...scoring.report.text.columns import TableCell, TableColumn, TableHeading, TableLine, draw
 from ...scoring.report.text.wording import ABSENT, number, percent, span
-from .terminal import clean
 
 __all__ = ("print_agreement", "print_comparisons", "print_sensitivity")
 

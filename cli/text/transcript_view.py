@@ -8,6 +8,7 @@ from typing import final
 from rich.console import Console
 from rich.text import Text
 
+from ...engine.display import clean, duration, is_virtual, moment, number, shorten
 from ...engine.events import Participant, SessionOpened
 from ...engine.records import TRACE, Record
 from ...engine.text import quantity
@@ -16,7 +17,6 @@ from ...scoring.process import Process
 from ...scoring.trajectory.points import Point, counted
 from .page import Page
 from .records import RecordFormatter, RecordText
-from .terminal import clean, duration, is_virtual, moment, number, shorten
 from .transcript import SessionTranscript, TranscriptRound
 
 __all__ = ("NAME", "ROLES", "effort_text", "opening_lines", "print_transcript", "round_text")

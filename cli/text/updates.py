@@ -6,6 +6,7 @@ from functools import singledispatch
 
 from rich.text import Text
 
+from ...engine.display import clean, number
 from ...scoring.trajectory.updates import (
     EffortUpdated,
     RatingUpdated,
@@ -18,7 +19,6 @@ from ...scoring.trajectory.updates import (
     StopWithdrawn,
     UtilityUpdated,
 )
-from .terminal import clean, number
 from .transcript_view import effort_text
 from .wording import with_reason
 

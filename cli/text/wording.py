@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from rich.text import Text
 
+from ...engine.display import clean, shorten
 from ...engine.events import JSON, ActionResolved
 from ...engine.text import quantity
-from .terminal import clean, shorten
 
 __all__ = (
     "call_text",

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, final
 from rich.console import Console
 from rich.text import Text
 
+from ...engine.display import clean, duration, number, shorten
 from ...engine.events import SessionOpened
 from ...engine.records import Record
 from ...engine.text import quantity
@@ -18,7 +19,6 @@ from ..output import command_name
 from ..text.forks import print_fork
 from ..text.page import Page
 from ..text.records import RecordFormatter
-from ..text.terminal import clean, duration, number, shorten
 from ..text.transcript_view import ROLES, opening_lines, round_text
 from .session import TourSession
 

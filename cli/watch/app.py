@@ -13,10 +13,11 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from ...engine.display import duration, is_virtual, moment, number
 from ...engine.text import quantity
 from ..diagnostics import muted
 from ..text.names import distinct
-from ..text.terminal import duration, is_closed, is_virtual, moment, number
+from ..text.terminal import is_closed
 from ..text.wording import one_line
 from .panes import SessionsPane, TranscriptPane
 from .search import SearchLine

@@ -11,16 +11,16 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from ...engine.display import clean, duration, is_virtual, moment, number, shorten
 from ...engine.records import TRACE
+from ...scoring.listing.rows import SessionRow
 from ...scoring.trajectory.points import Point
 from ...scoring.trajectory.updates import StopAdvice, StopWithdrawn, Update
 from ..text.names import fitted
 from ..text.page import Page
 from ..text.sessions import stop_text
-from ..text.terminal import clean, duration, is_virtual, moment, number, shorten
 from ..text.transcript_view import NAME, ROLES, effort_text, opening_lines, round_text
 from ..text.updates import update_text
-from .rows import SessionRow
 from .sparkline import sparkline
 from .timeline import Moment, Timeline, TimelineEntry
 

@@ -18,9 +18,9 @@ from ...engine.errors import DuologError, LogNotFound
 from ...engine.log.contract import EventLog
 from ...engine.log.follower import Follower
 from ...engine.log.session_states import SessionStates
+from ...scoring.listing.rows import RowFold, SessionRow, row_at
 from ...scoring.trajectory.options import Options
 from .index import SessionIndex
-from .rows import RowFold, SessionRow, row_at
 from .selection import Selection
 from .timeline import Moment, Timeline
 

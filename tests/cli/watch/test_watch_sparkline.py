@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from duolog.cli.text.names import distinct
 from duolog.cli.watch.painting import header, name_width, row_line
-from duolog.cli.watch.rows import SessionRow
 from duolog.cli.watch.sparkline import BARS, sparkline
+from duolog.scoring.listing.rows import SessionRow
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from duolog.cli.watch.rows import RowFold
 from duolog.cli.watch.state import WatchedLog
 from duolog.engine.errors import LogNotFound
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Record
+from duolog.scoring.listing.rows import RowFold
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.sessions import put_records
 from hypothesis import given, settings

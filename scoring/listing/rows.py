@@ -9,9 +9,9 @@ import msgspec
 
 from ...engine.errors import CodecError
 from ...engine.log.contract import EventLog
-from ...scoring.trajectory.fold import TrajectoryFold
-from ...scoring.trajectory.options import Options
-from ...scoring.trajectory.points import Point
+from ..trajectory.fold import TrajectoryFold
+from ..trajectory.options import Options
+from ..trajectory.points import Point
 
 __all__ = ("RowFold", "SessionRow", "row_at")
 
