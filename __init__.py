@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .engine.session.decisions import Act as Act
     from .engine.session.decisions import Approve as Approve
     from .engine.session.decisions import Ask as Ask
+    from .engine.session.decisions import ChangeProfile as ChangeProfile
     from .engine.session.decisions import Decision as Decision
     from .engine.session.decisions import Finish as Finish
     from .engine.session.decisions import Note as Note
@@ -64,6 +65,7 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .scoring.replay import Until as Until
     from .scoring.replay import replay as replay
     from .scoring.scorers.feedback import FeedbackUtility as FeedbackUtility
+    from .scoring.scorers.fold_utility import FoldUtility as FoldUtility
     from .scoring.scorers.progress import rule_judge as rule_judge
     from .scoring.scorers.resolution import ResolutionUtility as ResolutionUtility
     from .scoring.scorers.retention import RetentionUtility as RetentionUtility
@@ -122,6 +124,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "Ask",
     "Approve",
     "Note",
+    "ChangeProfile",
     "Rate",
     "Wait",
     "Finish",
@@ -142,6 +145,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "Point",
     "SnapshotUtility",
     "RoundUtility",
+    "FoldUtility",
     "RetentionUtility",
     "FeedbackUtility",
     "ResolutionUtility",
@@ -199,6 +203,7 @@ _HOMES = {
     "Ask": ".engine.session.decisions",
     "Approve": ".engine.session.decisions",
     "Note": ".engine.session.decisions",
+    "ChangeProfile": ".engine.session.decisions",
     "Rate": ".engine.session.decisions",
     "Wait": ".engine.session.decisions",
     "Finish": ".engine.session.decisions",
@@ -218,6 +223,7 @@ _HOMES = {
     "Point": ".scoring.trajectory.points",
     "SnapshotUtility": ".scoring.scorers.utility",
     "RoundUtility": ".scoring.scorers.utility",
+    "FoldUtility": ".scoring.scorers.fold_utility",
     "RetentionUtility": ".scoring.scorers.retention",
     "FeedbackUtility": ".scoring.scorers.feedback",
     "ResolutionUtility": ".scoring.scorers.resolution",

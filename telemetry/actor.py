@@ -25,6 +25,7 @@ from ..engine.events import (
     MessageSent,
     ModelCalled,
     NoteTaken,
+    ProfileChanged,
     ProgressRated,
     Role,
     SnapshotTaken,
@@ -241,6 +242,21 @@ class RecordedActor(Generic[R]):
         return self._do(
             "notes", RecordEvent(NoteTaken(text=text(note, "a note"))), None, id, at, durable
         )
+
+    def changes_profile(
+        self,
+        profile: object,
+        reason: str = "",
+        *,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Has other goals from now on: the actor's private part in full, which only scorers see."""
+        event = ProfileChanged(
+            owner=self.name, profile=plain(profile), reason=text(reason, "a reason")
+        )
+        return self._do("changes_profile", RecordEvent(event), None, id, at, durable)
 
     def yields(
         self,

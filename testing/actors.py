@@ -14,6 +14,7 @@ from ..engine.session.decisions import (
     Act,
     Approve,
     Ask,
+    ChangeProfile,
     Decision,
     Finish,
     Note,
@@ -100,6 +101,10 @@ class Script:
         """Writes a note into its own memory."""
         return self.then(lambda desk: desk.note(text))
 
+    def change_profile(self, profile: JSON, reason: str = "") -> Script:
+        """Holds other goals from now on."""
+        return self.then(lambda desk: desk.change_profile(profile, reason))
+
     def rate(self, rating: int, explanation: str = "", *, round: int | None = None) -> Script:
         """Rates the progress of a round, the latest in which an agent acted by default."""
         return self.then(lambda desk: desk.rate(rating, explanation, round=round))
@@ -149,7 +154,8 @@ class Improviser:
     """A policy that decides at random, and finishes after a number of decisions.
 
     Randomness is the session's: one seed, one performance. It says, acts, submits (now and then
-    over the others' heads), asks, approves, notes, rates, waits and does nothing; works for a while
+    over the others' heads), asks, approves, notes, rates, changes its goals where it is a human, waits
+    and does nothing; works for a while
     on each decision; and keeps, changes or drops what is pending when there is news.
 
     Args:
@@ -195,6 +201,8 @@ class Improviser:
         rating = Rate(chance.randint(1, 5), "improvised")
         if any(record.role == "agent" and is_act(record) for record in view.records):
             verbs.append(rating)  # else there is nothing to rate
+        if view.role == "human":
+            verbs.append(ChangeProfile({"wants": number}, "improvised"))
         verbs += [Act(name, {"number": number}) for name in self._actions]
         verbs += [
             Approve(asked.version, chance.random() < 0.5, "so be it")

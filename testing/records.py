@@ -87,6 +87,7 @@ class RecordWriter:
         clock: Literal["utc", "virtual"] = "utc",
         config: Mapping[str, JSON] | None = None,
         participants: tuple[Participant, ...] = (HUMAN, AGENT),
+        private: Mapping[str, JSON] | None = None,
     ) -> Record:
         """The opening; by default of ``ann``, a person, and ``bot``, an agent."""
         event = SessionOpened(
@@ -96,6 +97,7 @@ class RecordWriter:
             clock=clock,
             request=request,
             config=config or {},
+            private=private or {},
         )
         return self.add(event, "engine", "environment", at=0.0)
 

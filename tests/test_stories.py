@@ -141,6 +141,13 @@ STORIES: dict[str, list[Step]] = {
         CLOSE,
     ],
     "notes": [ASK, Step("note", AGENT, "cheap ones first"), says(AGENT, "Well."), CLOSE],
+    "goals that change": [
+        ASK,
+        submits(AGENT, "Day 1"),
+        Step("change", HUMAN, "the sea", value="saw the map"),
+        says(HUMAN, "Rather the sea."),
+        CLOSE,
+    ],
     "a rating of the round that is open": [ASK, submits(AGENT, "Day 1"), rates(4), CLOSE],
     "a rating after an edit": [
         ASK,
@@ -232,6 +239,8 @@ async def at_the_desk(desk: Desk, step: Step, labels: Mapping[str, int]) -> Reco
             return await desk.approve(labels[step.of], approved=step.value, comment=step.text)
         case "note":
             return await desk.note(step.text)
+        case "change":
+            return await desk.change_profile(step.text, step.value)
         case "rate":
             return await desk.rate(step.value, step.text, round=step.round)
     await desk.finish(step.text)
@@ -281,6 +290,8 @@ async def recorded(
             return await actor.approves(labels[step.of], approved=step.value, comment=step.text)
         case "note":
             return await actor.notes(step.text)
+        case "change":
+            return await actor.changes_profile(step.text, step.value)
         case "rate":
             return await actor.rates(step.value, step.text, round=step.round)
         case "feedback":
@@ -313,6 +324,7 @@ KINDS = {
     "ask": "ApprovalAsked",
     "approve": "ApprovalGiven",
     "note": "NoteTaken",
+    "change": "ProfileChanged",
     "rate": "ProgressRated",
     "feedback": "FeedbackGiven",
     "close": "SessionClosed",
@@ -324,6 +336,8 @@ def body_of(step: Step, labels: Mapping[str, int]) -> dict[str, JSON]:
     match step.verb:
         case "act":
             return {"name": step.text, "arguments": {"of": step.label}}
+        case "change":
+            return {"owner": step.who, "profile": step.text, "reason": step.value}
         case "resolve":
             bare: dict[str, JSON] = {"action": labels[step.of], "observation": step.text}
             if step.value == "failed":

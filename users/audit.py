@@ -8,7 +8,7 @@ The checks here know no task, and are about plain signs; a task adds its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, final
 
 import msgspec
@@ -17,6 +17,7 @@ from ..engine.events import (
     JSON,
     ActionResolved,
     MessageSent,
+    ProfileChanged,
     ScorerRef,
     SessionOpened,
     SimulatorFlagged,
@@ -150,7 +151,7 @@ class _Auditing:
     def __init__(self, ref: ScorerRef, checks: Sequence[Check]) -> None:
         self._ref = ref
         self._checks = checks
-        self._profiles: Mapping[str, JSON] = {}
+        self._profiles: dict[str, JSON] = {}
         self._request = ""
         self._seen: dict[str, list[str]] = {}
         self._before: dict[str, list[str]] = {}
@@ -169,6 +170,8 @@ class _Auditing:
             self._show(event.text, event.to, by=record.actor)
         elif isinstance(event, SnapshotTaken):
             self._show(text_of(event.content))
+        elif isinstance(event, ProfileChanged) and event.owner in self._profiles:
+            self._profiles[event.owner] = event.profile
         elif record.kind == "ActionTaken":
             self._actions[record.version] = record.actor
         elif isinstance(event, ActionResolved):

@@ -22,6 +22,7 @@ from ...engine.events import (
     ModelCalled,
     NoteTaken,
     Nudged,
+    ProfileChanged,
     ProgressRated,
     ScorerFailed,
     SessionClosed,
@@ -245,6 +246,14 @@ class RecordFormatter:
     @_format.register
     def _(self, event: NoteTaken, record: Record) -> RecordText:
         return RecordText(Text(f"notes: {clean(event.text)}", style="dim italic"))
+
+    @_format.register
+    def _(self, event: ProfileChanged, record: Record) -> RecordText:
+        whose = "" if event.owner == record.actor else f" of {clean(event.owner)}"
+        words = with_reason(
+            f"has other goals{whose}" if whose else "changes their goals", event.reason
+        )
+        return RecordText(Text(words, style="magenta italic"))
 
     @_format.register
     def _(self, event: TurnYielded, record: Record) -> RecordText | None:

@@ -13,6 +13,7 @@ __all__ = (
     "Act",
     "Approve",
     "Ask",
+    "ChangeProfile",
     "Decision",
     "Finish",
     "Note",
@@ -73,6 +74,17 @@ class Note(msgspec.Struct, frozen=True):
     text: str
 
 
+class ChangeProfile(msgspec.Struct, frozen=True):
+    """Hold other goals, or know more, from now on: one's private part, in full, and why it changed.
+
+    It takes no time, and nobody else sees it. Decided together with a message, it comes before the
+    message, so that it lies in the round that brought it about.
+    """
+
+    profile: JSON
+    reason: str = ""
+
+
 class Rate(msgspec.Struct, frozen=True):
     """Rate the progress of a round, 1 to 5: the latest in which an agent acted, or round ``round``."""
 
@@ -94,7 +106,7 @@ class Finish(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-Verb = Say | Act | Submit | Ask | Approve | Note | Rate | Wait | Finish
+Verb = Say | Act | Submit | Ask | Approve | Note | ChangeProfile | Rate | Wait | Finish
 """Anything that a decision may hold."""
 
 

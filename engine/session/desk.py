@@ -21,6 +21,7 @@ from ..events import (
     MessageSent,
     NoteTaken,
     Participant,
+    ProfileChanged,
     ProgressRated,
     SnapshotTaken,
     TurnYielded,
@@ -38,7 +39,7 @@ from .commands import (
     TakeAction,
     handle_all,
 )
-from .decisions import Act, Approve, Ask, Finish, Note, Rate, Say, Submit, Verb, Wait
+from .decisions import Act, Approve, Ask, ChangeProfile, Finish, Note, Rate, Say, Submit, Verb, Wait
 from .desk_parts.inbox import Inbox
 from .desk_parts.model_line import ModelLine
 from .desk_parts.turn_guard import TurnGuard
@@ -50,7 +51,7 @@ from .view import View
 __all__ = ("Desk",)
 
 _Base: TypeAlias = int | msgspec.UnsetType | None
-_Simple: TypeAlias = Say | Act | Ask | Approve | Note | Rate | Wait | Finish
+_Simple: TypeAlias = Say | Act | Ask | Approve | Note | ChangeProfile | Rate | Wait | Finish
 
 
 @final
@@ -180,6 +181,10 @@ class Desk:
         """Writes into the actor's own memory."""
         return (await self.emit(Note(text)))[0]
 
+    async def change_profile(self, profile: JSON, reason: str = "") -> Record:
+        """Holds other goals, or knows more, from now on: the actor's private part, in full."""
+        return (await self.emit(ChangeProfile(profile, reason)))[0]
+
     async def rate(self, rating: int, explanation: str = "", *, round: int | None = None) -> Record:
         """Rates the progress of a round, 1 to 5: of the latest in which an agent acted, unless a
         round is named.
@@ -264,6 +269,9 @@ class Desk:
                 )
             case Note(text):
                 return RecordEvent(NoteTaken(text=text))
+            case ChangeProfile(profile, reason):
+                changed = ProfileChanged(owner=self.name, profile=profile, reason=reason)
+                return RecordEvent(changed)
             case Rate(rating, explanation, number):
                 named = UNNAMED if number is None else number
                 return RateProgress(

@@ -20,6 +20,7 @@ from ..events import (
     NoteTaken,
     Nudged,
     Participant,
+    ProfileChanged,
     Role,
     SessionOpened,
     SnapshotTaken,
@@ -43,6 +44,7 @@ _NEWS = frozenset(
         "FeedbackGiven",
         "ActionResolved",
         "Nudged",
+        "ProfileChanged",
     }
 )
 
@@ -91,7 +93,8 @@ class Visibility:
     """Decides which trace records one actor may see, and which of them are news to it.
 
     Messages go to everybody or to those named; notes, model calls, ratings and the outcome of an
-    action are for their actor alone; of the opening everybody sees all but others' private parts.
+    action are for their actor alone, a changed profile for its owner; of the opening everybody sees
+    all but others' private parts.
 
     Attributes:
         mine: trace versions of the actor's own actions.
@@ -132,6 +135,10 @@ class Visibility:
         if kind == "Nudged":
             event = record.event
             return record if isinstance(event, Nudged) and event.to == self._me else None
+        if kind == "ProfileChanged":
+            event = record.event
+            mine = isinstance(event, ProfileChanged) and event.owner == self._me
+            return record if mine else None
         if kind == "SessionOpened":
             return self._opening(record)
         return None if isinstance(record.event, Unknown | Forgotten) else record
@@ -203,6 +210,7 @@ class View:
         self.news: tuple[Record, ...] = ()
         self.pending: Decision | None = None
         self.idle = False
+        self._private: JSON = None
         self._decisions = 0
         self._random: random.Random | None = None
         self._unread: list[str] = []
@@ -216,8 +224,10 @@ class View:
 
     @property
     def private(self) -> JSON:
-        """This actor's private part of the opening; None where there is none."""
-        return self.opened.private.get(self.me) if self.opened else None
+        """This actor's private part as it stands: the opening's, or what it changed to; None where
+        there is none.
+        """
+        return self._private
 
     @property
     def request(self) -> str:
@@ -276,6 +286,8 @@ class View:
                 self._given(record, event)
             case NoteTaken() as event:
                 self.notes.append(event.text)
+            case ProfileChanged(owner=self.me) as event:
+                self._private = event.profile
             case SessionOpened() as event:
                 self._opened(event)
             case _:
@@ -296,6 +308,7 @@ class View:
 
     def _opened(self, event: SessionOpened) -> None:
         self.opened = event
+        self._private = event.private.get(self.me)
         if event.request:
             self._unread.append(event.request)
 

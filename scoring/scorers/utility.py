@@ -16,11 +16,19 @@ import msgspec
 
 from ...engine.codec import digest
 from ...engine.errors import InvalidInput
-from ...engine.events import JSON, ScorerRef, SessionOpened, SnapshotTaken, UtilityScored
+from ...engine.events import (
+    JSON,
+    ProfileChanged,
+    ScorerRef,
+    SessionOpened,
+    SnapshotTaken,
+    UtilityScored,
+)
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, Rounds
 from ...engine.scorers.computing import RunFunction, run_at_once
 from ...engine.scorers.protocol import Measurement, SessionScorer
+from .profiles import with_profile
 
 __all__ = (
     "Missing",
@@ -34,6 +42,8 @@ __all__ = (
 )
 
 NO_OPENING = "the session has no opening"
+
+_READ = frozenset({"SessionOpened", "ProfileChanged", "SnapshotTaken"})
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -75,13 +85,14 @@ class Missing(msgspec.Struct, frozen=True):
 ScoreSnapshot: TypeAlias = Callable[
     [SnapshotTaken, SessionOpened], Score | Missing | Awaitable[Score | Missing]
 ]
-"""Scores a snapshot of a session; may be async."""
+"""Scores a snapshot of a session; may be async. The private parts in the opening are as they stand."""
 
 ScoreRound: TypeAlias = Callable[
     [Round, Sequence[Record], SessionOpened],
     Score | Missing | Awaitable[Score | Missing | None] | None,
 ]
-"""Scores a closed round with its records; None if there is nothing new to score."""
+"""Scores a closed round with its records; None if there is nothing new to score. The private parts in
+the opening are as they stand at the end of the round."""
 
 
 def as_score(worth: object, whose: str) -> Score | Missing:
@@ -152,6 +163,9 @@ def measured(
 class SnapshotUtility:
     """Scores each snapshot of humans and agents by a function of your own.
 
+    Where a profile changed, the snapshot that stands at the end of that round is scored again, for
+    that round: by what the human wants then.
+
     For example::
 
         def brevity(snapshot: duolog.SnapshotTaken, opened: duolog.SessionOpened) -> duolog.Score:
@@ -186,7 +200,10 @@ class _Snapshots:
     def __init__(self, ref: ScorerRef, score: ScoreSnapshot) -> None:
         self._ref = ref
         self._score = score
+        self._projector = RoundProjector()
         self._opened: SessionOpened | None = None
+        self._standing: tuple[int, SnapshotTaken] | None = None
+        self._outdated = False
         self._run: RunFunction = run_at_once
 
     def compute_by(self, run: RunFunction) -> None:
@@ -194,19 +211,35 @@ class _Snapshots:
             self._run = run
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
-        if record.kind not in ("SessionOpened", "SnapshotTaken") or record.stream != TRACE:
+        if record.stream != TRACE:
             return ()
+        found: list[Measurement] = []
+        over = self._projector.feed(record)
+        if over is not None and self._outdated and self._standing is not None:
+            version, snapshot = self._standing
+            of = f"snapshot/{version}/round/{over.number}"
+            found.append(measured(self._ref, await self._scored(snapshot), of, over=over))
+            self._outdated = False
+        if record.kind not in _READ:
+            return found
         event = record.event
         if isinstance(event, SessionOpened):
             self._opened = event
-        if not isinstance(event, SnapshotTaken) or record.role not in ("human", "agent"):
-            return ()
-        result: Score | Missing = Missing(NO_OPENING)
-        if self._opened is not None:
-            found = await self._run(self._score, event, self._opened)
-            result = await found if inspect.isawaitable(found) else found
-        of = f"snapshot/{record.version}"
-        return (measured(self._ref, result, of, snapshot=record.version),)
+        elif isinstance(event, ProfileChanged) and self._opened is not None:
+            self._opened = with_profile(self._opened, event)
+            self._outdated = True
+        elif isinstance(event, SnapshotTaken) and record.role in ("human", "agent"):
+            of = f"snapshot/{record.version}"
+            score = await self._scored(event)
+            found.append(measured(self._ref, score, of, snapshot=record.version))
+            self._standing, self._outdated = (record.version, event), False
+        return found
+
+    async def _scored(self, snapshot: SnapshotTaken) -> Score | Missing:
+        if self._opened is None:
+            return Missing(NO_OPENING)
+        result = await self._run(self._score, snapshot, self._opened)
+        return await result if inspect.isawaitable(result) else result
 
 
 @final
@@ -262,6 +295,10 @@ class _Rounds:
             return ()
         if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
             self._opened = record.event
+        elif record.kind == "ProfileChanged" and self._opened is not None:
+            event = record.event
+            if isinstance(event, ProfileChanged):
+                self._opened = with_profile(self._opened, event)
         over = self._projector.feed(record)
         if over is None:
             self._records.append(record)

@@ -32,6 +32,7 @@ from duolog.engine.events import (
     Nudged,
     Origin,
     Participant,
+    ProfileChanged,
     ProgressRated,
     ScorerFailed,
     ScorerRef,
@@ -135,7 +136,11 @@ def test_schema_1_reads_as_it_was_meant() -> None:
 
 
 def test_the_golden_log_has_every_kind_of_its_day() -> None:
-    kinds = {from_jsonl(line).kind for line in lines("schema-1.jsonl")}
+    kinds = {
+        from_jsonl(line).kind
+        for name in ("schema-1.jsonl", "schema-1-changed-goals.jsonl")
+        for line in lines(name)
+    }
     first = {kind for kind, event in EVENTS.items() if event.schema == 1}
     assert first <= kinds
 
@@ -153,6 +158,13 @@ def test_who_gave_up_in_schema_1_is_read_as_having_abandoned_the_session() -> No
     assert {session: event.reason for session, event in closed.items()} == GAVE_UP_1
     assert closed["gave-up"].by == "ann"
     assert closed["gave-up"].detail == "gave up: no progress"
+
+
+def test_changed_goals_read_as_they_were_meant() -> None:
+    records = [from_jsonl(line) for line in lines("schema-1-changed-goals.jsonl")]
+    changed = [record.event for record in records if record.kind == "ProfileChanged"]
+    wishes = {"wants": ["the sea", "no more than 3 days"]}
+    assert changed == [ProfileChanged(owner="ann", profile=wishes, reason="saw the map \u2713")]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.jsonl")))

@@ -326,6 +326,7 @@ USES: dict[str, Use] = {
     "submit": lambda desk: desk.submit("x"),
     "ask": lambda desk: desk.ask("x"),
     "note": lambda desk: desk.note("x"),
+    "change_profile": lambda desk: desk.change_profile("x"),
     "rate": lambda desk: desk.rate(3),
     "yield": lambda desk: desk.yield_turn(),
     "finish": lambda desk: desk.finish(),

@@ -31,6 +31,7 @@ from duolog.engine.events import (
 from duolog.engine.records import Draft, Record
 from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Decision, Finish
+from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View, Visibility
 from duolog.testing import (
@@ -279,6 +280,21 @@ def reachable(start: object) -> Iterator[object]:
             stack.extend(getattr(thing, field) for field in thing.__struct_fields__)
 
 
+async def test_the_private_part_of_a_view_is_as_it_stands() -> None:
+    seen: list[object] = []
+
+    async def changing(desk: Desk) -> None:
+        desk.look()
+        seen.append(desk.view.private)
+        await desk.change_profile({"wants": "the sea"}, "saw the map")
+        desk.look()
+        seen.append(desk.view.private)
+        await desk.finish()
+
+    await played(a_session(human(changing), private={"user": {"wants": "hills"}}))
+    assert seen == [{"wants": "hills"}, {"wants": "the sea"}]
+
+
 async def test_no_view_reaches_what_is_anothers() -> None:
     """Private parts, notes, outcomes and whispers of the others, the evaluator's data, the
     environment: a policy gets its view, and whatever it digs up from there is its own.
@@ -310,9 +326,10 @@ async def test_no_view_reaches_what_is_anothers() -> None:
 
     note = Script(*[Script().note(f"{secrets['user']} in a note").pause(1).hear(within=1)] * 3)
     whisper = Script().say(secrets["user"], to=["user"])
+    change = Script().change_profile(f"{secrets['user']} in a change")
     await played(
         a_session(
-            human(Script(note, whisper, note)),
+            human(Script(note, whisper, change, note)),
             agent(playing(Digging("left")), "left"),
             agent(playing(Digging("right")), "right"),
             environment=workshop,

@@ -7,6 +7,7 @@ from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     CloseReason,
     FeedbackGiven,
+    ProfileChanged,
     SessionOpened,
     SnapshotTaken,
     UtilityScored,
@@ -16,6 +17,7 @@ from duolog.engine.rounds import Round
 from duolog.engine.scorers.protocol import Measurement, Scorer
 from duolog.scoring.live import score_records
 from duolog.scoring.scorers.feedback import FeedbackUtility
+from duolog.scoring.scorers.fold_utility import FoldUtility
 from duolog.scoring.scorers.retention import RetentionUtility, retention
 from duolog.scoring.scorers.utility import Missing, RoundUtility, Score, SnapshotUtility, reference
 from duolog.testing.records import RecordWriter, run_scorer
@@ -164,6 +166,105 @@ async def test_scores_of_rounds_reach_the_trajectory() -> None:
     script.agent("d")
     script.closed()
     assert await trajectory_of(script, RoundUtility("u", "1", score)) == [(0.4, False), (0.4, True)]
+
+
+# --- goals that change ---------------------------------------------------------------------------
+
+
+def wanted(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
+    return Score(1.0 if snapshot.content == opened.private["user"] else 0.25)
+
+
+def with_changed_goals() -> RecordWriter:
+    """A draft of tea for one who wants tea; they see it, and want coffee; then it is coffee."""
+    script = RecordWriter()
+    script.opened(private={"user": "tea"})
+    script.human("a drink")
+    script.output("tea")
+    script.add(ProfileChanged(owner="user", profile="coffee", reason="saw tea"), "user", "human")
+    script.human("hm")
+    script.agent("well?")
+    script.human("coffee, please")
+    script.output("coffee")
+    script.closed()
+    return script
+
+
+async def test_the_standing_snapshot_is_scored_again_for_the_round_in_which_goals_changed() -> None:
+    measurements = await run_scorer(SnapshotUtility("u", "1", wanted), with_changed_goals().records)
+    assert found(measurements) == [
+        ("snapshot/3", 1.0, None),
+        ("snapshot/3/round/1", 0.25, None),
+        ("snapshot/8", 1.0, None),
+    ]
+    again = measurements[1].event
+    assert isinstance(again, UtilityScored)
+    assert (again.snapshot, again.round, again.until) == (None, 1, 3)
+
+
+async def test_the_utility_of_a_round_is_by_what_is_wanted_then() -> None:
+    points = await trajectory_of(with_changed_goals(), SnapshotUtility("u", "1", wanted))
+    assert points == [(0.25, False), (0.25, False), (1.0, False)]
+
+
+async def test_a_snapshot_after_the_change_is_scored_once() -> None:
+    script = RecordWriter()
+    script.opened(private={"user": "tea"})
+    script.human("a drink")
+    script.add(ProfileChanged(owner="user", profile="coffee"), "user", "human")
+    script.output("coffee")
+    script.human("good")
+    script.closed()
+    measurements = await run_scorer(SnapshotUtility("u", "1", wanted), script.records)
+    assert found(measurements) == [("snapshot/4", 1.0, None)]
+
+
+async def test_a_change_in_the_last_round_is_scored_at_the_close() -> None:
+    script = RecordWriter()
+    script.opened(private={"user": "tea"})
+    script.human("a drink")
+    script.output("tea")
+    script.add(ProfileChanged(owner="user", profile="coffee"), "user", "human")
+    script.closed()
+    assert await trajectory_of(script, SnapshotUtility("u", "1", wanted)) == [(0.25, False)]
+
+
+async def test_a_function_of_rounds_is_given_the_changed_profile() -> None:
+    def score(over: Round, records: Sequence[Record], opened: SessionOpened) -> Score:
+        return Score(1.0 if opened.private["user"] == "coffee" else 0.0)
+
+    points = await trajectory_of(with_changed_goals(), RoundUtility("u", "1", score))
+    assert points == [(1.0, False)] * 3
+
+
+# --- a fold of the session -----------------------------------------------------------------------
+
+
+class Heard:
+    """The share of five messages that were sent so far."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+
+    def feed(self, record: Record) -> None:
+        self.messages += record.kind == "MessageSent"
+
+    def score(self, over: Round) -> Score | None:
+        return Score(self.messages / 5) if over.agent_acts else None
+
+
+async def test_a_fold_is_asked_at_the_end_of_each_round_for_all_until_then() -> None:
+    script = RecordWriter()
+    script.opened()
+    for text in ("a", "b"):
+        script.human(text)
+        script.agent(text)
+    script.human("bye")
+    script.closed()
+    scorer = FoldUtility("heard", "1", Heard)
+    measurements = await run_scorer(scorer, script.records)
+    assert found(measurements) == [("round/1", 0.4, None), ("round/2", 0.8, None)]
+    assert await trajectory_of(script, scorer) == [(0.4, False), (0.8, False), (0.8, False)]
 
 
 # --- retention -----------------------------------------------------------------------------------

@@ -1,0 +1,107 @@
+"""The events: immutable facts about one collaboration, in the past tense.
+
+Every event is a frozen struct whose JSON names its kind. Adding an optional field is compatible;
+anything more raises the event's ``schema`` number and adds an upcaster (see ``codec``).
+Trace events are what the actors did; measurement events are what scorers made of it, and live in
+streams of their own. History is never embedded: an event refers to others by trace version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .measurements import ProgressRated, ScorerFailed, SimulatorFlagged, StopAdvised, UtilityScored
+from .parts import (
+    JSON,
+    CloseReason,
+    Event,
+    Forgotten,
+    Origin,
+    Participant,
+    Role,
+    ScorerRef,
+    Tokens,
+    Unknown,
+)
+from .trace import (
+    ActionResolved,
+    ActionTaken,
+    ActorFailed,
+    ApprovalAsked,
+    ApprovalGiven,
+    FeedbackGiven,
+    MessageSent,
+    ModelCalled,
+    NoteTaken,
+    Nudged,
+    ProfileChanged,
+    SessionClosed,
+    SessionOpened,
+    SnapshotTaken,
+    TurnYielded,
+)
+
+__all__ = (
+    "ACTS",
+    "EVENTS",
+    "JSON",
+    "ActionResolved",
+    "ActionTaken",
+    "ActorFailed",
+    "ApprovalAsked",
+    "ApprovalGiven",
+    "CloseReason",
+    "Event",
+    "FeedbackGiven",
+    "Forgotten",
+    "MessageSent",
+    "ModelCalled",
+    "NoteTaken",
+    "Nudged",
+    "Origin",
+    "Participant",
+    "ProfileChanged",
+    "ProgressRated",
+    "Role",
+    "ScorerFailed",
+    "ScorerRef",
+    "SessionClosed",
+    "SessionOpened",
+    "SimulatorFlagged",
+    "SnapshotTaken",
+    "StopAdvised",
+    "Tokens",
+    "TurnYielded",
+    "Unknown",
+    "UtilityScored",
+)
+
+EVENTS: Mapping[str, type[Event]] = {
+    cls.__name__: cls
+    for cls in (
+        SessionOpened,
+        MessageSent,
+        ActionTaken,
+        ActionResolved,
+        SnapshotTaken,
+        ApprovalAsked,
+        ApprovalGiven,
+        NoteTaken,
+        ProfileChanged,
+        TurnYielded,
+        Nudged,
+        FeedbackGiven,
+        ModelCalled,
+        ActorFailed,
+        SessionClosed,
+        ProgressRated,
+        UtilityScored,
+        ScorerFailed,
+        SimulatorFlagged,
+        StopAdvised,
+    )
+}
+"""Every kind of event, by the name it has on the wire."""
+
+ACTS = frozenset({"MessageSent", "ActionTaken", "SnapshotTaken", "ApprovalAsked", "ApprovalGiven"})
+"""Kinds that are acts when a human or an agent emits them: the a_t of the joint trace (paper, 3)."""

@@ -1,0 +1,89 @@
+"""Events of measurement: what scorers made of a trace, in streams of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from .parts import Event, ScorerRef
+
+__all__ = (
+    "ProgressRated",
+    "ScorerFailed",
+    "SimulatorFlagged",
+    "StopAdvised",
+    "UtilityScored",
+)
+
+
+class ProgressRated(Event, frozen=True):
+    """A round's progress on a Likert scale of 1 to 5; in a scorer's stream, or in the trace by the
+    (simulated) person.
+
+    Attributes:
+        round: number of the round, from 1, as counted by ``rounds``.
+        rating: 1 to 5; None where it is missing, with the reason in ``missing``.
+        until: trace version of the round's last act, which names the round in any convention.
+        rounds: the convention that ``round`` is counted in.
+        explanation: in the judge's words.
+        scorer: who judged; None for the person.
+    """
+
+    round: int
+    rating: int | None = None
+    until: int | None = None
+    rounds: Literal["handoff", "human-turn"] = "handoff"
+    explanation: str = ""
+    missing: str | None = None
+    scorer: ScorerRef | None = None
+
+
+class UtilityScored(Event, frozen=True):
+    """The utility of a snapshot (by trace version) or of a closed round, with its parts.
+
+    Attributes:
+        snapshot: trace version of the snapshot scored; None if a round was.
+        round: number of the round scored, as counted by ``rounds``; None if a snapshot was.
+        until: trace version of that round's last act, which names the round in any convention.
+        rounds: the convention that ``round`` is counted in.
+        value: in [0, 1]; None where the score is missing, with the reason in ``missing``.
+        parts: named parts of the value, None where one is missing.
+    """
+
+    scorer: ScorerRef
+    snapshot: int | None = None
+    round: int | None = None
+    until: int | None = None
+    rounds: Literal["handoff", "human-turn"] = "handoff"
+    value: float | None = None
+    parts: Mapping[str, float | None] = {}
+    missing: str | None = None
+
+
+class ScorerFailed(Event, frozen=True):
+    """A scorer raised, and is quarantined for this session from here on."""
+
+    scorer: ScorerRef
+    error: str
+    type: str
+
+
+class SimulatorFlagged(Event, frozen=True):
+    """A simulated user's fault (a leak, an invention): counted, since it distorts results."""
+
+    fault: str
+    of: int
+    detail: str = ""
+    scorer: ScorerRef | None = None
+
+
+class StopAdvised(Event, frozen=True):
+    """The human would stop here: τ no-progress rounds in a row. Recorded only where the stop was
+    enforced or delivered to a product.
+    """
+
+    round: int
+    tau: int
+    rule: str = ""
+    enforced: bool = False
+    scorer: ScorerRef | None = None

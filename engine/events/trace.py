@@ -1,0 +1,232 @@
+"""Events of the trace: what the actors did, and what the engine did about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from .parts import JSON, CloseReason, Event, Origin, Participant, Tokens
+
+__all__ = (
+    "ActionResolved",
+    "ActionTaken",
+    "ActorFailed",
+    "ApprovalAsked",
+    "ApprovalGiven",
+    "FeedbackGiven",
+    "MessageSent",
+    "ModelCalled",
+    "NoteTaken",
+    "Nudged",
+    "ProfileChanged",
+    "SessionClosed",
+    "SessionOpened",
+    "SnapshotTaken",
+    "TurnYielded",
+)
+
+
+class SessionOpened(Event, frozen=True):
+    """A collaboration on one task instance began.
+
+    Attributes:
+        task: name of the task, e.g. ``travel``.
+        instance: which instance of it.
+        participants: humans and agents.
+        seed: of all randomness in the session; None for a session with people or products.
+        clock: ``utc`` (times are UTC epoch seconds) or ``virtual`` (simulated seconds from 0).
+        request: the task text, where it is given to everybody and nobody said it as a message.
+        config: settings that shape the session (limits, timing, group labels, ...).
+        private: per owner (a participant's or a scorer's name) what only it may see, e.g. the
+            hidden profile; in no view but its owner's.
+        forked_from: origin of a fork.
+        package: version of Duolog that opened it.
+    """
+
+    task: str
+    instance: str
+    participants: tuple[Participant, ...]
+    clock: Literal["utc", "virtual"]
+    seed: int | None = None
+    request: str | None = None
+    config: Mapping[str, JSON] = {}
+    private: Mapping[str, JSON] = {}
+    forked_from: Origin | None = None
+    package: str = ""
+
+
+class MessageSent(Event, frozen=True):
+    """Somebody said something to the others (``to`` empty), or to those named."""
+
+    text: str
+    to: tuple[str, ...] = ()
+
+
+class ActionTaken(Event, frozen=True):
+    """Somebody acted on the task environment; the outcome follows as ``ActionResolved``.
+
+    A snapshot that was refused is recorded as an action named ``submit`` that failed.
+
+    Attributes:
+        name: of the action.
+        arguments: by name.
+        raw: the arguments, or the whole call, as written, where ``arguments`` does not give them
+            back: they could not be read, or were spelled in another way.
+        collaborative: it was meant for the others, not for the environment, and is no message or
+            approval in itself: a message that could not be sent, an answer to nothing that was
+            asked. By a human, it opens a round where each human turn does.
+    """
+
+    name: str
+    arguments: Mapping[str, JSON] = {}
+    raw: str | None = None
+    collaborative: bool = False
+
+
+class ActionResolved(Event, frozen=True):
+    """An action had its outcome.
+
+    Attributes:
+        action: trace version of the ``ActionTaken``.
+        outcome: ``ok``, ``failed`` (with ``error``) or ``cancelled`` (the session closed first).
+        observation: what the one who acted sees of it.
+        error: why it failed, in words that the one who acted can use.
+    """
+
+    action: int
+    outcome: Literal["ok", "failed", "cancelled"]
+    observation: JSON = None
+    error: str | None = None
+
+
+class SnapshotTaken(Event, frozen=True):
+    """The shared output as it stands after an edit, in full.
+
+    Attributes:
+        content: text, or structure.
+        digest: of the content (see ``codec.digest``); equal digests mean equal contents.
+        media_type: e.g. ``text/markdown`` or ``application/json``.
+        base: trace version of the snapshot that it was made from; None for the first.
+    """
+
+    content: JSON
+    digest: str
+    media_type: str = "text/plain"
+    base: int | None = None
+
+
+class ApprovalAsked(Event, frozen=True):
+    """Somebody asked for leave to do something: ``question``, and the action in question if any."""
+
+    question: str
+    action: str | None = None
+    arguments: Mapping[str, JSON] = {}
+    to: tuple[str, ...] = ()
+
+
+class ApprovalGiven(Event, frozen=True):
+    """An approval was given or denied; ``asked`` is the trace version of the ``ApprovalAsked``."""
+
+    asked: int
+    approved: bool
+    comment: str = ""
+
+
+class NoteTaken(Event, frozen=True):
+    """An actor's own memory, visible to it alone."""
+
+    text: str
+
+
+class ProfileChanged(Event, frozen=True):
+    """A human's goals, knowledge or wishes changed; private to its owner and to scorers, and no act.
+
+    At the end of the round in which it lies the output is scored again, by what they want then.
+
+    Attributes:
+        owner: whose: a participant's name.
+        profile: the owner's private part as it stands from now on, in full; it takes the place of
+            the opening's.
+        reason: what brought it about.
+    """
+
+    owner: str
+    profile: JSON
+    reason: str = ""
+
+
+class TurnYielded(Event, frozen=True):
+    """An actor chose to wait and leave the turn to the others."""
+
+    reason: str = ""
+
+
+class Nudged(Event, frozen=True):
+    """The engine woke an actor (``to``) because everybody was waiting; not a chat message."""
+
+    to: str
+    reason: str = ""
+
+
+class FeedbackGiven(Event, frozen=True):
+    """What products learn from people afterwards; may follow a closed session.
+
+    Attributes:
+        thumbs: ``up`` or ``down``.
+        edits_kept: share of the agent's output that survived, in [0, 1].
+        comment: free text.
+        of: trace version of what the feedback is about; None for the session as a whole.
+    """
+
+    thumbs: Literal["up", "down"] | None = None
+    edits_kept: float | None = None
+    comment: str = ""
+    of: int | None = None
+
+
+class ModelCalled(Event, frozen=True):
+    """A model was asked and answered; durable before anything that follows from the reply.
+
+    Attributes:
+        model: as it was asked for.
+        purpose: what for, e.g. ``act``, ``plan``, ``judge``.
+        request: digest of the whole request.
+        reply: what came back (text and tool calls), so that a replay needs no model.
+        tokens: as the response counts them.
+        latency: seconds; modelled under a virtual clock.
+        cost: US dollars; None where the price is unknown.
+        error: what went wrong, where the call failed: the kind of error, and what it said
+            (``reply`` is None then).
+        attempt: 1 for the first try.
+    """
+
+    model: str
+    purpose: str
+    request: str
+    reply: JSON = None
+    tokens: Tokens = Tokens()
+    latency: float = 0.0
+    cost: float | None = None
+    error: str | None = None
+    attempt: int = 1
+
+
+class ActorFailed(Event, frozen=True):
+    """An actor raised; the session closes as ``failed``."""
+
+    error: str
+    type: str
+
+
+class SessionClosed(Event, frozen=True):
+    """The session ended; ``by`` names the actor, or the engine's rule, and ``detail`` says how.
+
+    Schema 2 knows the reasons ``abandoned`` and ``ended``. In schema 1 a simulated user that gave up
+    closed its session as ``finished`` with a certain detail; it is read as ``abandoned``.
+    """
+
+    schema: ClassVar[int] = 2
+
+    reason: CloseReason
+    by: str
+    detail: str = ""
