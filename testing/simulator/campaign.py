@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from .scenario import Fault, Operation, Scenario, Store, draw
+from .scenario import Fault, Operation, Outcome, Scenario, Store, draw
 from .shrink import shrink
 from .stage import Stage, prepared
 
@@ -75,19 +75,20 @@ def run_seeds(store: Store, seeds: Iterable[int], *, stage: Stage | None = None)
     warm = 0
     failures: list[Failure] = []
     for seed in seeds:
-        outcome = stage.run(draw(store, seed))
+        scenario = draw(store, seed)
+        outcome = _run(stage, scenario)
         runs += 1
         steps += outcome.steps
         happened.update(outcome.happened)
         if outcome.failure and len(failures) < _MOST:
-            failures.append(_cut_down(stage, draw(store, seed), outcome.failure))
+            failures.append(_cut_down(stage, scenario, outcome.failure))
         if runs % 100 == 0:
             gc.collect()
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             warm = warm or memory
             if memory > warm + _GROWTH:
                 what = f"memory grew from {warm} to {memory} KiB within {runs} runs"
-                failures.append(Failure(draw(store, seed), what))
+                failures.append(Failure(scenario, what))
                 break
     return Campaign(runs, dict(happened), steps, tuple(failures))
 
@@ -95,8 +96,13 @@ def run_seeds(store: Store, seeds: Iterable[int], *, stage: Stage | None = None)
 def _cut_down(stage: Stage, scenario: Scenario, what: str) -> Failure:
     """A failure in as few operations as show the same thing."""
     name = _name(what)
-    small = shrink(scenario, lambda candidate: _name(stage.run(candidate).failure) == name)
-    return Failure(small, stage.run(small).failure or what)
+    small = shrink(scenario, lambda candidate: _name(_run(stage, candidate).failure) == name)
+    return Failure(small, _run(stage, small).failure or what)
+
+
+def _run(stage: Stage, scenario: Scenario) -> Outcome:
+    with stage.watch.over(lambda: command(scenario)):
+        return stage.run(scenario)
 
 
 def _name(failure: str) -> str:

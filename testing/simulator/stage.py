@@ -25,6 +25,7 @@ from .execution import Execution, OpenLog
 from .loop import SimulatedLoop
 from .scenario import Outcome, Scenario
 from .sessions import run_session_scenario
+from .watchdog import Watch, watchdog
 
 __all__ = ("Stage", "prepared")
 
@@ -38,6 +39,9 @@ class Stage:
         disk: gets the disk of the run that is under way.
         open_log: opens logs of another store, which then has scenarios for logs in memory.
         walls: gets the clock of the run that is under way.
+
+    Attributes:
+        watch: watches over its runs, where somebody looks at it.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Stage:
         self._directory = directory
         self._disk = disk
         self._runs = 0
+        self.watch = Watch()
 
     def run(self, scenario: Scenario) -> Outcome:
         """Runs a scenario."""
@@ -130,7 +135,10 @@ def prepared() -> Iterator[Stage]:
             simulated_clock() as walls,
             simulated_threads(),
             intercepted(lambda: disk[0] if disk else None),
+            watchdog() as watch,
         ):
-            yield Stage(directory, disk, walls=walls)
+            stage = Stage(directory, disk, walls=walls)
+            stage.watch = watch
+            yield stage
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -86,6 +86,12 @@ class Workload:
         if self.errors:
             raise self.errors[0]
 
+    async def problems(self, log: EventLog) -> list[str]:
+        """What is wrong with a log that was not opened yet."""
+        async with log:
+            store = _maintained(log)
+            return [] if store is None else [str(each) for each in (await store.verify()).problems]
+
     async def _work(self, log: EventLog, operations: Sequence[Operation]) -> None:
         loop = asyncio.get_running_loop()
         followers = [each for each in operations if each.kind == "follow"]

@@ -32,7 +32,7 @@ from ..contract import Advance, VacuumResult
 from ..summary import FORGOTTEN, SessionState, StreamState
 from .bulk import INSERT, SUMMARIZE, write_in_bulk
 from .chain import Chain, is_chained
-from .file import begin, commit
+from .file import begin, commit, contradicts
 from .identity import identity_of, row_checksum, upgrade
 from .maintenance import compact, forget
 from .mark import HeadMark
@@ -113,7 +113,8 @@ class Committer:
         Raises:
             LogGone: the file is not there any more.
             OutcomeUnknown: the disk failed in the middle of it.
-            sqlite3.Error: the group could not be committed; nothing of it was.
+            sqlite3.Error: the group could not be committed, or the file is damaged; nothing of it was
+                written.
         """
         try:
             return self._commit(group, known, wanted)
@@ -125,6 +126,8 @@ class Committer:
             OverflowError,
             UnicodeError,
         ) as error:
+            if isinstance(error, sqlite3.IntegrityError) and contradicts(error):
+                raise
             if len(group) == 1:
                 append = group[0]
                 append.outcome = InvalidInput(

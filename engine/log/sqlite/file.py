@@ -26,6 +26,7 @@ __all__ = (
     "begin",
     "commit",
     "connect",
+    "contradicts",
     "is_locked",
     "look_freshly",
     "look_inside",
@@ -51,6 +52,12 @@ _NOT_WRITTEN = {
     sqlite3.SQLITE_CANTOPEN,
 }
 """Failures of a commit that come before, or in the middle of, its last page."""
+
+_TAKEN = {
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    sqlite3.SQLITE_CONSTRAINT_ROWID,
+}
 
 Durability = Literal["full", "normal"]
 
@@ -341,6 +348,15 @@ def is_locked(error: sqlite3.Error) -> bool:
     return _primary(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+def contradicts(error: sqlite3.Error) -> bool:
+    """Whether something was to be written whose place is taken.
+
+    A log gives out each place once, by what the file says of those that are taken; so the file says
+    one thing here and another there.
+    """
+    return getattr(error, "sqlite_errorcode", None) in _TAKEN
+
+
 def _primary(error: sqlite3.Error) -> int:
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
@@ -369,6 +385,6 @@ def translate(
         return LogUnavailable(f"{where}: the file is read-only; {so}")
     if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return LogUnavailable(f"{where}: cannot open the file; see its permissions ({error})")
-    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or contradicts(error):
         return NotALog(f"{where}: the file is damaged ({error}); restore it from a backup")
     return LogUnavailable(f"{where}: {error}; {so}")

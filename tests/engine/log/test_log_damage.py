@@ -294,6 +294,20 @@ async def test_another_record_at_the_mark_is_found(tmp_path: Path) -> None:
 # --- older logs -----------------------------------------------------------------------------------
 
 
+async def test_an_append_whose_place_is_taken_names_damage(tmp_path: Path) -> None:
+    """As after a disk that has lost some of its pages: what was given out is given out again."""
+    path = tmp_path / "log.db"
+    async with open_log(str(path)) as log:
+        await log.append("s", [said("hello")])
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM streams")
+    connection.close()
+    async with open_log(str(path)) as log:
+        for session in ("s", "another"):
+            with pytest.raises(NotALog, match="is damaged .*; restore it from a backup"):
+                await log.append(session, [said("again")])
+
+
 async def test_an_older_log_gets_checksums_for_what_is_appended(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     golden = Path(__file__).parent / "golden" / "layout-1.sql"
