@@ -42,6 +42,7 @@ __all__ = (
     "fold_of",
     "originals",
     "prepare",
+    "redacted",
     "restored",
 )
 
@@ -147,7 +148,7 @@ def prepare(
     feedback = trace = stream == TRACE
     for draft in drafts:
         if redact is not None:
-            draft = _redacted(draft, redact)
+            draft = redacted(draft, redact)
         event, actor, role, caller_id = draft.event, draft.actor, draft.role, draft.id
         cause, seen = draft.cause, draft.seen
         kind, schema = _KINDS.get(type(event)) or _foreign(event)  # type: ignore[arg-type]
@@ -218,7 +219,7 @@ def fold_of(
     return ()
 
 
-def restored(record: Record, redact: Redact | None) -> Append:
+def restored(record: Record) -> Append:
     """An append that takes a record as another log held it, behind the version before its own.
 
     Raises:
@@ -226,9 +227,6 @@ def restored(record: Record, redact: Redact | None) -> Append:
     """
     event = checked(record)
     caller_id, cause, seen = record.caller_id, record.cause, record.seen
-    if redact is not None and not isinstance(event, Forgotten):
-        draft = Draft(event, record.actor, record.role, record.time, caller_id, cause, seen)
-        return prepare(record.session, (draft,), record.stream, record.version - 1, None, redact)
     check_names(record.session, record.stream)
     kind, actor, role, body = record.kind, record.actor, record.role, record.body
     time = check_envelope(kind, record.time, actor, role, cause, seen, caller_id)
@@ -284,8 +282,12 @@ def _check_id(caller_id: str, ids: Container[str], session: str) -> None:
         raise DuplicateConflict(session, caller_id, "empty, or twice in one append")
 
 
-def _redacted(draft: Draft, redact: Redact) -> Draft:
-    """The draft after the hook; a snapshot's digest follows its content."""
+def redacted(draft: Draft, redact: Redact) -> Draft:
+    """The draft after the hook; a snapshot's digest follows its content.
+
+    Raises:
+        PluginFailed: the hook raised, or gave no draft.
+    """
     try:
         with PluginCall("the redaction hook"):
             after = redact(draft)

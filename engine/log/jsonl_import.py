@@ -106,7 +106,7 @@ async def look_through(file: BinaryIO) -> None:
 
 
 def _check(record: Record) -> None:
-    restored(record, None)
+    restored(record)
 
 
 @final

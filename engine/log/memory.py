@@ -18,7 +18,7 @@ from ..errors import (
     VersionConflict,
 )
 from ..records import TRACE, Draft, Record
-from .append import Append, Redact, erased, originals, prepare, restored
+from .append import Append, Redact, erased, originals, prepare
 from .append_line import AppendLine
 from .contract import (
     Advance,
@@ -30,6 +30,7 @@ from .contract import (
     Verification,
 )
 from .publisher import Publisher
+from .restoring import restorations
 from .subscriptions import BufferedSubscription, BufferedTap
 from .summary import SessionState
 from .verify import Verifier
@@ -122,10 +123,15 @@ class MemoryLog:
         """Takes records as another log held them; see ``Store.restore``."""
         await asyncio.sleep(0)
         self._check_open()
+        checked = await restorations(records, self._redact)
+        self._check_open()
         outcomes: list[Record | DuologError] = []
-        for record in records:
+        for each in checked:
+            if isinstance(each, DuologError):
+                outcomes.append(each)
+                continue
             try:
-                outcomes += self._take(restored(record, self._redact))
+                outcomes += self._take(each)
             except DuologError as error:
                 outcomes.append(error)
         return outcomes

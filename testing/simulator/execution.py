@@ -104,8 +104,8 @@ class Execution:
             log = self._open_log(self._disk.directory / "log.db", self._redact)
             try:
                 named.extend(await workload.problems(log))
-            except (NotALog, CodecError) as error:
-                named.append(str(error))
+            except (NotALog, CodecError) as damage:
+                named.append(str(damage))
 
         self._process(verify)
         return bool(named)

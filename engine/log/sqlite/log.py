@@ -18,9 +18,7 @@ import anyio
 import anyio.to_thread
 
 from ...errors import (
-    CodecError,
     DuologError,
-    DuplicateConflict,
     InvalidInput,
     LogClosed,
     LogUnavailable,
@@ -28,7 +26,7 @@ from ...errors import (
     NotALog,
 )
 from ...records import TRACE, Draft, Record
-from ..append import Append, Redact, prepare, restored
+from ..append import Append, Redact, prepare
 from ..append_line import AppendLine
 from ..contract import (
     Advance,
@@ -41,6 +39,7 @@ from ..contract import (
 )
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
+from ..restoring import restorations
 from ..subscriptions import BufferedSubscription, BufferedTap
 from .file import Settings, translate
 from .open import open_file
@@ -202,26 +201,22 @@ class SqliteLog:
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them; see ``Store.restore``."""
         self._check_writable()
-        outcomes: list[Append | DuologError] = []
+        outcomes = await restorations(records, self._redact)
+        submitted: list[Append] = []
         try:
-            for record in records:
-                if self._writer.blocked:
-                    await self._writer.wait_for_room()
-                try:
-                    append = restored(record, self._redact)
-                except (InvalidInput, DuplicateConflict, CodecError) as error:
-                    outcomes.append(error)
-                else:
+            for append in outcomes:
+                if isinstance(append, Append):
+                    if self._writer.blocked:
+                        await self._writer.wait_for_room()
                     self._writer.submit(append)
-                    outcomes.append(append)
-            for outcome in outcomes:
-                if isinstance(outcome, Append) and not outcome.settled:
-                    assert outcome.future is not None
-                    await outcome.future
+                    submitted.append(append)
+            for append in submitted:
+                if not append.settled:
+                    assert append.future is not None
+                    await append.future
         except asyncio.CancelledError:
-            for outcome in outcomes:
-                if isinstance(outcome, Append):
-                    await self._writer.withdraw(outcome)
+            for append in submitted:
+                await self._writer.withdraw(append)
             raise
         return [_restoration(outcome) for outcome in outcomes]
 

@@ -304,7 +304,7 @@ async def test_an_append_whose_place_is_taken_names_damage(tmp_path: Path) -> No
     connection.close()
     async with open_log(str(path)) as log:
         for session in ("s", "another"):
-            with pytest.raises(NotALog, match="is damaged .*; restore it from a backup"):
+            with pytest.raises(NotALog, match=r"is damaged .*; restore it from a backup"):
                 await log.append(session, [said("again")])
 
 
