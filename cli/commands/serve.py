@@ -35,7 +35,10 @@ _SPARE = 128  # open files that are reserved for everything but connections
         "duolog serve --log telemetry.db --port 8720",
         "duolog serve --log telemetry.db --scorers rule-judge,retention",
         "duolog serve --log telemetry.db --host 0.0.0.0 --token-file token.txt",
-        note="GET /openapi.json describes the interface. Needs the extra duolog[web].",
+        note="GET /openapi.json describes the interface. Needs the extra duolog[web]. Any OpenTelemetry "
+        "exporter of OTLP/HTTP can send spans of models, tools and agents to /v1/traces "
+        "(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:8720/v1/traces): they become sessions. "
+        "Protobuf needs the extra duolog[otel], JSON does not.",
     ),
 )
 def serve_command(
@@ -98,6 +101,7 @@ async def _serve(
     from ...interop.http.app import make_app
     from ...interop.http.limits import HttpLimits
     from ...interop.http.server import HttpServer
+    from ...interop.importers.traces.live import LiveTraces
     from ...scoring.live import follow_updates
 
     limits = msgspec.structs.replace(HttpLimits(), **caps)
@@ -105,11 +109,21 @@ async def _serve(
     async with log_at(where, create=True) as log, anyio.create_task_group() as tasks:
         measurer = ScorerPool(log, [_scorer(name) for name in scorers])
         tasks.start_soon(measurer.run)
-        web = make_app(log, token=token, limits=limits, updates=follow_updates, stopping=stopping)
+        traces = LiveTraces(log)
+        tasks.start_soon(traces.run)
+        web = make_app(
+            log,
+            token=token,
+            limits=limits,
+            updates=follow_updates,
+            stopping=stopping,
+            traces=traces,
+        )
         server = HttpServer(web, stopping, limits)
         collect_rarely()
         tasks.start_soon(_stop_on_signal, server, _address(bound), name_of(log))
         await server.run([bound])
+        await traces.record(anyio.current_time(), everything=True)
         tasks.cancel_scope.cancel()
 
 

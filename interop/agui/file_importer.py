@@ -159,8 +159,7 @@ class _Thread:
     def transcript(self) -> Transcript:
         """All of it."""
         rest = tuple(step for whole in self._assembler.finish() for step in self._steps(whole))
-        last = self._entries[-1].number + 1 if self._entries else 1
-        entries = [*self._entries, Entry(last, self.where, None, rest)]
+        entries = [*self._entries, Entry("rest", self.where, None, rest)]
         return Transcript(
             session=self.session,
             format=_NAME,

@@ -14,7 +14,7 @@ from sse_starlette import ServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -25,21 +25,21 @@ from ...engine.log.jsonl_export import to_jsonl
 from ...engine.records import TRACE, Record
 from ...engine.text import quantity
 from ..follow import Follow, follow_records
+from ..importers.traces.live import LiveTraces
 from .auth import RequestGuard
+from .bodies import CLOSE, RETRY, RequestBodies
 from .limits import HttpLimits
 from .openapi import describe
 from .requests import Drafts, InvalidBatch, TooManyEvents, read_batch
 from .responses import Health, Sessions, as_json, invalid_batch, on_error, problem
 from .sse import EventStream, agui_events, record_events
 from .trace_writer import TraceWriter
+from .traces import TraceReceiver
 from .validation import name_complaint
 
 __all__ = ("make_app",)
 
-_PATIENCE: Final = 8  # times the limit, of a body that is too large, are read and thrown away
 _AT_ONCE: Final = 1 << 15  # bytes of a body that are read on the event loop
-_CLOSE: Final = {"Connection": "close"}
-_RETRY: Final = {"Retry-After": "1", "Connection": "close"}
 
 
 def make_app(
@@ -49,6 +49,7 @@ def make_app(
     limits: HttpLimits | None = None,
     updates: Follow | None = None,
     stopping: anyio.Event | None = None,
+    traces: LiveTraces | None = None,
 ) -> Starlette:
     """The app of a log that is open.
 
@@ -58,8 +59,12 @@ def make_app(
         limits: what one client may take.
         updates: follows the log with what scoring makes of it, for ``/v1/stream?updates=1``.
         stopping: set when the server stops, so that event streams end.
+        traces: records spans that are exported to it; without it, none are taken.
     """
-    api = _Api(log, limits or HttpLimits(), updates, stopping or anyio.Event())
+    limits = limits or HttpLimits()
+    bodies = RequestBodies(limits)
+    description = msgspec.json.encode(describe(limits, traces=traces is not None))
+    api = _Api(log, limits, bodies, updates, stopping or anyio.Event(), description)
     app = Starlette(
         routes=[
             Route("/v1/sessions", api.sessions),
@@ -73,6 +78,9 @@ def make_app(
         middleware=[Middleware(RequestGuard, token=token)],
         exception_handlers={HTTPException: _on_http_error, DuologError: on_error},
     )
+    if traces is not None:
+        receiver = TraceReceiver(traces, bodies, limits)
+        app.router.add_route("/v1/traces", receiver.export, methods=["POST"])
     app.router.redirect_slashes = False
     return app
 
@@ -92,17 +100,19 @@ class _Api:
         self,
         log: EventLog,
         limits: HttpLimits,
+        bodies: RequestBodies,
         updates: Follow | None,
         stopping: anyio.Event,
+        description: bytes,
     ) -> None:
         self._log = log
         self._limits = limits
+        self._bodies = bodies
         self._updates = updates
         self._stopping = stopping
         self._streams: set[EventStream] = set()
-        self._buffered = 0
         self._traces = TraceWriter(log)
-        self._description = msgspec.json.encode(describe(limits))
+        self._description = description
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -111,7 +121,7 @@ class _Api:
         session = _session(request.path_params["session"])
         _check_media(request)
         records: Sequence[Record]
-        data = await self._body(request)
+        data = await self._bodies.read(request, self._limits.body)
         try:
             batch = await self._batch(data)
             if isinstance(batch, InvalidBatch):
@@ -129,7 +139,7 @@ class _Api:
                     expected_version=batch.expected_version,
                 )
         finally:
-            self._buffered -= len(data)
+            self._bodies.release(data)
         return as_json({"version": records[-1].version, "records": _lines(records)})
 
     async def _batch(self, data: bytes) -> Drafts | InvalidBatch | TooManyEvents:
@@ -138,40 +148,6 @@ class _Api:
         if len(data) <= _AT_ONCE:
             return read_batch(data, now, most)
         return await anyio.to_thread.run_sync(read_batch, data, now, most)
-
-    async def _body(self, request: Request) -> bytes:
-        """The body of a request; what it takes is counted in ``_buffered``."""
-        limits = self._limits
-        too_large = HTTPException(413, f"a body has at most {limits.body} bytes", _CLOSE)
-        length = request.headers.get("content-length", "0")
-        if int(length) > _PATIENCE * limits.body:
-            raise too_large
-        parts: list[bytes] = []
-        size = kept = 0
-        try:
-            with anyio.fail_after(limits.patience):
-                async for part in request.stream():
-                    size += len(part)
-                    if size > _PATIENCE * limits.body:
-                        break
-                    if size > limits.body:  # read on: who is still sending may not look up
-                        continue
-                    kept = size
-                    self._buffered += len(part)
-                    if self._buffered > limits.buffered:
-                        raise HTTPException(503, "too much is being received at once", _RETRY)
-                    parts.append(part)
-            if size > limits.body:
-                raise too_large
-        except BaseException as error:
-            self._buffered -= kept
-            if isinstance(error, TimeoutError):
-                late = f"the body did not arrive within {limits.patience:g} seconds"
-                raise HTTPException(408, late, _CLOSE) from None
-            if isinstance(error, ClientDisconnect):
-                raise HTTPException(400, "the client has gone", _CLOSE) from None
-            raise
-        return b"".join(parts)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -246,7 +222,7 @@ class _Api:
         self, events: AbstractAsyncContextManager[AsyncIterator[ServerSentEvent]]
     ) -> EventStream:
         if len(self._streams) >= self._limits.streams:
-            raise HTTPException(503, "as many streams as may be are open already", _RETRY)
+            raise HTTPException(503, "as many streams as may be are open already", RETRY)
         return EventStream(events, self._stopping, self._limits.heartbeat, self._streams)
 
     # --- the server itself ------------------------------------------------------------------------
@@ -273,9 +249,9 @@ def _check_media(request: Request) -> None:
     media, _, options = request.headers.get("content-type", "").lower().partition(";")
     charset = options.replace(" ", "").replace('"', "")
     if media.strip() != "application/json" or charset not in ("", "charset=utf-8"):
-        raise HTTPException(415, "the body has to be application/json, in UTF-8", _CLOSE)
+        raise HTTPException(415, "the body has to be application/json, in UTF-8", CLOSE)
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise HTTPException(415, "the body has to be sent as it is, not compressed", _CLOSE)
+        raise HTTPException(415, "the body has to be sent as it is, not compressed", CLOSE)
 
 
 def _whole(request: Request, name: str, default: int, most: int = 2**53) -> int:

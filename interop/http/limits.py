@@ -16,6 +16,7 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         body: bytes in the body of a request; more are refused with 413.
+        traces: bytes in a request to export traces, also decompressed; more are refused with 413.
         events: events in a batch; more are refused with 413.
         buffered: bytes of all bodies that are being received at once; beyond it, 503.
         streams: event streams at once; more are refused with 503.
@@ -33,6 +34,7 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     body: int = _MIB
+    traces: int = 16 * _MIB
     events: int = 1000
     buffered: int = 64 * _MIB
     streams: int = 512

@@ -11,6 +11,7 @@ from ...engine.events import EVENTS
 from .limits import HttpLimits
 from .requests import LEFT_OPEN, Batch
 from .responses import Appended, Health, HttpProblem, SessionPage, Sessions
+from .traces import PARTIAL_SUCCESS
 
 __all__ = ("describe",)
 
@@ -30,11 +31,12 @@ _STATUSES: Final = {
 }
 
 
-def describe(limits: HttpLimits) -> Schema:
+def describe(limits: HttpLimits, *, traces: bool = False) -> Schema:
     """The description, as OpenAPI 3.1 has it.
 
     Args:
         limits: described in it.
+        traces: whether spans are taken.
     """
     return {
         "openapi": "3.1.0",
@@ -43,7 +45,7 @@ def describe(limits: HttpLimits) -> Schema:
             "version": __version__,
             "description": "An event log of people and agents working together.",
         },
-        "paths": _paths(limits),
+        "paths": _paths(limits) | ({"/v1/traces": {"post": _traces()}} if traces else {}),
         "components": {
             "schemas": _schemas(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -143,6 +145,23 @@ def _stream() -> Schema:
         "content": {"text/event-stream": {"schema": text}},
     }
     return found
+
+
+def _traces() -> Schema:
+    found = _operation(
+        "Takes spans as OTLP/HTTP exports them; those of models, tools and agents become sessions",
+        "HttpProblem",
+        [],
+        408,
+        413,
+        415,
+    )
+    found["responses"]["200"] = {
+        "description": "Taken; says how many spans were rejected, if any",
+        "content": {"application/json": {"schema": PARTIAL_SUCCESS}},
+    }
+    content = {**_anything(), "application/x-protobuf": {"schema": {"type": "string"}}}
+    return found | {"requestBody": {"required": True, "content": content}}
 
 
 def _operation(summary: str, answer: str, parameters: list[Schema], *statuses: int) -> Schema:

@@ -11,15 +11,14 @@ import anyio.to_thread
 import msgspec
 
 from ...engine import codec
-from ...engine.errors import CodecError, InvalidInput
+from ...engine.errors import InvalidInput
 from ...engine.events import SessionOpened
 from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from ...engine.records import TRACE, Draft, Record
 from ...engine.text import quantity
-from ...engine.validation import written
+from .intake import body_of, taken_in
 from .protocol import Foreign, Found, Importer, Reading, Remark
-from .secrets import without_secrets
 
 __all__ = ("ImportResult", "import_foreign", "survey_foreign")
 
@@ -60,7 +59,7 @@ async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> 
                 if one.kind == "problem":
                     problems.append(one)
             else:
-                body = _unfit(one)
+                body = body_of(one)
                 if isinstance(body, Remark):
                     problems.append(body)
     return problems
@@ -133,14 +132,6 @@ def _call(progress: _Progress | None, done: int) -> None:
 def _is_fork(one: Foreign) -> bool:
     event = one.draft.event
     return isinstance(event, SessionOpened) and event.forked_from is not None
-
-
-def _unfit(one: Foreign) -> Remark | bytes:
-    """The body of an event; a remark where the log cannot hold it."""
-    try:
-        return written(one.draft.event, *codec.kind_of(one.draft.event))[0]
-    except CodecError as error:
-        return Remark("problem", str(error), f"session {one.session}", one.session)
 
 
 @final
@@ -250,11 +241,11 @@ class _Import:
             self._refused = False
         if self._refused:
             return
-        body = _unfit(one)
-        if isinstance(body, Remark):
-            self._remark(body)
+        fit = taken_in(one)
+        if isinstance(fit, Remark):
+            self._remark(fit)
             return
-        one, body = without_secrets(one, body)
+        one, body = fit
         stream = self._streams.get(one.stream)
         if stream is None:
             stream = _Stream(self._log, one.session, one.stream)

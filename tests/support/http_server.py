@@ -15,6 +15,7 @@ from duolog.interop.follow import Follow
 from duolog.interop.http.app import make_app
 from duolog.interop.http.limits import HttpLimits
 from duolog.interop.http.server import HttpServer
+from duolog.interop.importers.traces.live import LiveTraces
 
 __all__ = ("Answer", "Client", "Told", "message", "serving", "until")
 
@@ -175,11 +176,14 @@ async def serving(
     token: str | None = None,
     limits: HttpLimits | None = None,
     updates: Follow | None = None,
+    traces: LiveTraces | None = None,
 ) -> AsyncIterator[tuple[Client, HttpServer]]:
     """A server of the log, and a client of it; stops it at the end."""
     limits = limits or HttpLimits()
     stopping = anyio.Event()
-    app = make_app(log, token=token, limits=limits, updates=updates, stopping=stopping)
+    app = make_app(
+        log, token=token, limits=limits, updates=updates, stopping=stopping, traces=traces
+    )
     server = HttpServer(app, stopping, limits)
     bound = socket.create_server(("127.0.0.1", 0))
     with closing(bound):

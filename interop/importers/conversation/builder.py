@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, final
 
 import msgspec
@@ -23,7 +23,7 @@ from ....engine.events import (
     TurnYielded,
     Unknown,
 )
-from ....engine.records import ENVIRONMENT
+from ....engine.records import ENVIRONMENT, Record
 from ..protocol import Foreign, Found, Remark
 from ..trace_builder import TraceBuilder
 from .cast import Cast
@@ -53,12 +53,12 @@ _NAMELESS: Final = (Reasoning, Omission, ModelUse, ForeignEntry, Ending)
 _MODEL: Final = "unknown"
 
 
-def item_id(index: int) -> str:
+def item_id(index: int | str) -> str:
     """The id of the event of a message or item without calls."""
     return f"item/{index}"
 
 
-def call_id(index: int, number: int, call: str) -> str:
+def call_id(index: int | str, number: int, call: str) -> str:
     """The id of a call: which item it is in, which call of it, and its own id, which models do not
     always keep unique.
     """
@@ -88,11 +88,13 @@ class ConversationBuilder:
         self._asked: dict[str, int] = {}
         self._speaker = cast.of(AGENT)
 
-    def add(self, index: int, steps: Sequence[Step], time: float, where: str) -> Iterator[Found]:
+    def add(
+        self, index: int | str, steps: Sequence[Step], time: float, where: str
+    ) -> Iterator[Found]:
         """The events of one message or item.
 
         Args:
-            index: its place in the conversation, from 1.
+            index: its place in the conversation, from 1, or its own id.
             steps: its steps.
             time: seconds.
             where: the place in the source.
@@ -107,6 +109,28 @@ class ConversationBuilder:
             elif not named and not isinstance(step, _NAMELESS):
                 named, id = True, item_id(index)
             yield from self._step(step, time, id, where)
+
+    def resume(self, records: Iterable[Record]) -> None:
+        """Takes up a trace that was recorded before.
+
+        Args:
+            records: of the trace, in order, from the first.
+
+        Raises:
+            CodecError: a body is damaged.
+        """
+        for record in records:
+            event = record.event
+            match event:
+                case ActionTaken():
+                    own = (record.caller_id or "").split("/", 3)
+                    self._open.append(_Open(own[3] if len(own) == 4 else "", record.version))
+                case ActionResolved(action=action):
+                    self._open = [one for one in self._open if one.version != action]
+                case MessageSent() if record.role == "agent":
+                    self._speaker = record.actor, record.role
+                case _:
+                    pass
 
     def _step(self, step: Step, time: float, id: str | None, where: str) -> Iterator[Found]:
         put = self._builder.put
@@ -221,7 +245,7 @@ class ConversationBuilder:
             cost=step.cost,
             error=step.error,
         )
-        return self._builder.put(called, *self._cast.of(step.role, step.name), time)
+        return self._builder.put(called, *self._cast.of(step.role, step.name), time, id=step.id)
 
     def _close(self, step: Ending, time: float) -> Sequence[Foreign]:
         by: tuple[str, Role] = (

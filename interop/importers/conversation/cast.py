@@ -37,18 +37,40 @@ class Cast:
 
     def __init__(self, steps: Iterable[Step], sides: Iterable[str] = ()) -> None:
         self._names: dict[tuple[str, str | None], str] = {}
+        self._settled = 0
         for step in steps:
             self._add(step)
         for side in sides:
             if all(role != side for role, _ in self._names):
                 self._names[side, None] = side
-        seen: set[str] = set()
-        for key, name in self._names.items():
+        self._settle()
+
+    def extend(self, steps: Iterable[Step]) -> None:
+        """Takes up who acts in further steps; who is known keeps the name."""
+        for step in steps:
+            self._add(step)
+        self._settle()
+
+    def join(self, actor: str, role: Role) -> None:
+        """Takes up somebody who is known from a session that was recorded."""
+        side = next((side for side, whose in _ROLES.items() if whose == role), None)
+        if side is None or actor in self._names.values():
+            return
+        name = actor.removesuffix(f" ({side})")
+        self._names.setdefault((side, None if name == side else name), actor)
+        self._settled = len(self._names)
+
+    def _settle(self) -> None:
+        """Makes new names unique."""
+        items = list(self._names.items())
+        seen = {name for _, name in items[: self._settled]}
+        for key, name in items[self._settled :]:
             unique = name if name not in seen else f"{name} ({key[0]})"
             while unique in seen:
                 unique += "'"
             seen.add(unique)
             self._names[key] = unique
+        self._settled = len(items)
 
     def participants(
         self, *, models: Mapping[str, str | None], policies: Mapping[str, str | None]

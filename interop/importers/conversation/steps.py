@@ -129,6 +129,7 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True):
         latency: seconds; 0 where unknown.
         cost: US dollars; None where unknown.
         error: what went wrong, where the call failed.
+        id: its own, unique in the session, where the source has one.
     """
 
     model: str | None = None
@@ -139,6 +140,7 @@ class ModelUse(msgspec.Struct, frozen=True, kw_only=True):
     latency: float = 0.0
     cost: float | None = None
     error: str | None = None
+    id: str | None = None
 
 
 class Interruption(msgspec.Struct, frozen=True):

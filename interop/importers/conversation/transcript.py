@@ -21,21 +21,21 @@ from .builder import ConversationBuilder
 from .cast import Cast
 from .steps import AGENT, Step
 
-__all__ = ("Entry", "Transcript", "beginning_of", "read_transcript")
+__all__ = ("Entry", "Transcript", "beginning_of", "opening_of", "read_transcript")
 
 
 class Entry(NamedTuple):
     """What one message, line or item of the source says.
 
     Attributes:
-        number: its place in the conversation, from 1, the same whenever the source is read: the
-            ids of its events are made of it.
+        number: its place in the conversation, from 1, or an id of its own, the same whenever the
+            source is read: the ids of its events are made of it.
         where: the place in the source.
         time: seconds since the epoch; None where the source does not say.
         steps: in order.
     """
 
-    number: int
+    number: int | str
     where: str
     time: float | None
     steps: tuple[Step, ...]
@@ -91,7 +91,7 @@ def read_transcript(transcript: Transcript, reading: Reading) -> Iterator[Found]
     An entry without a time has that of the entry before it.
     """
     builder = TraceBuilder(transcript.session)
-    opened = _opened(transcript, reading)
+    opened = opening_of(transcript, reading)
     yield builder.put(opened, ENVIRONMENT, "environment", transcript.start or 0.0)
     talk = ConversationBuilder(builder, transcript.cast, transcript.models.get(AGENT))
     for entry in transcript.entries:
@@ -104,7 +104,8 @@ def read_transcript(transcript: Transcript, reading: Reading) -> Iterator[Found]
         yield builder.measure(score)
 
 
-def _opened(transcript: Transcript, reading: Reading) -> SessionOpened:
+def opening_of(transcript: Transcript, reading: Reading) -> SessionOpened:
+    """The opening of the session that a conversation becomes."""
     imported: dict[str, JSON] = {"format": transcript.format}
     if transcript.start is not None:
         imported["zone"] = zone_name(reading.zone)

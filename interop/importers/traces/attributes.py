@@ -22,7 +22,8 @@ _OPERATIONS: Final[Mapping[str, SpanKind]] = {
     "invoke_workflow": "agent",
 }
 _KINDS: Final[Mapping[str, SpanKind]] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
-_PREFIXES: Final = ("gen_ai.", "openinference.", "llm.")
+_PREFIXES: Final = ("gen_ai.", "openinference.", "llm.", "duolog.")
+_ACTOR_KIND: Final = "duolog.actor.kind"  # as Duolog's own export has it
 
 
 def is_conversation(attributes: Mapping[str, JSON]) -> bool:
@@ -65,6 +66,8 @@ def span_of(
         found = _OPERATIONS.get(operation or "", "other")
         if operation is None and ("gen_ai.prompt.0.role" in attributes):
             found = "model"
+        if operation is None and attributes.get(_ACTOR_KIND) == "human":
+            found = "human"
     return Span(
         id=id,
         trace=trace,
@@ -148,6 +151,8 @@ def _input(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
 
 
 def _output(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
+    if kind == "human":
+        return attributes.get("gen_ai.output.messages")
     if kind == "model":
         for prefix in ("llm.output_messages", "gen_ai.completion"):
             if found := nested(attributes, prefix):

@@ -9,17 +9,18 @@ a tool's span is the outcome of a call, by its id, else by its name.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, final
 
-from ....engine.events import JSON, Tokens
+from ....engine.events import JSON, ActionResolved, ActionTaken, MessageSent, Tokens
+from ....engine.records import Record
 from ..conversation.cast import Cast
 from ..conversation.steps import AGENT, HUMAN, ModelUse, Step, ToolCall, ToolResult, Utterance
 from ..conversation.transcript import Entry, Transcript
 from .messages import Message, messages_of, texts_in, value_of
-from .spans import Span
+from .spans import Span, SpanKind
 
-__all__ = ("transcripts_of",)
+__all__ = ("ConversationReader", "by_session", "transcripts_of")
 
 _ARGUMENTS: Final = "input"
 
@@ -35,75 +36,157 @@ def transcripts_of(
     """The conversations in spans, in the order in which they began.
 
     Args:
-        spans: in any order.
+        spans: in any order; one that is there twice counts once.
         format: name of the importer.
         where: the place in the source.
         inputs: what went into the whole, besides the inputs of outermost spans.
         config: settings and metadata to keep.
     """
+    for session, members in by_session(spans).items():
+        reader = ConversationReader(inputs)
+        entries = list(reader.read(members))
+        if entries:
+            yield reader.transcript(session, entries, members, format, where, config or {})
+
+
+def by_session(spans: Iterable[Span]) -> dict[str, list[Span]]:
+    """The spans of each conversation in the order of their beginnings, each once.
+
+    A span belongs to the conversation that it names, else to the one that its trace names; a trace
+    that names none is one of its own.
+    """
+    found = {(span.trace, span.id): span for span in reversed(list(spans))}
     named: dict[str, str] = {}
-    for span in spans:
+    ordered = sorted(found.values(), key=lambda span: (span.start, span.end or span.start, span.id))
+    for span in ordered:
         if span.conversation is not None:
             named.setdefault(span.trace, span.conversation)
     grouped: dict[str, list[Span]] = {}
-    for span in sorted(spans, key=lambda span: (span.start, span.end or span.start)):
+    for span in ordered:
         session = span.conversation or named.get(span.trace, span.trace)
         grouped.setdefault(session, []).append(span)
-    for session, members in grouped.items():
-        reader = _Conversation(members, inputs)
-        entries = list(reader.entries())
-        if not entries:
-            continue
-        yield Transcript(
+    return grouped
+
+
+class _Place(NamedTuple):
+    """Where a span lies."""
+
+    trace: str
+    parent: str | None
+    kind: SpanKind
+    agent: str | None
+
+
+@final
+class ConversationReader:
+    """Reads one conversation, all of its spans at once, or some after others.
+
+    Args:
+        inputs: what went into the whole.
+
+    Attributes:
+        main: name of the main agent, the first of whom a model was called; None where no span says.
+    """
+
+    def __init__(self, inputs: Sequence[JSON] = ()) -> None:
+        self.main: str | None = None
+        self._known = False
+        self._whole = {text.strip() for held in inputs for text in texts_in(held)}
+        self._places: dict[tuple[str, str], _Place] = {}
+        self._roots: dict[str, set[str]] = {}
+        self._said: Counter[str] = Counter()
+        self._open: dict[str, ToolCall] = {}
+
+    def read(self, spans: Sequence[Span]) -> Iterator[Entry]:
+        """What each span says.
+
+        Args:
+            spans: in the order of their beginnings.
+        """
+        for span in spans:
+            place = _Place(span.trace, span.parent, span.kind, span.agent)
+            self._places[span.trace, span.id] = place
+        for span in spans:
+            if span.kind not in ("model", "link") and self._is_outermost(span):
+                found = self._roots.setdefault(span.trace, set())
+                found.update(text.strip() for text in texts_in(span.input))
+        if not self._known:
+            agents = [self._agent(span) for span in spans if span.kind == "model"]
+            self.main = next((agent for agent in agents if agent), None)
+            self._known = bool(agents)
+        for span in spans:
+            if span.kind != "link":
+                yield from self._entries(span)
+
+    def resume(self, records: Iterable[Record]) -> None:
+        """Takes up a conversation that was recorded before, as far as it was read.
+
+        Args:
+            records: of its trace, in order, from the first.
+
+        Raises:
+            CodecError: a body is damaged.
+        """
+        versions: dict[int, str] = {}
+        for record in records:
+            event = record.event
+            match event:
+                case MessageSent(text=text) if record.role != "agent":
+                    self._said[text.strip()] += 1
+                case ActionTaken(name=tool, arguments=arguments):
+                    own = (record.caller_id or "").split("/", 3)
+                    call = own[3] if len(own) == 4 else ""
+                    key = versions[record.version] = call or f"{record.version}/{tool}"
+                    self._open[key] = ToolCall(AGENT, None, call, tool, arguments)
+                case ActionResolved(action=action):
+                    self._open.pop(versions.get(action, ""), None)
+                case _:
+                    pass
+            self._known = self._known or record.kind == "ModelCalled"
+
+    def transcript(
+        self,
+        session: str,
+        entries: Sequence[Entry],
+        spans: Sequence[Span],
+        format: str,
+        where: str,
+        config: Mapping[str, JSON],
+    ) -> Transcript:
+        """The session that begins with these entries, which were read from these spans."""
+        own = [span for span in spans if span.kind != "link"]
+        return Transcript(
             session=session,
             format=format,
             where=where,
             entries=entries,
             cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
-            start=members[0].start,
-            models={AGENT: next((span.model for span in members if span.model), None)},
-            policies={AGENT: reader.main},
-            config=config or {},
+            start=own[0].start,
+            models={AGENT: next((span.model for span in own if span.model), None)},
+            policies={AGENT: self.main},
+            config=config,
         )
 
+    def _entries(self, span: Span) -> Iterator[Entry]:
+        """What a span says."""
+        name = self._name(span)
+        if span.kind == "human":
+            steps = tuple(self._typed(span))
+        elif span.kind == "model":
+            heard = tuple(self._heard(span)) if name is None else ()
+            if heard:
+                yield Entry(f"{span.key}-in", span.where, span.start, heard)
+            steps = tuple(self._answered(span, name))
+        else:
+            steps = tuple(self._executed(span, name))
+        if steps:
+            yield Entry(span.key, span.where, span.end or span.start, steps)
 
-@final
-class _Conversation:
-    """One conversation.
-
-    Args:
-        spans: in the order of their beginnings.
-        inputs: what went into the whole.
-    """
-
-    def __init__(self, spans: Sequence[Span], inputs: Sequence[JSON]) -> None:
-        self._spans = spans
-        self._ids = {span.id: span for span in spans}
-        self._roots: dict[str, set[str]] = {}
-        for span in spans:
-            if span.kind != "model" and span.parent not in self._ids:
-                found = self._roots.setdefault(span.trace, set())
-                found.update(text.strip() for text in texts_in(span.input))
-        for texts in self._roots.values():
-            texts.update(text.strip() for held in inputs for text in texts_in(held))
-        self._said: Counter[str] = Counter()
-        self._open: dict[str, ToolCall] = {}
-        agents = (self._agent(span) for span in spans if span.kind == "model")
-        self.main = next((agent for agent in agents if agent), None)
-
-    def entries(self) -> Iterator[Entry]:
-        """What each span says, in order."""
-        for number, span in enumerate(self._spans, start=1):
-            name = self._name(span)
-            if span.kind == "model":
-                heard = tuple(self._heard(span)) if name is None else ()
-                if heard:
-                    yield Entry(2 * number - 1, span.where, span.start, heard)
-                steps = tuple(self._answered(span, name))
-            else:
-                steps = tuple(self._executed(span, name))
-            if steps:
-                yield Entry(2 * number, span.where, span.end or span.start, steps)
+    def _typed(self, span: Span) -> Iterator[Step]:
+        """What a person said, in a span of the person's own."""
+        for message in messages_of(span.output, HUMAN):
+            self._said[message.text.strip()] += 1
+            yield from message.steps
 
     def _heard(self, span: Span) -> Iterator[Step]:
         """What a person said before a call, and results of calls that have no span of their own."""
@@ -116,7 +199,7 @@ class _Conversation:
                     yield step
         new = [one for one in messages[last + 1 :] if one.role == HUMAN and one.text.strip()]
         new = [one for one in new if counts[one.text.strip()] > self._said[one.text.strip()]]
-        asked = self._roots.get(span.trace, set())
+        asked = self._roots.get(span.trace, set()) | self._whole
         known = [one for one in new if one.text.strip() in asked]
         for one in new:
             typed = not known or one in known
@@ -132,6 +215,7 @@ class _Conversation:
             name=name,
             latency=max(0.0, (span.end or span.start) - span.start),
             error=span.error,
+            id=f"call/{span.key}",
         )
         for message in messages_of(span.output, AGENT):
             for step in message.steps:
@@ -172,16 +256,27 @@ class _Conversation:
         alike = (key for key in same if self._open[key].arguments == given)
         return next(alike, next(iter(same), None))
 
+    def _around(self, span: Span) -> Iterator[_Place]:
+        """The spans around one that are known, from the inside."""
+        seen = {span.id}
+        at = span.parent
+        while at is not None and at not in seen:
+            seen.add(at)
+            place = self._places.get((span.trace, at))
+            if place is None:
+                return
+            yield place
+            at = place.parent
+
+    def _is_outermost(self, span: Span) -> bool:
+        return all(place.kind == "link" for place in self._around(span))
+
     def _agent(self, span: Span) -> str | None:
-        """The innermost agent around a span."""
-        at: Span | None = span
-        seen: set[str] = set()
-        while at is not None and at.id not in seen:
-            seen.add(at.id)
-            if at.kind == "agent" and at.agent is not None:
-                return at.agent
-            at = self._ids.get(at.parent or "")
-        return None
+        """The innermost agent whose turn a span is a part of."""
+        if span.kind == "agent" and span.agent is not None:
+            return span.agent
+        names = (place.agent for place in self._around(span) if place.kind == "agent")
+        return next((name for name in names if name is not None), None)
 
     def _name(self, span: Span) -> str | None:
         """The agent's name in the session; None for the main one."""

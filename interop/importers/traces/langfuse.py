@@ -129,8 +129,7 @@ def _rated(transcript: Transcript, trace: _Trace) -> Transcript:
     if not steps:
         return transcript
     entries = list(transcript.entries)
-    last = max(entry.number for entry in entries if isinstance(entry, Entry))
-    entries.append(Entry(last + 1, transcript.where, None, tuple(steps)))
+    entries.append(Entry("feedback", transcript.where, None, tuple(steps)))
     return msgspec.structs.replace(transcript, entries=entries)
 
 

@@ -18,11 +18,13 @@ from .attributes import is_conversation, span_of
 from .conversations import transcripts_of
 from .spans import Span
 
-__all__ = ("OtlpImporter", "spans_of_request")
+__all__ = ("OtlpImporter", "otlp_span", "spans_of_request")
 
 _NAME: Final = "otlp"
 _NANO: Final = 1e-9
 _ERROR: Final = 2
+_SAYS_REMOTE: Final = 0x300  # it is known whether the span around it is remote, and it is
+_LATEST: Final = 253_402_300_799 * 10**9  # until the year 9999
 
 
 class _Attribute(msgspec.Struct):
@@ -44,6 +46,7 @@ class _Span(msgspec.Struct, rename="camel"):
     end_time_unix_nano: str | int = 0
     attributes: list[_Attribute] = []
     status: _Status = msgspec.field(default_factory=_Status)
+    flags: int = 0
 
 
 class _Scope(msgspec.Struct):
@@ -84,7 +87,7 @@ class OtlpImporter:
         """
         spans: list[Span] = []
         for piece in pieces_of(source):
-            for found in spans_of_request(bytes(piece.data), piece.where):
+            for found in spans_of_request(piece.data, piece.where):
                 if isinstance(found, Remark):
                     yield found
                 else:
@@ -93,8 +96,8 @@ class OtlpImporter:
             yield from read_transcript(transcript, reading)
 
 
-def spans_of_request(data: bytes, where: str) -> Iterator[Span | Remark]:
-    """The spans of models, tools and agents in a request; a remark for what is none."""
+def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
+    """The spans in a request; a remark for what is none."""
     try:
         request = decode(data, _Request)
     except InvalidInput as error:
@@ -107,36 +110,91 @@ def spans_of_request(data: bytes, where: str) -> Iterator[Span | Remark]:
                 number += 1
                 place = f"{where}, span {number}"
                 try:
-                    found = _span(decode(raw, _Span), place)
+                    yield _span(decode(raw, _Span), place)
                 except InvalidInput as error:
                     yield Remark("problem", f"no span: {error}", place)
-                    continue
-                if found is not None:
-                    yield found
 
 
-def _span(span: _Span, where: str) -> Span | None:
-    attributes = {one.key: _plain(one.value) for one in span.attributes}
-    if not is_conversation(attributes):
-        return None
+def _span(span: _Span, where: str) -> Span:
+    if not span.trace_id or not span.span_id:
+        raise InvalidInput("it has no id")
     try:
         start, end = int(span.start_time_unix_nano), int(span.end_time_unix_nano)
     except ValueError as error:
         raise InvalidInput(f"its times are no numbers: {error}") from error
-    failed = span.status.code in (_ERROR, "STATUS_CODE_ERROR")
-    kind = attributes.get("error.type")
-    why = span.status.message or (kind if isinstance(kind, str) else "it failed")
-    return span_of(
-        attributes,
+    return otlp_span(
+        {one.key: _plain(one.value) for one in span.attributes},
         id=span.span_id,
         trace=span.trace_id,
         where=where,
         name=span.name,
-        start=start * _NANO,
         parent=span.parent_span_id or None,
+        times=(start, end),
+        failed=span.status.code in (_ERROR, "STATUS_CODE_ERROR"),
+        message=span.status.message,
+        flags=span.flags,
+    )
+
+
+def otlp_span(
+    attributes: Mapping[str, JSON],
+    *,
+    id: str,
+    trace: str,
+    where: str,
+    name: str,
+    parent: str | None,
+    times: tuple[int, int],
+    failed: bool,
+    message: str,
+    flags: int,
+) -> Span:
+    """A span as OTLP has it, in whatever encoding.
+
+    Args:
+        attributes: by their names.
+        id: its own.
+        trace: id of its trace.
+        where: the place in the source.
+        name: of the span.
+        parent: id of the span around it.
+        times: beginning and end, nanoseconds since the epoch; 0 where it has not ended.
+        failed: it ended in an error.
+        message: of the error.
+        flags: of the span.
+
+    Raises:
+        InvalidInput: it cannot be recorded.
+    """
+    start, end = times
+    if not 0 <= start < _LATEST or not 0 <= end < _LATEST:
+        raise InvalidInput("its times are no nanoseconds since 1970")
+    remote = flags & _SAYS_REMOTE == _SAYS_REMOTE
+    if not is_conversation(attributes):
+        return Span(
+            id=id,
+            trace=trace,
+            where=where,
+            name=name,
+            kind="link",
+            start=start * _NANO,
+            parent=parent,
+            remote=remote,
+        )
+    kind = attributes.get("error.type")
+    why = message or (kind if isinstance(kind, str) else "it failed")
+    found = span_of(
+        attributes,
+        id=id,
+        trace=trace,
+        where=where,
+        name=name,
+        start=start * _NANO,
+        parent=parent,
         end=end * _NANO if end else None,
         error=why if failed else None,
     )
+    return msgspec.structs.replace(found, remote=True) if remote else found
 
 
 def _plain(value: JSON) -> JSON:

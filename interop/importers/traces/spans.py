@@ -10,8 +10,9 @@ from ....engine.events import JSON, Tokens
 
 __all__ = ("Span", "SpanKind")
 
-SpanKind: TypeAlias = Literal["model", "tool", "agent", "other"]
-"""A call of a model, the execution of a tool, the turn of an agent, or anything else."""
+SpanKind: TypeAlias = Literal["model", "tool", "agent", "human", "other", "link"]
+"""A call of a model, the execution of a tool, the turn of an agent or of a person, or anything else
+in a conversation; and a span of something else, which only says what lies in what."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         model: that answered.
         tokens: that the provider counted.
         error: what went wrong; None for nothing.
+        remote: the span around it belongs to another program.
     """
 
     id: str
@@ -54,3 +56,9 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     tokens: Tokens | None = None
     error: str | None = None
+    remote: bool = False
+
+    @property
+    def key(self) -> str:
+        """What it is called in ids of events."""
+        return f"{self.trace}-{self.id}".replace("/", "_")

@@ -1,0 +1,257 @@
+"""Records conversations while their spans come in, as the importer of files records them.
+
+Spans wait until what belongs to them is there, and are then read in the order of their beginnings,
+by the same reader as those of a file. A span that comes twice is recorded once, also after a
+restart, since the ids of events are made of those of spans. What comes later than what followed it
+stands behind that in the log, which only grows; its times are its own.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final, final
+
+import anyio
+import msgspec
+
+from ....engine.errors import (
+    DuologError,
+    InvalidInput,
+    LogUnavailable,
+    SessionClosedError,
+    SessionNotFound,
+    VersionConflict,
+)
+from ....engine.events import SessionOpened
+from ....engine.log.contract import EventLog
+from ....engine.logger import get_logger
+from ....engine.records import ENVIRONMENT, Draft
+from ....engine.session.commands import command_of
+from ....telemetry.jsonable import storable
+from ..conversation.builder import ConversationBuilder
+from ..conversation.cast import Cast
+from ..conversation.steps import AGENT, HUMAN
+from ..conversation.transcript import Entry, opening_of
+from ..intake import taken_in
+from ..protocol import Foreign, Reading, Remark
+from ..trace_builder import TraceBuilder
+from .conversations import ConversationReader, by_session
+from .spans import Span
+from .waiting import WaitingTraces
+
+__all__ = ("LiveTraces",)
+
+_FORMAT: Final = "otlp"
+_KNOWN: Final = 256  # sessions whose state is kept at hand
+_LOOK: Final = 0.2  # seconds between two looks at what waits
+_TRIES: Final = 5  # to append while others write into the same session
+_MOST: Final = 64 * 2**20
+
+
+@final
+class LiveTraces:
+    """Takes spans for a log.
+
+    Args:
+        log: an open log; others may write it too.
+        settle: seconds without another span after which a complete trace is recorded.
+        patience: the same for a trace of which something is missing.
+        most: bytes of spans that may wait.
+    """
+
+    def __init__(
+        self, log: EventLog, *, settle: float = 1.0, patience: float = 30.0, most: int = _MOST
+    ) -> None:
+        self._log = log
+        self._waiting = WaitingTraces(settle=settle, patience=patience, most=most)
+        self._sessions: OrderedDict[str, _LiveSession] = OrderedDict()
+        self._ready: list[list[Span]] = []
+        self._recording = anyio.Lock()
+        self._some = anyio.Event()
+        self._logger = get_logger("traces")
+
+    async def take(self, spans: Sequence[Span], size: int) -> dict[str, str]:
+        """Takes spans that have come in; they are recorded a little later.
+
+        Args:
+            spans: in any order.
+            size: bytes that they came in.
+
+        Returns:
+            By session, why it takes no spans; its spans are not kept.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        refused: dict[str, str] = {}
+        for session in {span.conversation for span in spans if span.conversation is not None}:
+            why = await self._refusal(session)
+            if why is not None:
+                refused[session] = why
+        kept = [span for span in spans if span.conversation not in refused]
+        self._waiting.add(kept, size, anyio.current_time())
+        self._some.set()
+        return refused
+
+    async def run(self) -> None:
+        """Records what is ready, until it is cancelled."""
+        while True:
+            await self._some.wait()
+            self._some = anyio.Event()
+            while self._waiting or self._ready:
+                await anyio.sleep(_LOOK)
+                await self.record(anyio.current_time())
+
+    async def record(self, now: float, *, everything: bool = False) -> None:
+        """Records what is ready.
+
+        Args:
+            now: seconds, as the event loop has them.
+            everything: what is not complete as well, as before the program ends.
+        """
+        async with self._recording:
+            self._ready += self._waiting.take(now, everything=everything)
+            while self._ready:
+                for session, spans in by_session(self._ready[0]).items():
+                    if not await self._append(session, spans):
+                        return  # the log cannot be written now: they stay, and are tried again
+                del self._ready[0]
+
+    async def _append(self, session: str, spans: Sequence[Span]) -> bool:
+        """Records spans of one session; False where the log cannot be written now."""
+        for _ in range(_TRIES):
+            try:
+                held = await self._session(session)
+                await held.record(spans)
+            except VersionConflict:  # somebody else has written: what is known here is outdated
+                self._sessions.pop(session, None)
+            except LogUnavailable as error:
+                self._sessions.pop(session, None)
+                self._logger.warning("spans wait for the log", session=session, error=str(error))
+                return False
+            except DuologError as error:
+                self._sessions.pop(session, None)
+                self._lost(session, spans, str(error))
+                return True
+            else:
+                return True
+        self._lost(session, spans, "others keep writing into it")
+        return True
+
+    def _lost(self, session: str, spans: Sequence[Span], why: str) -> None:
+        self._logger.error("spans were not recorded", session=session, spans=len(spans), error=why)
+
+    async def _session(self, session: str) -> _LiveSession:
+        held = self._sessions.get(session)
+        if held is None:
+            held = self._sessions[session] = await _opened(self._log, session)
+            if len(self._sessions) > _KNOWN:
+                self._sessions.popitem(last=False)
+        self._sessions.move_to_end(session)
+        return held
+
+    async def _refusal(self, session: str) -> str | None:
+        try:
+            summary = await self._log.summary(session)
+        except SessionNotFound:
+            return None
+        if summary.state != "open":
+            return f"session {session!r} is closed"
+        if session in self._sessions:
+            return None
+        async for record in self._log.read(session):
+            if not _is_ours(record.event):
+                return f"session {session!r} is there already, and was not recorded from spans"
+            break
+        return None
+
+
+@final
+class _LiveSession:
+    """One session, as far as it is recorded."""
+
+    def __init__(self, log: EventLog, session: str) -> None:
+        self._log = log
+        self.builder = TraceBuilder(session)
+        self.reader = ConversationReader()
+        self.talk: ConversationBuilder | None = None
+        self.cast = Cast((), (HUMAN, AGENT))
+
+    async def record(self, spans: Sequence[Span]) -> None:
+        """Records what spans say that is not recorded yet.
+
+        Raises:
+            DuologError: it could not be recorded; what is known here is then to be thrown away.
+        """
+        ids = self.builder.state.ids
+        new = [span for span in spans if not {f"call/{span.key}", f"item/{span.key}"} & ids.keys()]
+        entries = list(self.reader.read(new))
+        if not entries:
+            return
+        before = self.builder.version
+        drafts = [_storable(one) for one in self._events(entries, new) if isinstance(one, Foreign)]
+        await self._log.append(self.builder.session, drafts, expected_version=before)
+
+    def _events(self, entries: Sequence[Entry], spans: Sequence[Span]) -> list[Foreign | Remark]:
+        builder, found = self.builder, list[Foreign | Remark]()
+        steps = [step for entry in entries for step in entry.steps]
+        if self.talk is None:
+            transcript = self.reader.transcript(builder.session, entries, spans, _FORMAT, "", {})
+            self.cast = transcript.cast
+            opened = opening_of(transcript, Reading())
+            start = transcript.start or 0.0
+            found.append(builder.put(opened, ENVIRONMENT, "environment", start))
+            self.talk = ConversationBuilder(builder, self.cast, transcript.models.get(AGENT))
+        self.cast.extend(steps)
+        for entry in entries:
+            now = builder.time if entry.time is None else entry.time
+            found += self.talk.add(entry.number, entry.steps, now, entry.where)
+        return found
+
+
+async def _opened(log: EventLog, session: str) -> _LiveSession:
+    """A session as the log has it.
+
+    Raises:
+        InvalidInput: the log has it from elsewhere.
+        SessionClosedError: it is closed.
+    """
+    held = _LiveSession(log, session)
+    records = [record async for record in log.read(session)]
+    if not records:
+        return held
+    opened = records[0].event
+    if not isinstance(opened, SessionOpened) or not _is_ours(opened):
+        raise InvalidInput(f"session {session!r} was not recorded from spans")
+    for record in records:
+        held.builder.state.feed(record)
+        held.cast.join(record.actor, record.role)
+    if held.builder.state.closed:
+        raise SessionClosedError(session)
+    held.builder.time = records[-1].time
+    held.reader.resume(records)
+    agent = next((one for one in opened.participants if one.role == "agent"), None)
+    held.reader.main = agent.policy if agent is not None else None
+    held.talk = ConversationBuilder(held.builder, held.cast, agent.model if agent else None)
+    held.talk.resume(records)
+    return held
+
+
+def _is_ours(event: object) -> bool:
+    if not isinstance(event, SessionOpened):
+        return False
+    imported = event.config.get("imported")
+    return isinstance(imported, dict) and imported.get("format") == _FORMAT
+
+
+def _storable(one: Foreign) -> Draft:
+    """The event without secrets; what no log can hold of it is replaced by a text that says so."""
+    fit = taken_in(one)
+    if isinstance(fit, Remark):
+        event = storable(command_of(one.draft.event)).event
+        one = one._replace(draft=msgspec.structs.replace(one.draft, event=event))
+        fit = taken_in(one)
+        if isinstance(fit, Remark):
+            raise InvalidInput(fit.what)
+    return fit[0].draft
