@@ -28,21 +28,21 @@ def story(arguments: Json | None = None, answer: str = "At 8.") -> list[Json]:
     asked, reply = _message("user", "Find a train"), _message("assistant", answer)
     call = {"role": "assistant", "parts": [called]}
     return [
-        _span("t1", 2, "chat", around=1, **_said([asked], call)),
-        _span("t1", 4, "chat", around=3, **_said([_message("user", "Look")], reply)),
-        _span("t1", 3, "invoke_agent", around=1, **{"gen_ai.agent.name": "helper"}),
+        _span("t1", 2, "chat", around=1, said=_said([asked], call)),
+        _span("t1", 4, "chat", around=3, said=_said([_message("user", "Look")], reply)),
+        _span("t1", 3, "invoke_agent", around=1, agent="helper"),
         _span(
             "t1",
             5,
             "execute_tool",
             around=1,
-            **{"gen_ai.tool.name": called["name"], "gen_ai.tool.call.id": called["id"]},
+            tool=called,
         ),
-        _span("t1", 6, "chat", around=1, **_said([asked, call], reply)),
-        _span("t1", 1, "invoke_agent", around=0, **{"gen_ai.agent.name": "planner"}),
+        _span("t1", 6, "chat", around=1, said=_said([asked, call], reply)),
+        _span("t1", 1, "invoke_agent", around=0, agent="planner"),
         _span("t1", 0, ""),
-        _span("t2", 8, "chat", around=7, **_said([asked, call, reply, asked], reply)),
-        _span("t2", 7, "invoke_agent", **{"gen_ai.agent.name": "planner"}),
+        _span("t2", 8, "chat", around=7, said=_said([asked, call, reply, asked], reply)),
+        _span("t2", 7, "invoke_agent", agent="planner"),
     ]
 
 
@@ -59,9 +59,20 @@ def _message(role: str, text: str) -> Json:
 
 
 def _span(
-    trace: str, number: int, operation: str, *, around: int | None = None, **more: object
+    trace: str,
+    number: int,
+    operation: str,
+    *,
+    around: int | None = None,
+    agent: str = "",
+    tool: Json | None = None,
+    said: Json | None = None,
 ) -> Json:
-    held = {**more}
+    held = {**(said or {})}
+    if agent:
+        held["gen_ai.agent.name"] = agent
+    if tool:
+        held |= {"gen_ai.tool.name": tool["name"], "gen_ai.tool.call.id": tool["id"]}
     if operation:
         held["gen_ai.operation.name"] = operation
     if operation == "invoke_agent":

@@ -68,7 +68,7 @@ async def test_what_the_exporter_of_the_sdk_sends_becomes_a_session() -> None:
                 with tracer.start_as_current_span("POST /chat"):
                     about = {"gen_ai.operation.name": "invoke_agent", "session.id": CONVERSATION}
                     with tracer.start_as_current_span("invoke_agent", attributes=about):
-                        call = {
+                        call: dict[str, str | int] = {
                             "gen_ai.operation.name": "chat",
                             "gen_ai.input.messages": said("Find a train"),
                             "gen_ai.usage.input_tokens": 7,
@@ -100,12 +100,13 @@ async def test_what_the_exporter_of_the_sdk_sends_becomes_a_session() -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity"])
 async def test_json_is_recorded_as_the_same_file_is_imported(tmp_path: Path, encoding: str) -> None:
     source = tmp_path / "spans.json"
-    source.write_bytes(encoded(story()))
-    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}[encoding]
+    data = encoded(story())
+    source.write_bytes(data)
+    packed = {"gzip": gzip.compress(data), "deflate": zlib.compress(data), "identity": data}
     async with MemoryLog() as log, MemoryLog() as other:
         traces = LiveTraces(log)
         async with serving(log, traces=traces) as (client, _):
-            answer = await send(client, pack(source.read_bytes()), content_encoding=encoding)
+            answer = await send(client, packed[encoding], content_encoding=encoding)
         assert (answer.status, answer.json) == (200, {})
         await traces.record(0.0, everything=True)
         await import_foreign(other, source, OtlpImporter())
@@ -223,5 +224,5 @@ async def test_without_a_token_the_exporter_is_refused() -> None:
             with provider.get_tracer("app").start_as_current_span("x") as span:
                 pass
             done = await anyio.to_thread.run_sync(lambda: exporter.export([span]))  # type: ignore[list-item]
-            exporter.shutdown()
+            exporter.shutdown()  # type: ignore[no-untyped-call]
         assert done is SpanExportResult.FAILURE
