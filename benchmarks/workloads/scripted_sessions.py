@@ -83,9 +83,9 @@ def scripted(number: int) -> Session:
 def travel() -> Callable[[int], Session]:
     """Makes sessions of travel planning, the kinds of agents in turn."""
     from duolog.engine.task import Cell, Setting
-    from duolog.examples.travel.task import TravelTask
+    from duolog.examples.travel.task import travel_task
 
-    task = TravelTask()
+    task = travel_task()
     setting = Setting()
     names = task.instances(10_000, 7)
 

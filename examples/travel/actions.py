@@ -1,6 +1,5 @@
 """The task actions of travel planning: six searches over a sandbox, the same for human and agent.
 
-Each has a frozen struct for its arguments, from which its JSON schema and its validation come.
 Every error is an `InvalidInput` whose message says how to continue. A search that finds nothing is an
 error too, instead of an empty result.
 
@@ -12,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date as Date
-from typing import Annotated, Final, TypeVar, final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from ...engine.text import suggestion
+from ..kit.actions import ActionTable, TypedAction, action
 from .data.tables import Accommodation, Attraction, Flight, Mode, Restaurant, Route, Sandbox
 
 __all__ = (
@@ -30,12 +30,11 @@ __all__ = (
     "SearchDistance",
     "SearchFlights",
     "SearchRestaurants",
-    "TaskAction",
-    "perform",
     "state_of",
 )
 
 _STATE: Final = " (state)"
+_SECONDS: Final = 1.5
 
 _Place = Annotated[str, msgspec.Meta(description="A city, or a state for all of its cities.")]
 _CityName = Annotated[str, msgspec.Meta(description="The name of a city.")]
@@ -84,21 +83,6 @@ class SearchCities(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state: Annotated[str, msgspec.Meta(description="The name of a state.")]
 
 
-@final
-class TaskAction(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an action for agents and people.
-
-    Attributes:
-        name: what `perform` takes.
-        description: what it does, in a sentence.
-        parameters: JSON schema of the arguments.
-    """
-
-    name: str
-    description: str
-    parameters: Mapping[str, JSON]
-
-
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "SearchFlights": (
         "number",
@@ -127,22 +111,6 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 """The columns of each observation: fields of the tables' rows without the arguments of the search."""
 
 
-def perform(sandbox: Sandbox, name: str, arguments: Mapping[str, JSON]) -> JSON:
-    """Search, and return what was found: ``{"columns": [...], "rows": [[...], ...]}``.
-
-    Columns are named once and rows are lists, so that the log stays small.
-
-    Raises:
-        InvalidInput: no such action, arguments that do not fit, an unknown place, or nothing found.
-    """
-    search = _SEARCHES.get(name)
-    if search is None:
-        raise InvalidInput(f"there is no action {name!r}{suggestion(name, _SEARCHES)}")
-    columns = COLUMNS[name]
-    rows = [[getattr(row, column) for column in columns] for row in search(sandbox, arguments)]
-    return {"columns": columns, "rows": rows}
-
-
 def state_of(place: str, sandbox: Sandbox) -> str | None:
     """The state that a place in a search means; None if it means a city.
 
@@ -158,8 +126,7 @@ def state_of(place: str, sandbox: Sandbox) -> str | None:
     raise InvalidInput(f"no city or state {place!r} in this world{suggestion(place, known)}")
 
 
-def _flights(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Flight]:
-    wanted = _arguments(SearchFlights, raw)
+def _flights(sandbox: Sandbox, wanted: SearchFlights) -> Sequence[Flight]:
     try:
         day = Date.fromisoformat(wanted.date).isoformat()
     except ValueError:
@@ -174,8 +141,7 @@ def _flights(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Flight]:
     )
 
 
-def _distance(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Route]:
-    wanted = _arguments(SearchDistance, raw)
+def _distance(sandbox: Sandbox, wanted: SearchDistance) -> Sequence[Route]:
     modes: tuple[Mode, ...] = ("self-driving", "taxi") if wanted.mode is None else (wanted.mode,)
     found = (sandbox.route.get((a, b, mode)) for a, b in _pairs(sandbox, wanted) for mode in modes)
     return _some(
@@ -185,27 +151,26 @@ def _distance(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Route]:
     )
 
 
-def _accommodations(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Accommodation]:
-    city = _known_city(sandbox, _arguments(SearchAccommodations, raw).city)
+def _accommodations(sandbox: Sandbox, wanted: SearchAccommodations) -> Sequence[Accommodation]:
+    city = _known_city(sandbox, wanted.city)
     return _some(sandbox.accommodations_in.get(city, ()), f"no places to stay in {city}")
 
 
-def _restaurants(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Restaurant]:
-    city = _known_city(sandbox, _arguments(SearchRestaurants, raw).city)
+def _restaurants(sandbox: Sandbox, wanted: SearchRestaurants) -> Sequence[Restaurant]:
+    city = _known_city(sandbox, wanted.city)
     return _some(sandbox.restaurants_in.get(city, ()), f"no restaurants in {city}")
 
 
-def _attractions(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[Attraction]:
-    city = _known_city(sandbox, _arguments(SearchAttractions, raw).city)
+def _attractions(sandbox: Sandbox, wanted: SearchAttractions) -> Sequence[Attraction]:
+    city = _known_city(sandbox, wanted.city)
     return _some(sandbox.attractions_in.get(city, ()), f"no attractions in {city}")
 
 
-def _cities(sandbox: Sandbox, raw: Mapping[str, JSON]) -> Sequence[_NamedCity]:
-    wanted = _arguments(SearchCities, raw).state
-    state = wanted.removesuffix(_STATE)
+def _cities(sandbox: Sandbox, wanted: SearchCities) -> Sequence[_NamedCity]:
+    state = wanted.state.removesuffix(_STATE)
     if state not in sandbox.cities_of:
         raise InvalidInput(
-            f"no state {wanted!r} in this world{suggestion(state, sandbox.cities_of)}"
+            f"no state {wanted.state!r} in this world{suggestion(state, sandbox.cities_of)}"
         )
     open_to_guests = (c for c in sandbox.cities_of[state] if c in sandbox.accommodations_in)
     return _some(
@@ -217,34 +182,36 @@ class _NamedCity(msgspec.Struct, frozen=True):
     name: str
 
 
-_SEARCHES: Final[Mapping[str, Callable[[Sandbox, Mapping[str, JSON]], Sequence[object]]]] = {
-    "SearchFlights": _flights,
-    "SearchDistance": _distance,
-    "SearchAccommodations": _accommodations,
-    "SearchRestaurants": _restaurants,
-    "SearchAttractions": _attractions,
-    "SearchCities": _cities,
-}
+_Search = TypeVar("_Search", bound=msgspec.Struct)
 
-_KINDS: Final = (
-    SearchFlights,
-    SearchDistance,
-    SearchAccommodations,
-    SearchRestaurants,
-    SearchAttractions,
-    SearchCities,
+
+def _search(
+    kind: type[_Search], find: Callable[[Sandbox, _Search], Sequence[object]]
+) -> TypedAction[Sandbox]:
+    """A search whose observation is a table: ``{"columns": [...], "rows": [[...], ...]}``.
+
+    Columns are named once and rows are lists, so that the log stays small.
+    """
+    columns = COLUMNS[kind.__name__]
+
+    def table(sandbox: Sandbox, wanted: _Search) -> JSON:
+        rows = [[getattr(row, column) for column in columns] for row in find(sandbox, wanted)]
+        return {"columns": columns, "rows": rows}
+
+    return action(kind, table, seconds=_SECONDS)
+
+
+ACTIONS: Final[ActionTable[Sandbox]] = ActionTable(
+    (
+        _search(SearchFlights, _flights),
+        _search(SearchDistance, _distance),
+        _search(SearchAccommodations, _accommodations),
+        _search(SearchRestaurants, _restaurants),
+        _search(SearchAttractions, _attractions),
+        _search(SearchCities, _cities),
+    )
 )
-
-
-def _described(kind: type[msgspec.Struct]) -> TaskAction:
-    _, components = msgspec.json.schema_components((kind,))
-    schema = dict(components[kind.__name__])
-    description = str(schema.pop("description"))
-    return TaskAction(name=kind.__name__, description=description, parameters=schema)
-
-
-ACTIONS: Final[Mapping[str, TaskAction]] = {kind.__name__: _described(kind) for kind in _KINDS}
-"""All task actions by name."""
+"""The six searches; none has an effect."""
 
 
 def _pairs(sandbox: Sandbox, wanted: SearchFlights | SearchDistance) -> list[tuple[str, str]]:
@@ -271,22 +238,3 @@ def _some(rows: Sequence[_Row], nothing: str) -> Sequence[_Row]:
     if not rows:
         raise InvalidInput(f"none found: {nothing}")
     return rows
-
-
-_Kind = TypeVar(
-    "_Kind",
-    SearchFlights,
-    SearchDistance,
-    SearchAccommodations,
-    SearchRestaurants,
-    SearchAttractions,
-    SearchCities,
-)
-
-
-def _arguments(kind: type[_Kind], raw: Mapping[str, JSON]) -> _Kind:
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError as error:
-        takes = ", ".join(kind.__struct_fields__)
-        raise InvalidInput(f"{kind.__name__}({takes}) was called wrongly: {error}") from None

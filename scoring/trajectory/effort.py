@@ -22,6 +22,7 @@ from ...engine.events import (
 from ...engine.records import Record
 from ...engine.text import new_lines, new_words, text_of
 from .generated_tokens import Generated
+from .labels import has_agent
 from .options import Options
 from .reading_speed import pace_of, words_of
 
@@ -49,7 +50,8 @@ comments, and of the lines in which the output differs from what the human last 
 ``deferrals``: vague asks, see ``phrases.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
 texts. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
-each time. None where no opening says which clock it is.
+each time. Where no agent takes part: all of the session's time up to their last act, on a real clock
+with the same cap between two acts. None where no opening says which clock it is.
 ``agent_tokens``, ``human_tokens``: tokens generated, see ``generated_tokens``. ``token_ratio``: agents'
 over humans'; None where humans generated none.
 
@@ -83,6 +85,7 @@ class EffortMeter:
         self._read = 0
         self._deferrals = 0
         self._seconds = 0.0
+        self._alone = False
         self._per_read = self._per_typed = 0.0
         self._handed_over: float | None = None
         self._seen: list[str] = []  # the output in lines, as a human last saw it
@@ -103,7 +106,10 @@ class EffortMeter:
             InvalidInput: its ``config["timing"]`` is no valid timing.
         """
         self._virtual = event.clock == "virtual"
-        if self._virtual:
+        self._alone = not has_agent(event)
+        if self._alone:
+            self._handed_over = 0.0 if self._virtual else None
+        elif self._virtual:
             self._per_read, self._per_typed = pace_of(event, self._timing)
         self._humans = frozenset(p.name for p in event.participants if p.role == "human")
         if (event.request or "").strip():
@@ -126,9 +132,11 @@ class EffortMeter:
         if self._seen is not self._latest:
             self._catch_up()
         if self._handed_over is not None:
-            waited = record.time - self._handed_over
-            self._seconds += min(max(waited, 0.0), self._idle_cap)
+            waited = max(record.time - self._handed_over, 0.0)
+            self._seconds += waited if self._virtual else min(waited, self._idle_cap)
             self._handed_over = None
+        if self._alone:
+            self._handed_over = record.time
         kind = record.kind
         if kind == "SnapshotTaken":
             before = self._take(record)

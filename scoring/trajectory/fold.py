@@ -22,7 +22,7 @@ from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from .effort import EffortMeter
-from .labels import is_baseline, labels_of
+from .labels import has_agent, is_baseline, labels_of
 from .options import Options
 from .points import NOT_EVALUATED, Point, Trajectory
 from .round_index import RoundIndex
@@ -90,6 +90,7 @@ class TrajectoryFold:
         self._labels: Mapping[str, str] = {}
         self._instance = ""
         self._baseline = False
+        self._has_agent = True
         self._faults: dict[str, Counter[str]] = {}
 
     def feed(self, record: Record) -> Sequence[Update]:
@@ -189,6 +190,7 @@ class TrajectoryFold:
             self._labels = labels_of(event)
             self._instance = event.instance
             self._baseline = is_baseline(event)
+            self._has_agent = has_agent(event)
             self._meter.opened(event)
         elif isinstance(event, Forgotten):
             self.state = FORGOTTEN
@@ -267,7 +269,7 @@ class TrajectoryFold:
         updates = self._begin(record)
         over = self._projector.feed(record)
         if over is not None:
-            if self.options.rounds == "handoff" and not over.agent_acts:
+            if self.options.rounds == "handoff" and not over.agent_acts and self._has_agent:
                 self._index.closing = over.number
             self._close(record, over, True, updates)
             if self._index.closing and self._emit:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...engine.events import Participant, SessionOpened
 
-__all__ = ("is_baseline", "labels_of")
+__all__ = ("has_agent", "is_baseline", "labels_of")
 
 
 def labels_of(opened: SessionOpened) -> Mapping[str, str]:
@@ -35,6 +35,11 @@ def is_baseline(opened: SessionOpened) -> bool:
     """Whether a session is an automated run: ``config["baseline"]``, or else, it has no human."""
     said = opened.config.get("baseline")
     return said if isinstance(said, bool) else _first(opened, "human") is None
+
+
+def has_agent(opened: SessionOpened) -> bool:
+    """Whether an agent takes part, or may: not where all who were named are human."""
+    return not opened.participants or any(one.role != "human" for one in opened.participants)
 
 
 def _first(opened: SessionOpened, role: str) -> Participant | None:

@@ -11,13 +11,13 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.session.runner import run_session
 from duolog.engine.task import Cell, Setting
-from duolog.examples.travel.task import TravelTask
+from duolog.examples.travel.task import travel_task
 from duolog.scoring.live import score_log
 from duolog.scoring.rescore import rescore
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
 from duolog.scoring.trajectory.options import Options
 
-SESSION = TravelTask().session(
+SESSION = travel_task().session(
     Cell(agent="one-stage", user="feedback", instance="1", seed=7), Setting()
 )
 

@@ -32,14 +32,14 @@ from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View
 from duolog.examples.travel.actions import ACTIONS
 from duolog.examples.travel.plan.text import parse_plan, render_plan
-from duolog.examples.travel.rule_agent import TravelAgent
-from duolog.examples.travel.rule_user import TravelUser
+from duolog.examples.travel.rule_agent import travel_agent
+from duolog.examples.travel.rule_user import travel_user
 from duolog.users.personas import PERSONAS, Persona
 from openai_server import Answer, Body
 
 T = TypeVar("T")
 
-_SPECS = {name: ActionSpec(name=name, description="") for name in ACTIONS}
+_SPECS = {name: ActionSpec(name=name, description="") for name in ACTIONS.specs}
 _SECTION = re.compile(r"^# (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"^\[(\d+)\] (.*)$")
 _ROLES: Mapping[str, Role] = {"user": "human", "agent": "agent"}
@@ -61,7 +61,7 @@ def play(body: Body) -> Answer:
 
 def _play_agent(system: str, prompt: str, tools: Collection[str]) -> Answer:
     alone = "You work alone" in system
-    view, mind = _view("agent", prompt, None, alone=alone), TravelAgent()
+    view, mind = _view("agent", prompt, None, alone=alone), travel_agent()
     planned = _now(mind.plan(view))  # which also takes in what was found
     if '"Plan:"' in prompt:
         number = {"message": 1, "act": 2, "wait": 3}[planned]
@@ -79,7 +79,7 @@ def _play_user(system: str, prompt: str, tools: Collection[str]) -> Answer:
         line[2:] for line in part(system, "What only you know").split("\n") if line[:2] == "- "
     ]
     persona = _persona(system)
-    view, mind = _view("user", prompt, profile, alone=False), TravelUser()
+    view, mind = _view("user", prompt, profile, alone=False), travel_user()
     chosen = _now(mind.choose(view, persona))  # which also takes in what was found
     if "Your choices are:" in prompt:
         titles = {"answer": "Answer", "feedback": "Offer feedback", "act": "Take an action"}
@@ -94,6 +94,7 @@ def _play_user(system: str, prompt: str, tools: Collection[str]) -> Answer:
         return Answer(text=said or "It is fine.")
     if "how far have the others brought you" in prompt:
         rating = _now(mind.rate(view, persona))
+        assert rating is not None
         return Answer(text=f"{rating.rating}\n{rating.explanation}")
     return _put(_now(mind.compose(view, persona, "act")), as_text=not tools)
 

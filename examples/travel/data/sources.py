@@ -8,8 +8,10 @@ import msgspec
 
 from ....engine import codec
 from ....engine.errors import InvalidInput
+from ...kit.task import Witness
+from ..plan.text import render_plan
 from .dataset import load_dataset
-from .instances import Instance, make_instance
+from .instances import Instance, make_instance, solution_of
 from .tables import Sandbox
 from .world.generator import generate_world
 
@@ -40,6 +42,14 @@ class InstanceSource(Protocol):
         """
         ...
 
+    def witness(self, name: str) -> Witness:
+        """What an instance allows at best, and a plan that shows it.
+
+        Raises:
+            InvalidInput: there is no such instance, or nobody knows.
+        """
+        ...
+
 
 @final
 class InventedInstances:
@@ -59,10 +69,12 @@ class InventedInstances:
 
     def instance(self, name: str) -> tuple[Instance, Sandbox]:
         """The instance with this index."""
-        if not name.isdecimal():
-            raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
-        instance = make_instance(self._world, int(name))
+        instance = make_instance(self._world, _index(name))
         return instance, self._world.sandbox(instance.trip)
+
+    def witness(self, name: str) -> Witness:
+        """A plan that satisfies every wish."""
+        return Witness(1.0, render_plan(solution_of(self._world, _index(name))))
 
 
 @final
@@ -109,3 +121,13 @@ class DatasetInstances:
                 f"the data set has no instance {name!r}; it has 0 to {len(self._instances) - 1}"
             )
         return found, self._sandbox
+
+    def witness(self, name: str) -> Witness:
+        """Refuses: the files hold no plans that satisfy their requests."""
+        raise InvalidInput(f"nothing says what instance {name!r} of a data set allows at best")
+
+
+def _index(name: str) -> int:
+    if not name.isdecimal():
+        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+    return int(name)

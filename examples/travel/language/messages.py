@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from random import Random
 from typing import Final
 
+from ...kit.phrases import counted, sentences, spelled
 from .facts import ANY, SLOTS, Fact, Slot, Value
-from .profiles import counted, spelled
 from .reading import read_facts
 
 __all__ = (
     "ask",
-    "is_deferral",
-    "say_deferral",
     "say_fact",
     "understand_message",
     "understand_question",
@@ -147,20 +145,6 @@ _ABOUT: Final[Mapping[Slot, re.Pattern[str]]] = {
     "generic": re.compile(r"anything else|other (?:wishes|preferences)|preferences in general"),
 }
 
-_DEFERRALS: Final = (
-    "Whatever you think is best.",
-    "I don't remember.",
-    "You decide, please.",
-    "I leave that to you.",
-    "Up to you.",
-)
-_DEFERRING = re.compile(
-    r"whatever you (?:think|like|prefer)|\byou decide|\bup to you\b|\byour (?:call|choice)\b|"
-    r"\b(?:don't|can't|do not|cannot) (?:really )?(?:remember|recall)|\bno (?:preference|wish)\b|"
-    r"\bleave (?:that|it|this) to you\b|\bsurprise me\b|\b(?:doesn't|does not) matter to me\b"
-)
-
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _GENERIC: Final = (
     (re.compile(r"^(?:Require|Requires|Need|Needs)\b", re.IGNORECASE), "we need"),
     (re.compile(r"^(?:Prefer|Prefers|Preference for)\b", re.IGNORECASE), "we'd prefer"),
@@ -205,7 +189,7 @@ def understand_message(text: str) -> tuple[Fact, ...]:
     enough."), except for cuisines, which add up.
     """
     found: dict[Slot, Value] = {}
-    for sentence in _SENTENCE_END.split(text):
+    for sentence in sentences(text):
         for fact in read_facts(sentence):
             before = found.get(fact.slot)
             if isinstance(before, tuple) and isinstance(fact.value, tuple):
@@ -222,20 +206,10 @@ def ask(slot: Slot, random: Random) -> str:
 
 def understand_question(text: str) -> tuple[Slot, ...]:
     """The slots that a message asks about, in the order of `SLOTS`, ``generic`` last."""
-    questions = [part.lower() for part in _SENTENCE_END.split(text) if part.endswith("?")]
+    questions = [part.lower() for part in sentences(text) if part.endswith("?")]
     return tuple(
         slot for slot in _ABOUT if any(_ABOUT[slot].search(question) for question in questions)
     )
-
-
-def say_deferral(random: Random) -> str:
-    """An answer that leaves the decision to the other."""
-    return random.choice(_DEFERRALS)
-
-
-def is_deferral(text: str) -> bool:
-    """Whether a message leaves a decision to the other, instead of stating a wish."""
-    return _DEFERRING.search(text.lower().replace("’", "'")) is not None
 
 
 def _reworded(sentence: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from ....engine.errors import InvalidInput
+from ...kit.phrases import counted, spelled
 from ..data.tables import Accommodation
 from ..plan.plan import BLANK, Plan
 from ..plan.text import parse_plan
@@ -23,7 +24,6 @@ from ..planner.reading import MEALS, look_up, meals, plan_cost, route_of, stays,
 from ..planner.stays import allows, fits_type
 from .facts import ANY, Fact
 from .messages import say_fact
-from .profiles import counted, spelled
 
 __all__ = (
     "PlanProblem",

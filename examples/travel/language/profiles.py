@@ -6,18 +6,15 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Final
 
+from ...kit.phrases import counted, spelled
 from .facts import Fact, Slot
 from .reading import read_facts
 
 __all__ = (
-    "counted",
-    "spelled",
     "understand_preference",
     "understand_preferences",
     "write_preference",
 )
-
-_NUMBERS: Final = "no one two three four five six seven eight nine ten".split()
 
 _SENTENCES: Final[Mapping[Slot, tuple[str, ...]]] = {
     "people": ("Travelling party of {n}", "A trip for {people}", "Plan for {people} in all"),
@@ -81,15 +78,3 @@ def understand_preferences(sentences: Iterable[str]) -> tuple[Fact, ...]:
     return tuple(
         dict.fromkeys(fact for sentence in sentences for fact in understand_preference(sentence))
     )
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """A number of things in words: ``one city``, ``three cities``, ``12 cities``."""
-    return (
-        f"{_NUMBERS[number] if number < len(_NUMBERS) else number} {one if number == 1 else many}"
-    )
-
-
-def spelled(names: tuple[str, ...]) -> str:
-    """Names as a list in words: ``Chinese, French and Indian``."""
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -65,6 +65,11 @@ class Finds:
         """Whether this search was made, with or without results."""
         return _key(search.name, search.arguments) in self._made
 
+    @property
+    def count(self) -> int:
+        """How many searches were made."""
+        return len(self._made)
+
     def add(self, name: str, arguments: Mapping[str, JSON], observation: JSON) -> None:
         """Adds the outcome of a search.
 

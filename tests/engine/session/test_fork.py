@@ -17,12 +17,12 @@ from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.session.fork import end_before_round, fork
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting
-from duolog.examples.travel.task import TravelTask
+from duolog.examples.travel.task import travel_task
 from duolog.scoring.live import ToleranceStop
 
 pytestmark = pytest.mark.slow
 
-TASK = TravelTask()
+TASK = travel_task()
 
 
 AGENTS = ("auto", "one-stage", "two-stage", "adaptive")

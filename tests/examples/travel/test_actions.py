@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON
-from duolog.examples.travel.actions import ACTIONS, COLUMNS, perform
+from duolog.examples.travel.actions import ACTIONS, COLUMNS
 from duolog.examples.travel.data.tables import (
     Accommodation,
     Attraction,
@@ -45,7 +45,7 @@ SANDBOX = Sandbox(
 
 
 def rows(name: str, **arguments: JSON) -> list[list[JSON]]:
-    observation = perform(SANDBOX, name, arguments)
+    observation = ACTIONS.perform(SANDBOX, name, arguments)
     assert isinstance(observation, Mapping)
     assert observation["columns"] == COLUMNS[name]
     decoded: list[list[JSON]] = msgspec.json.decode(msgspec.json.encode(observation["rows"]))
@@ -117,20 +117,20 @@ def test_cities_of_a_state_are_those_with_places_to_stay() -> None:
 )
 def test_what_goes_wrong_is_said(name: str, arguments: Mapping[str, JSON], hint: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        perform(SANDBOX, name, arguments)
+        ACTIONS.perform(SANDBOX, name, arguments)
     assert hint in str(caught.value)
 
 
 def test_a_state_that_shares_its_name_with_a_city_is_the_city() -> None:
     with pytest.raises(InvalidInput, match="no places to stay in New York"):
-        perform(SANDBOX, "SearchAccommodations", {"city": "New York"})
+        ACTIONS.perform(SANDBOX, "SearchAccommodations", {"city": "New York"})
     with pytest.raises(InvalidInput, match="none found"):
-        perform(SANDBOX, "SearchDistance", {"origin": "Omaha", "destination": "New York"})
+        ACTIONS.perform(SANDBOX, "SearchDistance", {"origin": "Omaha", "destination": "New York"})
 
 
 def test_every_action_comes_with_a_schema_of_its_arguments() -> None:
-    assert set(ACTIONS) == set(COLUMNS)
-    for name, action in ACTIONS.items():
+    assert set(ACTIONS.specs) == set(COLUMNS)
+    for name, action in ACTIONS.specs.items():
         assert action.name == name
         assert action.description.endswith(".")
         assert action.parameters["type"] == "object"

@@ -12,7 +12,8 @@ from random import Random
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.examples.travel.actions import perform
+from duolog.examples.kit.phrases import is_deferral, say_deferral
+from duolog.examples.travel.actions import ACTIONS
 from duolog.examples.travel.data.dataset import preferences_of, short_request
 from duolog.examples.travel.data.instances import make_instance
 from duolog.examples.travel.data.world.cities import CITIES, STATES
@@ -31,8 +32,6 @@ from duolog.examples.travel.language.facts import (
 )
 from duolog.examples.travel.language.messages import (
     ask,
-    is_deferral,
-    say_deferral,
     say_fact,
     understand_message,
     understand_question,
@@ -282,7 +281,7 @@ def test_a_user_who_has_searched_everything_sees_what_the_evaluation_sees() -> N
         while searches := needed_searches(known, finds):
             for search in searches:
                 try:
-                    found = perform(sandbox, search.name, search.arguments)
+                    found = ACTIONS.perform(sandbox, search.name, search.arguments)
                 except InvalidInput:
                     found = None
                 finds.add(search.name, search.arguments, found)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON
-from duolog.examples.travel.actions import perform
+from duolog.examples.travel.actions import ACTIONS
 from duolog.examples.travel.data.dataset import load_dataset
 from duolog.examples.travel.data.instances import Instance, make_instance
 from duolog.examples.travel.data.tables import Accommodation, Attraction, Restaurant, Route, Sandbox
@@ -45,7 +45,7 @@ def gather(known: Knowledge, finds: Finds, sandbox: Sandbox) -> list[SearchReque
         for search in searches:
             made.append(search)
             try:
-                found = perform(sandbox, search.name, search.arguments)
+                found = ACTIONS.perform(sandbox, search.name, search.arguments)
             except InvalidInput:
                 found = None
             # as the log holds it
@@ -163,7 +163,7 @@ def test_whatever_is_known_and_found_there_is_a_plan(
 
 def perform_or_none(sandbox: Sandbox, name: str, arguments: Mapping[str, str]) -> JSON:
     try:
-        return perform(sandbox, name, arguments)
+        return ACTIONS.perform(sandbox, name, arguments)
     except InvalidInput:
         return None
 
@@ -243,7 +243,7 @@ def room(name: str, **changes: object) -> Accommodation:
 def found_rooms(*rooms: Accommodation) -> Finds:
     finds = Finds()
     sandbox = Sandbox(accommodations=rooms, states={"Detroit": "Michigan"})
-    finds.add(HOTELS, {"city": "Detroit"}, perform(sandbox, HOTELS, {"city": "Detroit"}))
+    finds.add(HOTELS, {"city": "Detroit"}, ACTIONS.perform(sandbox, HOTELS, {"city": "Detroit"}))
     return finds
 
 

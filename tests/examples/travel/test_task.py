@@ -27,10 +27,10 @@ from duolog.engine.session.desk import Desk
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting, find_task
-from duolog.examples.travel.task import TravelTask
+from duolog.examples.travel.task import travel_task
 from duolog.users.personas import PERSONAS
 
-TASK = TravelTask()
+TASK = travel_task()
 
 
 def session(agent: str, user: str, instance: int = 0, seed: int = 7) -> Session:

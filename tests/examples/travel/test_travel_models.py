@@ -34,9 +34,10 @@ from duolog.engine.records import TRACE, Record
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting
 from duolog.examples.travel.briefing import TRAVEL_BRIEF
+from duolog.examples.travel.data.sources import InventedInstances
 from duolog.examples.travel.model_converter import ModelConverter
 from duolog.examples.travel.plan.text import parse_plan
-from duolog.examples.travel.task import TravelTask
+from duolog.examples.travel.task import travel_task
 from duolog.examples.travel.user_audit import TRAVEL_CHECKS, find_strange_wishes, find_too_much
 from duolog.examples.travel.utility import asking_travel_utility
 from duolog.scoring.scorers.model_judge import JUDGE
@@ -47,7 +48,7 @@ from duolog.users.model_mind import prompt_digest as user_digest
 from openai_server import OpenAIServer
 from travel_model import play
 
-TASK = TravelTask()
+TASK = travel_task()
 MODEL, OTHER = "openai/gpt-4o", "openai/gpt-4o-mini"
 AT_ONCE = Terms(retry=Retry(attempts=None, first=0.0))
 
@@ -265,7 +266,7 @@ async def test_only_what_the_parser_cannot_read_is_converted() -> None:
 
     models = Models(ScriptedModel(answer))
     opening = TASK.session(Cell(agent="auto", user="none", instance="0", seed=7), Setting())
-    sandbox = TASK._source(7).instance("0")[1]
+    sandbox = InventedInstances(7).instance("0")[1]
     utility = asking_travel_utility(sandbox, models, ModelUse(model="m"))
     async with open_log("memory://") as log:
         await run_session(log, opening)

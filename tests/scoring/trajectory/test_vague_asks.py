@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 
 import pytest
-from duolog.examples.travel.language.messages import _DEFERRALS
-from duolog.examples.travel.rule_user import _VAGUE
+from duolog.examples.kit.phrases import DEFERRALS
+from duolog.examples.kit.rule_user import VAGUE
 from duolog.scoring.trajectory.phrases import is_vague
 
 LABELLED: dict[str, list[str]] = json.loads(
@@ -30,7 +30,7 @@ def test_the_texts_are_many_of_both_kinds_and_all_different() -> None:
     texts = [*LABELLED["vague"], *LABELLED["concrete"]]
     assert len(set(texts)) == len(texts) >= 200
     assert all(len(kind) == 52 for number in (TUNING, HELD_OUT) for kind in half(number))
-    assert {*_DEFERRALS, *_VAGUE} <= {*LABELLED["vague"]}
+    assert {*DEFERRALS, *VAGUE} <= {*LABELLED["vague"]}
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_the_rules_are_as_good_as_reported(number: int, precision: float, recall
     assert right / len(vague) >= recall
 
 
-@pytest.mark.parametrize("text", _VAGUE)
+@pytest.mark.parametrize("text", VAGUE)
 def test_vague_complaints_of_the_simulated_traveller_are_recognised(text: str) -> None:
     assert is_vague(text)
 
 
-@pytest.mark.parametrize("text", _DEFERRALS)
+@pytest.mark.parametrize("text", DEFERRALS)
 def test_deferrals_of_the_simulated_traveller_are_recognised(text: str) -> None:
     assert is_vague(text)

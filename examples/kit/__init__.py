@@ -1,0 +1,3 @@
+"""What every shipped task is made of: a task by composition, rules for agents and people, actions, phrases."""
+
+__all__ = ()

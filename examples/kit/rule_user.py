@@ -1,0 +1,229 @@
+"""The mind of a simulated user on rules: when to answer, to comment, to act and to leave, for every task.
+
+What they want, see and say is a `Person`'s, one for each task. Goals that change by what they saw are
+a `Change`, which is recorded as ``ProfileChanged`` before the next thing that they do.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Generic, Protocol, TypeVar, final
+
+import msgspec
+
+from ...engine.events import JSON
+from ...engine.session.decisions import NOTHING, Approve, Decision, Finish, Rate, Say
+from ...engine.session.view import View
+from ...engine.text import text_of
+from ...users.personas import Persona
+from ...users.simulated import UserIntent
+from .phrases import is_deferral, say_deferral
+from .views import (
+    asked_last,
+    awaits_reaction,
+    is_editing,
+    is_working,
+    own_messages,
+    profile_of,
+    unannounced,
+    words_of,
+)
+
+__all__ = ("VAGUE", "Change", "HumanAlone", "Person", "RuleUser")
+
+S = TypeVar("S")
+
+VAGUE = (
+    "Hmm, that is not quite what I had in mind. Can you improve it?",
+    "I'm not sure about this one. Could you make it better?",
+    "Not really convinced. Please have another look.",
+)
+"""What somebody says who is not content and does not say why."""
+
+_VOLUNTEERS = 0.6
+"""Share of the sessions in which somebody who volunteers adds something before any output."""
+
+_SOON, _LATE = 3.0, 20.0
+"""Seconds after which they do."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Goals or knowledge of a person that changed.
+
+    Attributes:
+        profile: the whole hidden profile as it is now.
+        reason: what they saw or heard.
+    """
+
+    profile: JSON
+    reason: str
+
+
+class Person(Protocol[S]):
+    """What somebody wants of a task, sees of it and says about it; one object for each session.
+
+    ``S`` is their state of mind: it follows from the view and the hidden profile as it stands, and
+    from nothing else.
+    """
+
+    def see(self, view: View, profile: JSON) -> S:
+        """What the person knows and wants now."""
+        ...
+
+    def wrong(self, state: S, output: str) -> float:
+        """How much they see to be wrong with an output, e.g. how many wishes it fails; 0 for nothing."""
+        ...
+
+    def comment(self, state: S, persona: Persona, words: Random) -> str | None:
+        """What they say next without being asked; None where there is nothing.
+
+        First why they changed the output themselves; else what is wrong with it; else what nobody knows
+        yet. Before there is an output, what somebody who volunteers adds.
+        """
+        ...
+
+    def answer(self, state: S, question: str, persona: Persona, words: Random) -> str:
+        """What they answer to a message that asks something."""
+        ...
+
+    def work(self, state: S, words: Random) -> Decision | None:
+        """What they look up or change themselves, if their persona does; None for nothing."""
+        ...
+
+    def content(self, state: S, persona: Persona) -> bool:
+        """Whether they leave it at the output that there is."""
+        ...
+
+    def rate(self, state: S, view: View) -> Rate | None:
+        """How far the agent's last round brought them; see ``ratings.compare``. None for no opinion."""
+        ...
+
+    def change(self, state: S) -> Change | None:
+        """What has changed in their mind by what they saw, and was not recorded yet; mostly None."""
+        ...
+
+    def alone(self, state: S, words: Random) -> Decision | None:
+        """What they do next where they do all of it by themselves; None where they are done."""
+        ...
+
+
+@final
+class RuleUser(Generic[S]):
+    """A ``UserMind`` on a person; one for each session.
+
+    Args:
+        person: of the task.
+    """
+
+    def __init__(self, person: Person[S]) -> None:
+        self._person = person
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        """Answers a question; else reviews the output, if the agent has submitted one."""
+        if view.in_flight:
+            return "nothing"
+        if view.open_approvals:
+            return "answer"
+        if is_editing(view):
+            return "act"
+        state = self._see(view)
+        if persona.acts and self._person.work(state, words_of(view)) is not None:
+            return "act"
+        if unannounced(view):
+            return "feedback"
+        if asked_last(view):
+            leaves = view.snapshot is not None and self._person.content(state, persona)
+            return "finish" if leaves else "answer"
+        if view.snapshot is None:
+            return "feedback" if self._volunteers(view, state, persona) else "nothing"
+        if is_working(view) or awaits_reaction(view):
+            return "nothing"
+        return "finish" if self._person.content(state, persona) else "feedback"
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        """Composes the message or the action that was chosen."""
+        state = self._see(view)
+        match intent:
+            case "answer" if view.open_approvals:
+                return Decision((self._allow(view, state, persona),))
+            case "answer":
+                return Decision((Say(self._answer(view, state, persona)),))
+            case "feedback":
+                return self._feedback(view, state, persona)
+            case "act" if view.pending is not None and is_editing(view):
+                return view.pending
+            case "act":
+                return self._person.work(state, words_of(view)) or NOTHING
+            case "finish":
+                return Decision((Finish("satisfied with the output"),))
+        return NOTHING
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        """Rates the agent's last round."""
+        return self._person.rate(self._see(view), view)
+
+    def _see(self, view: View) -> S:
+        return self._person.see(view, profile_of(view))
+
+    def _answer(self, view: View, state: S, persona: Persona) -> str:
+        """An answer, or a deferral: never two in a row."""
+        words = words_of(view)
+        sent = own_messages(view)
+        waved_away = bool(sent) and is_deferral(sent[-1])
+        if persona.vague and words.random() < persona.vague and not waved_away:
+            return say_deferral(words)
+        return self._person.answer(state, asked_last(view), persona, words)
+
+    def _volunteers(self, view: View, state: S, persona: Persona) -> bool:
+        """Whether the person adds something while the agent works on the first output."""
+        if not persona.volunteers or len(own_messages(view)) != 1:
+            return False
+        if words_of(view).random() >= _VOLUNTEERS:
+            return False
+        return self._person.comment(state, persona, words_of(view)) is not None
+
+    def _feedback(self, view: View, state: S, persona: Persona) -> Decision:
+        words = words_of(view)
+        if view.snapshot is not None and not unannounced(view) and not persona.gives_feedback:
+            return Decision((Say(words.choice(VAGUE)),))
+        text = self._person.comment(state, persona, words)
+        if text is None:
+            return Decision((Finish("nothing left to say"),))
+        seconds = None if view.snapshot is not None else words.uniform(_SOON, _LATE)
+        return Decision((Say(text),), seconds)
+
+    def _allow(self, view: View, state: S, persona: Persona) -> Approve:
+        """Allows an output that is no worse than the one that it replaces, and an end when content."""
+        asked = view.open_approvals[0]
+        version, wanted = asked.version, asked.asked
+        if wanted.action == "finish":
+            content = self._person.content(state, persona)
+            return Approve(version, content, "" if content else "We are not there yet.")
+        if wanted.action != "submit":
+            return Approve(version)
+        wrong = self._person.wrong(state, text_of(wanted.arguments.get("content")))
+        if wrong <= self._person.wrong(state, view.snapshot_text):
+            return Approve(version)
+        return Approve(version, False, "Please keep what I have changed.")
+
+
+@final
+class HumanAlone(Generic[S]):
+    """The policy of a person who does all of it by themselves: no agent takes part.
+
+    Args:
+        person: of the task.
+    """
+
+    def __init__(self, person: Person[S]) -> None:
+        self._person = person
+
+    async def decide(self, view: View) -> Decision:
+        """The next step, or the end."""
+        if view.in_flight:
+            return NOTHING
+        if is_editing(view) and view.pending is not None:
+            return view.pending
+        state = self._person.see(view, profile_of(view))
+        step = self._person.alone(state, words_of(view))
+        return step or Decision((Finish("done, without any help"),))

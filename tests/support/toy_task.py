@@ -1,0 +1,211 @@
+"""A toy task on the kit, whole: a florist and a customer make a bouquet; only one knows which."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import JSON, SessionOpened, SnapshotTaken
+from duolog.engine.scorers.protocol import Scorer
+from duolog.engine.session.decisions import Act, Decision, Rate, Submit
+from duolog.engine.session.view import View
+from duolog.engine.task import Brief
+from duolog.examples.kit.actions import ActionTable, action
+from duolog.examples.kit.phrases import Patterns, Phrases
+from duolog.examples.kit.ratings import compare
+from duolog.examples.kit.rule_agent import Question, RuleAgent, Standing
+from duolog.examples.kit.rule_user import Change, HumanAlone, Person, RuleUser
+from duolog.examples.kit.task import Case, KitTask, TaskSpec, Witness
+from duolog.examples.kit.views import drafted_on, outcomes, output_before, own_messages
+from duolog.scoring.scorers.utility import Score, SnapshotUtility
+from duolog.users.personas import Persona
+
+FLOWERS = ("aster", "daisy", "iris", "lily", "rose", "tulip")
+WANTED = 3
+
+PHRASES = Phrases(
+    {
+        "wish": ("I would love a {flower}.", "please put in a {flower}.", "a {flower}, perhaps."),
+        "no": ("nothing else.", "that is all that I can think of."),
+        "which": ("which flowers do you like?", "what flowers should be in it?"),
+    },
+    openings=("", "well, "),
+)
+PATTERNS = Patterns(
+    {
+        "wish": rf"\b(?P<flower>{'|'.join(FLOWERS)})\b",
+        "no": r"\bnothing else\b|\bthat is all\b",
+        "which": r"\bflowers\b",
+    }
+)
+
+
+class Garden(msgspec.Struct, frozen=True):
+    """What grows here, and what is wanted of it."""
+
+    stock: dict[str, int]
+    wanted: tuple[str, ...]
+
+
+class Count(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Count the stems of a flower in stock."""
+
+    flower: str
+
+
+def count(garden: Garden, asked: Count) -> JSON:
+    if asked.flower not in garden.stock:
+        raise InvalidInput(f"no flower {asked.flower!r}; there are: {', '.join(garden.stock)}")
+    return garden.stock[asked.flower]
+
+
+ACTIONS = ActionTable([action(Count, count, seconds=2.0)])
+
+
+def case(name: str, seed: int) -> Case[Garden]:
+    if not name.isdecimal():
+        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+    random = Random(f"{seed}/{name}")
+    wanted = tuple(random.sample(FLOWERS, WANTED))
+    return Case(
+        request="A bouquet, please.",
+        private={"profile": [f"Fond of the {flower}" for flower in wanted]},
+        world=Garden({flower: random.randint(1, 9) for flower in FLOWERS}, wanted),
+    )
+
+
+def utility(garden: Garden) -> Scorer:
+    """The flowers wanted and in it, of those wanted or in it."""
+
+    def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score:
+        there = set(str(snapshot.content).split(", ")) - {""}
+        wanted = set(garden.wanted)
+        worth = len(there & wanted) / len(there | wanted)
+        return Score(worth, {flower: float(flower in there) for flower in garden.wanted})
+
+    return SnapshotUtility("bouquet", "1", score)
+
+
+class Known(msgspec.Struct, frozen=True):
+    wishes: tuple[str, ...]
+    drafted: tuple[str, ...] | None
+    counted: bool
+    asked: int
+    all_said: bool
+
+
+class Florist:
+    """Counts the first flower, guesses one where it knows nothing, and adds what it is asked for."""
+
+    def know(self, view: View) -> Known:
+        def wishes(until: int | None) -> tuple[str, ...]:
+            return tuple(
+                heard.fields["flower"]
+                for one in view.messages
+                if one.role == "human" and (until is None or one.version <= until)
+                for heard in PATTERNS.read(one.text)
+                if heard.key == "wish"
+            )
+
+        drafted = drafted_on(view)
+        said = [one.text for one in view.messages if one.role == "human"]
+        return Known(
+            wishes=wishes(None),
+            drafted=None if drafted is None else wishes(drafted),
+            counted=bool(outcomes(view)),
+            asked=sum("?" in text for text in own_messages(view)),
+            all_said=any(heard.key == "no" for text in said for heard in PATTERNS.read(text)),
+        )
+
+    def work(self, known: Known, view: View) -> Decision | None:
+        if known.wishes == known.drafted:
+            return None
+        if not known.counted:
+            return Decision((Act("Count", {"flower": FLOWERS[0]}),))
+        return Decision((Submit(", ".join(dict.fromkeys(known.wishes or FLOWERS[:1]))),))
+
+    def question(self, known: Known, words: Random) -> Question | None:
+        if known.all_said:
+            return None
+        return Question(PHRASES.say("which", words), first=len(known.wishes) < 1 > known.asked)
+
+    def report(self, known: Known, words: Random, standing: Standing) -> str:
+        return f"There is a {known.wishes[-1]} in it." if known.wishes else "A beginning is made."
+
+
+class Mood(msgspec.Struct, frozen=True):
+    wanted: tuple[str, ...]
+    output: str
+    said: int
+
+    def missing(self, output: str) -> list[str]:
+        return [flower for flower in self.wanted if flower not in output]
+
+
+class Customer:
+    """Misses one flower after the other."""
+
+    def see(self, view: View, profile: JSON) -> Mood:
+        sentences = profile["profile"] if isinstance(profile, dict) else []
+        wanted = tuple(str(sentence).split()[-1] for sentence in sentences)
+        return Mood(wanted, view.snapshot_text, len(own_messages(view)))
+
+    def wrong(self, state: Mood, output: str) -> float:
+        return float(len(state.missing(output)))
+
+    def comment(self, state: Mood, persona: Persona, words: Random) -> str | None:
+        missing = state.missing(state.output)
+        return PHRASES.say("wish", words, flower=missing[0]) if missing else None
+
+    def answer(self, state: Mood, question: str, persona: Persona, words: Random) -> str:
+        return self.comment(state, persona, words) or PHRASES.say("no", words)
+
+    def work(self, state: Mood, words: Random) -> Decision | None:
+        return None
+
+    def content(self, state: Mood, persona: Persona) -> bool:
+        patience = 3 if persona.contentment < 1 else 9
+        return not state.missing(state.output) or state.said > patience
+
+    def rate(self, state: Mood, view: View) -> Rate | None:
+        before = output_before(view)
+        after = self.wrong(state, state.output)
+        changed = before != state.output
+        return compare(self.wrong(state, before), after, changed=changed, complained=False)
+
+    def change(self, state: Mood) -> Change | None:
+        return None
+
+    def alone(self, state: Mood, words: Random) -> Decision | None:
+        missing = state.missing(state.output)
+        if not missing:
+            return None
+        return Decision((Submit(", ".join([*filter(None, [state.output]), missing[0]])),))
+
+
+def witness(name: str, seed: int) -> Witness:
+    return Witness(1.0, ", ".join(case(name, seed).world.wanted))
+
+
+def person() -> Person[Mood]:
+    return Customer()
+
+
+SPEC = TaskSpec(
+    name="bouquet",
+    description="make a bouquet together: only the customer knows what should be in it",
+    brief=Brief(description="Make a bouquet.", output="Names of flowers, with commas."),
+    case=case,
+    environment=ACTIONS.environment,
+    utility=utility,
+    agent=lambda: RuleAgent(Florist()),
+    user=lambda: RuleUser(person()),
+    alone=lambda: HumanAlone(person()),
+    witness=witness,
+)
+
+
+def bouquet_task() -> KitTask[Garden]:
+    """The toy."""
+    return KitTask(SPEC)
