@@ -23,6 +23,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         volunteers: tells what it knows without being asked, while the agent works.
         vague: share of questions that it waves away though it knows the answer.
         untold: wishes that it does not mention where the output shows nothing wrong.
+        ambiguous: share of what it says that can be read in more than one way.
+        mishears: share of questions that it takes for another one.
         contentment: share of what it wants at which it is satisfied.
     """
 
@@ -33,6 +35,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     volunteers: bool = False
     vague: float = 0.0
     untold: int = 0
+    ambiguous: float = 0.0
+    mishears: float = 0.0
     contentment: float = 1.0
 
 
@@ -44,17 +48,23 @@ PERSONAS: Mapping[str, Persona] = {
             description="answers, gives feedback, adds what it knows, and edits the output itself",
             acts=True,
             volunteers=True,
+            ambiguous=0.15,
+            mishears=0.05,
         ),
         Persona(
             name="feedback",
             description="answers and gives feedback, but leaves the work to the agent",
             untold=1,
+            ambiguous=0.2,
+            mishears=0.1,
         ),
         Persona(
             name="lazy",
             description="answers when asked, often vaguely, and settles for less",
             gives_feedback=False,
             vague=0.4,
+            ambiguous=0.3,
+            mishears=0.15,
             contentment=0.7,
         ),
     )

@@ -12,7 +12,15 @@ from typing import Generic, Protocol, TypeVar, final
 import msgspec
 
 from ...engine.events import JSON
-from ...engine.session.decisions import NOTHING, Approve, Decision, Finish, Rate, Say
+from ...engine.session.decisions import (
+    NOTHING,
+    Approve,
+    ChangeProfile,
+    Decision,
+    Finish,
+    Rate,
+    Say,
+)
 from ...engine.session.view import View
 from ...engine.text import text_of
 from ...users.personas import Persona
@@ -24,7 +32,6 @@ from .views import (
     is_editing,
     is_working,
     own_messages,
-    profile_of,
     unannounced,
     words_of,
 )
@@ -126,7 +133,7 @@ class RuleUser(Generic[S]):
             return "answer"
         if is_editing(view):
             return "act"
-        state = self._see(view)
+        state, _ = _see(self._person, view)
         if persona.acts and self._person.work(state, words_of(view)) is not None:
             return "act"
         if unannounced(view):
@@ -141,8 +148,17 @@ class RuleUser(Generic[S]):
         return "finish" if self._person.content(state, persona) else "feedback"
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
-        """Composes the message or the action that was chosen."""
-        state = self._see(view)
+        """Composes the message or the action that was chosen; what has changed in them goes before it."""
+        if intent == "act" and view.pending is not None and is_editing(view):
+            return view.pending
+        state, change = _see(self._person, view)
+        return _changed(self._composed(view, state, persona, intent), change)
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        """Rates the agent's last round, by what they wanted in it."""
+        return self._person.rate(self._person.see(view, view.private), view)
+
+    def _composed(self, view: View, state: S, persona: Persona, intent: UserIntent) -> Decision:
         match intent:
             case "answer" if view.open_approvals:
                 return Decision((self._allow(view, state, persona),))
@@ -150,20 +166,11 @@ class RuleUser(Generic[S]):
                 return Decision((Say(self._answer(view, state, persona)),))
             case "feedback":
                 return self._feedback(view, state, persona)
-            case "act" if view.pending is not None and is_editing(view):
-                return view.pending
             case "act":
                 return self._person.work(state, words_of(view)) or NOTHING
             case "finish":
                 return Decision((Finish("satisfied with the output"),))
         return NOTHING
-
-    async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """Rates the agent's last round."""
-        return self._person.rate(self._see(view), view)
-
-    def _see(self, view: View) -> S:
-        return self._person.see(view, profile_of(view))
 
     def _answer(self, view: View, state: S, persona: Persona) -> str:
         """An answer, or a deferral: never two in a row."""
@@ -224,6 +231,21 @@ class HumanAlone(Generic[S]):
             return NOTHING
         if is_editing(view) and view.pending is not None:
             return view.pending
-        state = self._person.see(view, profile_of(view))
+        state, change = _see(self._person, view)
         step = self._person.alone(state, words_of(view))
-        return step or Decision((Finish("done, without any help"),))
+        return _changed(step or Decision((Finish("done, without any help"),)), change)
+
+
+def _see(person: Person[S], view: View) -> tuple[S, Change | None]:
+    """The state of a person's mind, and what has changed in it just now."""
+    state = person.see(view, view.private)
+    change = person.change(state)
+    return (state, None) if change is None else (person.see(view, change.profile), change)
+
+
+def _changed(decision: Decision, change: Change | None) -> Decision:
+    """The decision, with what has changed before it: it lies in the round that brought it about."""
+    if change is None or not decision.verbs:
+        return decision
+    verb = ChangeProfile(change.profile, change.reason)
+    return Decision((verb, *decision.verbs), decision.seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from ...engine.events import JSON, SnapshotTaken
+from ...engine.events import SnapshotTaken
 from ...engine.rounds import is_act
 from ...engine.session.decisions import Submit
 from ...engine.session.view import ActionSeen, View
@@ -15,6 +15,7 @@ __all__ = (
     "asked_last",
     "awaits_answer",
     "awaits_reaction",
+    "changes",
     "drafted_on",
     "is_editing",
     "is_working",
@@ -24,7 +25,6 @@ __all__ = (
     "output_before",
     "owes_reply",
     "own_messages",
-    "profile_of",
     "trait",
     "unannounced",
     "words_of",
@@ -42,9 +42,9 @@ def trait(view: View, what: str) -> Random:
     return Random(f"{view.trait_seed}/{view.me}/{what}")
 
 
-def profile_of(view: View) -> JSON:
-    """The actor's hidden profile as it stands: its private part."""
-    return view.private
+def changes(view: View) -> int:
+    """How often the actor's profile has changed."""
+    return sum(1 for record in view.records if record.kind == "ProfileChanged")
 
 
 def own_messages(view: View) -> list[str]:

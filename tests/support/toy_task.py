@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 
 import msgspec
@@ -17,7 +18,7 @@ from duolog.examples.kit.ratings import compare
 from duolog.examples.kit.rule_agent import Question, RuleAgent, Standing
 from duolog.examples.kit.rule_user import Change, HumanAlone, Person, RuleUser
 from duolog.examples.kit.task import Case, KitTask, TaskSpec, Witness
-from duolog.examples.kit.views import drafted_on, outcomes, output_before, own_messages
+from duolog.examples.kit.views import changes, drafted_on, outcomes, output_before, own_messages
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
 from duolog.users.personas import Persona
 
@@ -60,6 +61,12 @@ def count(garden: Garden, asked: Count) -> JSON:
     return garden.stock[asked.flower]
 
 
+def wanted_by(profile: JSON) -> tuple[str, ...]:
+    sentences = profile["profile"] if isinstance(profile, Mapping) else ()
+    assert isinstance(sentences, list | tuple)
+    return tuple(str(sentence).split()[-1] for sentence in sentences)
+
+
 ACTIONS = ActionTable([action(Count, count, seconds=2.0)])
 
 
@@ -76,13 +83,13 @@ def case(name: str, seed: int) -> Case[Garden]:
 
 
 def utility(garden: Garden) -> Scorer:
-    """The flowers wanted and in it, of those wanted or in it."""
+    """The flowers wanted by now and in it, of those wanted or in it."""
 
     def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score:
         there = set(str(snapshot.content).split(", ")) - {""}
-        wanted = set(garden.wanted)
-        worth = len(there & wanted) / len(there | wanted)
-        return Score(worth, {flower: float(flower in there) for flower in garden.wanted})
+        wanted = wanted_by(opened.private.get("user")) or garden.wanted
+        worth = len(there & {*wanted}) / len(there | {*wanted})
+        return Score(worth, {flower: float(flower in there) for flower in wanted})
 
     return SnapshotUtility("bouquet", "1", score)
 
@@ -138,6 +145,7 @@ class Mood(msgspec.Struct, frozen=True):
     wanted: tuple[str, ...]
     output: str
     said: int
+    changed: bool
 
     def missing(self, output: str) -> list[str]:
         return [flower for flower in self.wanted if flower not in output]
@@ -147,9 +155,8 @@ class Customer:
     """Misses one flower after the other."""
 
     def see(self, view: View, profile: JSON) -> Mood:
-        sentences = profile["profile"] if isinstance(profile, dict) else []
-        wanted = tuple(str(sentence).split()[-1] for sentence in sentences)
-        return Mood(wanted, view.snapshot_text, len(own_messages(view)))
+        wanted = wanted_by(profile)
+        return Mood(wanted, view.snapshot_text, len(own_messages(view)), changes(view) > 0)
 
     def wrong(self, state: Mood, output: str) -> float:
         return float(len(state.missing(output)))
@@ -175,7 +182,11 @@ class Customer:
         return compare(self.wrong(state, before), after, changed=changed, complained=False)
 
     def change(self, state: Mood) -> Change | None:
-        return None
+        """Who sees asters in it finds that they like them, once."""
+        if state.changed or FLOWERS[0] not in state.output or FLOWERS[0] in state.wanted:
+            return None
+        profile = [f"Fond of the {flower}" for flower in (*state.wanted[:-1], FLOWERS[0])]
+        return Change({"profile": profile}, "they saw asters in it")
 
     def alone(self, state: Mood, words: Random) -> Decision | None:
         missing = state.missing(state.output)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import anyio
 import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent, UtilityScored
+from duolog.engine.events import MessageSent, ProfileChanged, UtilityScored
+from duolog.engine.records import Record
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.kit.scorer import TaskScorer
 from duolog.examples.kit.task import HUMAN_ALONE
@@ -20,6 +23,10 @@ TASK = bouquet_task()
 async def play(agent: str, user: str = "proactive", instance: str = "0", seed: int = 1) -> Played:
     cell = Cell(agent=agent, user=user, instance=instance, seed=seed)
     return await played(TASK.session(cell, Setting()))
+
+
+def _changes(trace: Sequence[Record]) -> list[int]:
+    return [place for place, record in enumerate(trace) if record.kind == "ProfileChanged"]
 
 
 def values(one: Played) -> list[float]:
@@ -71,6 +78,20 @@ async def test_who_asks_first_starts_later_and_better() -> None:
 
     assert begun(one) < begun(two)
     assert values(one)[0] < values(two)[0]
+
+
+async def test_goals_change_by_what_they_saw_before_the_next_thing_that_they_say() -> None:
+    plays = [await play("one-stage", instance=str(number)) for number in range(5)]
+    traces = [one.streams["trace"] for one in plays]
+    changed = [trace for trace in traces if _changes(trace)]
+    assert changed
+    for trace in changed:
+        (place,) = _changes(trace)
+        event = trace[place].event
+        assert isinstance(event, ProfileChanged)
+        assert (event.owner, event.reason) == ("user", "they saw asters in it")
+        assert trace[place + 1].kind in ("MessageSent", "SessionClosed")
+    assert all(values(one)[-1] == 1.0 for one in plays), "what they want then is what counts"
 
 
 async def test_one_cell_is_one_session() -> None:
