@@ -16,7 +16,7 @@ from ..engine.session.view import View
 from ..engine.task import Brief, Setting
 from .model_mind import ModelUserMind, prompt_digest, titles
 from .personas import Persona
-from .simulated import SimulatedUser, UserIntent, UserMind
+from .simulated import Changing, SimulatedUser, UserIntent, UserMind
 
 __all__ = ("model_user",)
 
@@ -29,6 +29,7 @@ def model_user(
     *,
     brief: Brief,
     rules: Callable[[], UserMind] | None,
+    changing: Callable[[], Changing] | None,
     name: str,
 ) -> Player:
     """A simulated user on a model; see ``players.user_player``.
@@ -41,7 +42,7 @@ def model_user(
         return ModelUserMind(conversation, brief)
 
     def policy(mind: UserMind) -> Policy:
-        return SimulatedUser(mind, persona)
+        return SimulatedUser(mind, persona, changing() if changing else None)
 
     return model_player(
         Participant(

@@ -9,7 +9,7 @@ from ..engine.events import Participant
 from ..engine.session.actors import Player, playing_new
 from ..engine.task import Brief, Cell, Setting
 from .personas import find_persona
-from .simulated import SimulatedUser, UserMind
+from .simulated import Changing, SimulatedUser, UserMind
 
 __all__ = ("user_player",)
 
@@ -21,6 +21,7 @@ def user_player(
     *,
     brief: Brief,
     rules: Callable[[], UserMind] | None = None,
+    changing: Callable[[], Changing] | None = None,
     name: str = "user",
 ) -> Player:
     """The human of a cell's session.
@@ -32,6 +33,7 @@ def user_player(
             ``users`` play under their names.
         brief: describes the task to a model.
         rules: makes the rules that the task ships for users, if it ships any.
+        changing: makes what says how a simulated user's goals have changed, on rules or on a model.
         name: of the participant.
 
     Raises:
@@ -48,9 +50,19 @@ def user_player(
         from .model_player import model_user  # rules need nothing of it
 
         return model_user(
-            session, persona, cell.user_model, setting, brief=brief, rules=rules, name=name
+            session,
+            persona,
+            cell.user_model,
+            setting,
+            brief=brief,
+            rules=rules,
+            changing=changing,
+            name=name,
         )
     if rules is None:
         raise InvalidInput("this task ships no rules for users: name a model for them")
     participant = Participant(name=name, role="human", policy="rules", persona=persona.name)
-    return Player(participant, playing_new(lambda: SimulatedUser(rules(), persona)))
+    return Player(
+        participant,
+        playing_new(lambda: SimulatedUser(rules(), persona, changing() if changing else None)),
+    )

@@ -8,17 +8,31 @@ part, which is in no other view.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias, final
 
 from ..engine.rounds import is_act
-from ..engine.session.decisions import NOTHING, Act, Decision, Finish, Rate, Say, Submit
+from ..engine.session.decisions import (
+    NOTHING,
+    Act,
+    ChangeProfile,
+    Decision,
+    Finish,
+    Rate,
+    Say,
+    Submit,
+)
 from ..engine.session.view import View
 from .personas import Persona
 
-__all__ = ("SimulatedUser", "UserIntent", "UserMind")
+__all__ = ("Changing", "SimulatedUser", "UserIntent", "UserMind")
 
 UserIntent: TypeAlias = Literal["answer", "feedback", "act", "finish", "nothing"]
 """What a simulated user decides first."""
+
+
+Changing: TypeAlias = Callable[[View], ChangeProfile | None]
+"""What has changed in a user by what they saw, and is not recorded yet; None where nothing has."""
 
 
 class UserMind(Protocol):
@@ -47,11 +61,14 @@ class SimulatedUser:
     Args:
         mind: what decides.
         persona: what it is willing to do.
+        changing: says how its goals have changed. It is recorded with the next thing that it does, and
+            before that, so that it lies in the round that brought it about.
     """
 
-    def __init__(self, mind: UserMind, persona: Persona) -> None:
+    def __init__(self, mind: UserMind, persona: Persona, changing: Changing | None = None) -> None:
         self._mind = mind
         self._persona = persona
+        self._changing = changing
 
     async def decide(self, view: View) -> Decision:
         """Chooses, rates the round if this will end it, and composes."""
@@ -59,12 +76,14 @@ class SimulatedUser:
         if intent == "nothing":
             return NOTHING
         decision = await self._mind.compose(view, self._persona, intent)
-        if not _ends_round(decision, view):
+        if not decision.verbs or decision == view.pending:
             return decision
-        rating = await self._mind.rate(view, self._persona)
-        if rating is None:
-            return decision
-        return Decision((rating, *decision.verbs), decision.seconds)
+        rating = None
+        if _ends_round(decision, view):
+            rating = await self._mind.rate(view, self._persona)
+        change = None if self._changing is None else self._changing(view)
+        before = [verb for verb in (rating, change) if verb is not None]
+        return Decision((*before, *decision.verbs), decision.seconds) if before else decision
 
 
 def _ends_round(decision: Decision, view: View) -> bool:

@@ -1,15 +1,13 @@
 """The mind of a simulated user on rules: when to answer, to comment, to act and to leave, for every task.
 
 What they want, see and say is a `Person`'s, one for each task. Goals that change by what they saw are
-a `Change`, which is recorded as ``ProfileChanged`` before the next thing that they do.
+recorded as ``ProfileChanged`` before the next thing that they do.
 """
 
 from __future__ import annotations
 
 from random import Random
 from typing import Generic, Protocol, TypeVar, final
-
-import msgspec
 
 from ...engine.events import JSON
 from ...engine.session.decisions import (
@@ -24,19 +22,19 @@ from ...engine.session.decisions import (
 from ...engine.session.view import View
 from ...engine.text import text_of
 from ...users.personas import Persona
-from ...users.simulated import UserIntent
+from ...users.simulated import Changing, UserIntent
 from .phrases import is_deferral, say_deferral
 from .views import (
     asked_last,
     awaits_reaction,
-    is_editing,
+    is_busy,
     is_working,
     own_messages,
     unannounced,
     words_of,
 )
 
-__all__ = ("VAGUE", "Change", "HumanAlone", "Person", "RuleUser")
+__all__ = ("VAGUE", "HumanAlone", "Person", "RuleUser", "changing")
 
 S = TypeVar("S")
 
@@ -52,18 +50,6 @@ _VOLUNTEERS = 0.6
 
 _SOON, _LATE = 3.0, 20.0
 """Seconds after which they do."""
-
-
-class Change(msgspec.Struct, frozen=True):
-    """Goals or knowledge of a person that changed.
-
-    Attributes:
-        profile: the whole hidden profile as it is now.
-        reason: what they saw or heard.
-    """
-
-    profile: JSON
-    reason: str
 
 
 class Person(Protocol[S]):
@@ -93,8 +79,8 @@ class Person(Protocol[S]):
         """What they answer to a message that asks something."""
         ...
 
-    def work(self, state: S, words: Random) -> Decision | None:
-        """What they look up or change themselves, if their persona does; None for nothing."""
+    def work(self, state: S, persona: Persona, words: Random) -> Decision | None:
+        """What they look up or change themselves, as far as their persona does; None for nothing."""
         ...
 
     def content(self, state: S, persona: Persona) -> bool:
@@ -105,8 +91,11 @@ class Person(Protocol[S]):
         """How far the agent's last round brought them; see ``ratings.compare``. None for no opinion."""
         ...
 
-    def change(self, state: S) -> Change | None:
-        """What has changed in their mind by what they saw, and was not recorded yet; mostly None."""
+    def change(self, state: S) -> ChangeProfile | None:
+        """What has changed in their mind by what they saw, and was not recorded yet; mostly None.
+
+        The profile is the whole of it as it is now, the reason what they saw or heard.
+        """
         ...
 
     def alone(self, state: S, words: Random) -> Decision | None:
@@ -131,10 +120,10 @@ class RuleUser(Generic[S]):
             return "nothing"
         if view.open_approvals:
             return "answer"
-        if is_editing(view):
+        if is_busy(view):
             return "act"
         state, _ = _see(self._person, view)
-        if persona.acts and self._person.work(state, words_of(view)) is not None:
+        if self._person.work(state, persona, words_of(view)) is not None:
             return "act"
         if unannounced(view):
             return "feedback"
@@ -148,11 +137,11 @@ class RuleUser(Generic[S]):
         return "finish" if self._person.content(state, persona) else "feedback"
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
-        """Composes the message or the action that was chosen; what has changed in them goes before it."""
-        if intent == "act" and view.pending is not None and is_editing(view):
+        """Composes the message or the action that was chosen."""
+        if intent == "act" and view.pending is not None and is_busy(view):
             return view.pending
-        state, change = _see(self._person, view)
-        return _changed(self._composed(view, state, persona, intent), change)
+        state, _ = _see(self._person, view)
+        return self._composed(view, state, persona, intent)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
         """Rates the agent's last round, by what they wanted in it."""
@@ -167,7 +156,7 @@ class RuleUser(Generic[S]):
             case "feedback":
                 return self._feedback(view, state, persona)
             case "act":
-                return self._person.work(state, words_of(view)) or NOTHING
+                return self._person.work(state, persona, words_of(view)) or NOTHING
             case "finish":
                 return Decision((Finish("satisfied with the output"),))
         return NOTHING
@@ -229,23 +218,25 @@ class HumanAlone(Generic[S]):
         """The next step, or the end."""
         if view.in_flight:
             return NOTHING
-        if is_editing(view) and view.pending is not None:
+        if is_busy(view) and view.pending is not None:
             return view.pending
         state, change = _see(self._person, view)
         step = self._person.alone(state, words_of(view))
-        return _changed(step or Decision((Finish("done, without any help"),)), change)
+        step = step or Decision((Finish("done, without any help"),))
+        return Decision((change, *step.verbs), step.seconds) if change and step.verbs else step
 
 
-def _see(person: Person[S], view: View) -> tuple[S, Change | None]:
+def changing(person: Person[S]) -> Changing:
+    """What says how a person's goals have changed, for users on rules and on models."""
+
+    def changed(view: View) -> ChangeProfile | None:
+        return person.change(person.see(view, view.private))
+
+    return changed
+
+
+def _see(person: Person[S], view: View) -> tuple[S, ChangeProfile | None]:
     """The state of a person's mind, and what has changed in it just now."""
     state = person.see(view, view.private)
     change = person.change(state)
     return (state, None) if change is None else (person.see(view, change.profile), change)
-
-
-def _changed(decision: Decision, change: Change | None) -> Decision:
-    """The decision, with what has changed before it: it lies in the round that brought it about."""
-    if change is None or not decision.verbs:
-        return decision
-    verb = ChangeProfile(change.profile, change.reason)
-    return Decision((verb, *decision.verbs), decision.seconds)

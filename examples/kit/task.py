@@ -27,7 +27,7 @@ from ...engine.session.runner import Session
 from ...engine.task import Brief, Cell, Setting, opening, session_clock, session_id
 from ...users.personas import PERSONAS, find_persona
 from ...users.players import user_player
-from ...users.simulated import UserMind
+from ...users.simulated import Changing, UserMind
 
 __all__ = ("HUMAN_ALONE", "Case", "KitTask", "TaskSpec", "Witness", "generated", "numbered")
 
@@ -90,6 +90,8 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         utility: makes the scorer of a session.
         agent: makes the rules of an agent, e.g. a ``RuleAgent``.
         user: makes the rules of a simulated user, e.g. a ``RuleUser``.
+        changing: makes what says how a user's goals change, on rules and on models; e.g. ``changing`` of
+            a person. None where they do not.
         alone: makes the policy of a human without an agent, e.g. a ``HumanAlone``.
         witness: the best reachable output of an instance, from its name and the seed.
         names: names of the first instances, from their number and the seed.
@@ -107,6 +109,7 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     agent: Callable[[], AgentMind]
     user: Callable[[], UserMind]
     alone: Callable[[], Policy]
+    changing: Callable[[], Changing] | None = None
     witness: Callable[[str, int], Witness]
     names: Callable[[int, int], list[str]] = numbered
     source: Callable[[int], str] = generated
@@ -221,15 +224,19 @@ class KitTask(Generic[W]):
         if cell.agent == HUMAN_ALONE and cell.agent not in setting.agents:
             return (self._human_alone(ident, cell, setting),)
         agent = agent_player(ident, cell, setting, brief=spec.brief, rules=spec.agent)
-        if self.automated(cell.agent):
-            return (agent,)
-        return user_player(ident, cell, setting, brief=spec.brief, rules=spec.user), agent
+        return (agent,) if self.automated(cell.agent) else (self._user(ident, cell, setting), agent)
+
+    def _user(self, ident: str, cell: Cell, setting: Setting) -> Player:
+        spec = self._spec
+        return user_player(
+            ident, cell, setting, brief=spec.brief, rules=spec.user, changing=spec.changing
+        )
 
     def _human_alone(self, ident: str, cell: Cell, setting: Setting) -> Player:
         """A person who has no agent: a real one, one on a model, or one on rules."""
         own = setting.person is not None or cell.user in setting.users
         if own or cell.user_model is not None:
-            return user_player(ident, cell, setting, brief=self._spec.brief, rules=self._spec.user)
+            return self._user(ident, cell, setting)
         persona = find_persona(cell.user)
         participant = Participant(name="user", role="human", policy="rules", persona=persona.name)
         return Player(participant, playing_new(self._spec.alone))

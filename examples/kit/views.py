@@ -6,7 +6,7 @@ from random import Random
 
 from ...engine.events import SnapshotTaken
 from ...engine.rounds import is_act
-from ...engine.session.decisions import Submit
+from ...engine.session.decisions import Act, Submit
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import text_of
 
@@ -17,7 +17,7 @@ __all__ = (
     "awaits_reaction",
     "changes",
     "drafted_on",
-    "is_editing",
+    "is_busy",
     "is_working",
     "last_act",
     "nudged",
@@ -116,9 +116,9 @@ def drafted_on(view: View) -> int | None:
     return None
 
 
-def is_editing(view: View) -> bool:
-    """Whether the actor is at work on an output of its own: it ignores news until that is done."""
-    return view.pending is not None and any(isinstance(v, Submit) for v in view.pending.verbs)
+def is_busy(view: View) -> bool:
+    """Whether the actor is about to act or to submit: it ignores news until that is done."""
+    return view.pending is not None and any(isinstance(v, Act | Submit) for v in view.pending.verbs)
 
 
 def is_working(view: View) -> bool:

@@ -13,12 +13,12 @@ from typing import final
 import msgspec
 
 from ...engine.events import JSON
-from ...engine.session.decisions import Act, Decision, Rate, Submit
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from ...engine.session.view import View
 from ...users.personas import Persona
 from ..kit.phrases import say_deferral
 from ..kit.ratings import compare
-from ..kit.rule_user import Change, HumanAlone, RuleUser
+from ..kit.rule_user import HumanAlone, RuleUser
 from ..kit.views import asked_last, outcomes, output_before, own_messages, trait, unannounced
 from .language.facts import ANY, Fact, Slot
 from .language.messages import say_fact, understand_message, understand_question
@@ -154,9 +154,9 @@ class Traveller:
             return say_fact(Fact(slot, ANY), words) if slot else say_deferral(words)
         return say_fact(fact, words)
 
-    def work(self, state: TravellerState, words: Random) -> Decision | None:
+    def work(self, state: TravellerState, persona: Persona, words: Random) -> Decision | None:
         """Corrects the accommodations: searches first, then chooses other rooms, once."""
-        if not state.room_wishes or not state.plan or not state.edits:
+        if not persona.acts or not state.room_wishes or not state.plan or not state.edits:
             return None
         cities = room_cities(state.plan)
         searches = [SearchRequest("SearchAccommodations", {"city": city}) for city in cities]
@@ -198,7 +198,7 @@ class Traveller:
             complained=bool(state.told) and not state.asked,
         )
 
-    def change(self, state: TravellerState) -> Change | None:
+    def change(self, state: TravellerState) -> ChangeProfile | None:
         """Nothing changes."""
         return None
 

@@ -9,14 +9,14 @@ import msgspec
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON, SessionOpened, SnapshotTaken
 from duolog.engine.scorers.protocol import Scorer
-from duolog.engine.session.decisions import Act, Decision, Rate, Submit
+from duolog.engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from duolog.engine.session.view import View
 from duolog.engine.task import Brief
 from duolog.examples.kit.actions import ActionTable, action
 from duolog.examples.kit.phrases import Patterns, Phrases
 from duolog.examples.kit.ratings import compare
 from duolog.examples.kit.rule_agent import Question, RuleAgent, Standing
-from duolog.examples.kit.rule_user import Change, HumanAlone, Person, RuleUser
+from duolog.examples.kit.rule_user import HumanAlone, Person, RuleUser, changing
 from duolog.examples.kit.task import Case, KitTask, TaskSpec, Witness
 from duolog.examples.kit.views import changes, drafted_on, outcomes, output_before, own_messages
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
@@ -168,7 +168,7 @@ class Customer:
     def answer(self, state: Mood, question: str, persona: Persona, words: Random) -> str:
         return self.comment(state, persona, words) or PHRASES.say("no", words)
 
-    def work(self, state: Mood, words: Random) -> Decision | None:
+    def work(self, state: Mood, persona: Persona, words: Random) -> Decision | None:
         return None
 
     def content(self, state: Mood, persona: Persona) -> bool:
@@ -181,12 +181,12 @@ class Customer:
         changed = before != state.output
         return compare(self.wrong(state, before), after, changed=changed, complained=False)
 
-    def change(self, state: Mood) -> Change | None:
+    def change(self, state: Mood) -> ChangeProfile | None:
         """Who sees asters in it finds that they like them, once."""
         if state.changed or FLOWERS[0] not in state.output or FLOWERS[0] in state.wanted:
             return None
         profile = [f"Fond of the {flower}" for flower in (*state.wanted[:-1], FLOWERS[0])]
-        return Change({"profile": profile}, "they saw asters in it")
+        return ChangeProfile({"profile": profile}, "they saw asters in it")
 
     def alone(self, state: Mood, words: Random) -> Decision | None:
         missing = state.missing(state.output)
@@ -213,6 +213,7 @@ SPEC = TaskSpec(
     agent=lambda: RuleAgent(Florist()),
     user=lambda: RuleUser(person()),
     alone=lambda: HumanAlone(person()),
+    changing=lambda: changing(person()),
     witness=witness,
 )
 
