@@ -254,7 +254,7 @@ class Controller:
         elif isinstance(update, RatingUpdated):
             about.rating = update.rating
         elif isinstance(update, UtilityUpdated):
-            self._scored = True
+            self._scored = self._scored or update.value is not None  # not where it says: missing
             about.output = about.output or update.value is not None
             for later in self._rounds[update.round - 1 : update.through]:
                 later.utility = update.utility or 0.0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from duolog.agents.adaptive import Adaptive, Outlook
 from duolog.agents.mind import Intent
+from duolog.engine.events import JSON
 from duolog.engine.records import Record
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Note, Say
 from duolog.engine.session.view import View, Visibility
@@ -115,6 +116,22 @@ async def test_it_looks_at_each_record_once_however_often_it_decides() -> None:
         view = seen(script.records)
         once = await agent.decide(view)
     assert once == await fresh.decide(view)
+
+
+@pytest.mark.parametrize("config", [{}, {"utility": "trips"}])
+def test_each_update_of_the_output_is_a_gain_to_it_whoever_scores(config: dict[str, JSON]) -> None:
+    """That a scorer is named, whose scores it cannot see, makes no difference."""
+    script = RecordWriter()
+    script.opened(config=config)
+    outlook = Outlook()
+    for turn in range(4):
+        script.human("More, please.")
+        script.output(f"draft {turn}")
+        script.agent("Done.")
+        advice = outlook.look(seen(script.records), worked=True)
+    assert advice is not None
+    assert advice.move == "defer"
+    assert advice.why == "what the human said paid"
 
 
 def test_it_knows_nothing_that_its_view_does_not_show() -> None:
