@@ -6,13 +6,14 @@ that nobody sent as a message comes first, as one. An agent's actions become too
 Completions the results follow right behind the message, as the format requires. An agent's
 snapshots become calls of ``submit``. What a format cannot express, such as the actions of people,
 is counted and left out. A conversation that was imported is exported as it was, but for the
-spelling of JSON.
+spelling of JSON. What an importer made of a call besides, the question of an approval or the text
+of a file, is left out: the call says it already.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, final
 
 import msgspec
@@ -25,17 +26,22 @@ from ..engine.events import (
     ApprovalGiven,
     Forgotten,
     MessageSent,
+    ModelCalled,
     NoteTaken,
+    Participant,
     SessionOpened,
     SnapshotTaken,
+    Tokens,
     Unknown,
 )
 from ..engine.records import TRACE, Record
+from .importers.conversation.builder import UNKNOWN_MODEL
 from .importers.conversation.steps import AGENT, HUMAN
 
 __all__ = (
     "ChatForm",
     "WrittenConversation",
+    "call_id_of",
     "conversation_line",
     "items_of",
     "messages_of",
@@ -59,10 +65,12 @@ class WrittenConversation(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         items: messages or items, in order; empty if there is nothing that the format can express.
         left_out: number of events by kind that the format cannot express.
+        about: the main agent's model and the tokens of its calls, as far as they are known.
     """
 
     items: list[_Json]
     left_out: Mapping[str, int]
+    about: Mapping[str, JSON] = {}
 
 
 class _Call(msgspec.Struct):
@@ -97,7 +105,8 @@ def conversation_line(session: str, conversation: WrittenConversation, form: Cha
     as the importer reads them.
     """
     key = "messages" if form == "chat" else "input"
-    return msgspec.json.encode({"id": session, key: conversation.items}) + b"\n"
+    held = {"id": session, **conversation.about, key: conversation.items}
+    return msgspec.json.encode(held) + b"\n"
 
 
 def messages_of(records: Iterable[Record]) -> WrittenConversation:
@@ -127,7 +136,7 @@ def messages_of(records: Iterable[Record]) -> WrittenConversation:
         for call in part.calls:
             content = _as_text(call.result)
             items.append({"role": "tool", "tool_call_id": call.id, "content": content})
-    return WrittenConversation(items=items, left_out=dict(writer.left_out))
+    return writer.written(items)
 
 
 def items_of(records: Iterable[Record]) -> WrittenConversation:
@@ -144,7 +153,7 @@ def items_of(records: Iterable[Record]) -> WrittenConversation:
             items.append({"type": "function_call_output", "call_id": entry.id, "output": output})
         else:
             items += _items(entry)
-    return WrittenConversation(items=items, left_out=dict(writer.left_out))
+    return writer.written(items)
 
 
 def _items(part: _Part) -> Iterator[_Json]:
@@ -173,13 +182,72 @@ class _Writer:
         self._entries: list[_Part | _Call] = []
         self._last: _Part | None = None
         self._calls: dict[int, _Call] = {}
+        self._imported = False
+        self._agent: Participant | None = None
+        self._model: str | None = None  # that it called first
+        self._used: list[Tokens] = []
+        self._open: dict[int, ActionTaken] = {}
+        self._implied: set[int] = set()  # questions that calls ask already
+        self._resolved: str | None = None  # whose action the record before resolved
+
+    def written(self, items: list[_Json]) -> WrittenConversation:
+        """The conversation, as these messages or items have it."""
+        about: _Json = {}
+        model = self._model or (self._agent.model if self._agent is not None else None)
+        if model is not None:
+            about["model"] = model
+        if self._used:
+            about["usage"] = _usage(self._used)
+        return WrittenConversation(items=items, left_out=dict(self.left_out), about=about)
 
     def write(self, records: Iterable[Record]) -> list[_Part | _Call]:
         """The messages of a session, and each call again at the place of its result."""
         for record in records:
             if record.stream == TRACE:
-                self._take(record)
+                resolved, self._resolved = self._resolved, None
+                self._note(record)
+                if self._is_implied(record, resolved):
+                    self.left_out[record.kind] += 1
+                else:
+                    self._take(record)
         return self._entries
+
+    def _note(self, record: Record) -> None:
+        """What has to be known of earlier records."""
+        match record.event:
+            case SessionOpened(config=config, participants=participants):
+                self._imported = "imported" in config
+                agents = (one for one in participants if one.role == "agent")
+                self._agent = next(agents, None)
+            case ModelCalled(tokens=tokens, model=model) if (
+                self._agent is not None and record.actor == self._agent.name
+            ):
+                if self._model is None and model != UNKNOWN_MODEL:
+                    self._model = model
+                self._used.append(tokens)
+            case ActionTaken() as taken if record.role == "agent":
+                self._open[record.version] = taken
+            case ActionResolved(action=action) if action in self._open:
+                self._resolved = self._open.pop(action).name
+            case _:
+                pass
+
+    def _is_implied(self, record: Record, resolved: str | None) -> bool:
+        """Whether a call says already what an importer recorded besides it."""
+        match record.event:
+            case ApprovalAsked(action=action, arguments=arguments) if self._imported:
+                asked = any(
+                    one.name == action and one.arguments == arguments for one in self._open.values()
+                ) or (resolved == action)
+                if asked:
+                    self._implied.add(record.version)
+                return asked
+            case ApprovalGiven(asked=question):
+                return question in self._implied
+            case SnapshotTaken():
+                return self._imported and resolved is not None
+            case _:
+                return False
 
     def _take(self, record: Record) -> None:
         event = record.event
@@ -197,7 +265,7 @@ class _Writer:
             self._say(record, event.comment or ("Approved." if event.approved else "Denied."))
         elif isinstance(event, ActionResolved):
             call = self._calls.get(event.action)
-            if call is not None:
+            if call is not None and event.outcome != "cancelled":
                 call.result = event.observation if event.observation is not None else event.error
                 self._entries.append(call)
         elif record.role == "agent":
@@ -230,7 +298,7 @@ class _Writer:
         return part
 
     def _call(self, record: Record, tool: str, arguments: str) -> _Call:
-        call = _Call(_call_id(record), tool, arguments, _NO_RESULT)
+        call = _Call(call_id_of(record), tool, arguments, _NO_RESULT)
         self._calls[record.version] = call
         index = _index(record)
         last = self._last
@@ -238,6 +306,32 @@ class _Writer:
             last = self._put(_Part(AGENT, _name(record), index, None, []))
         last.calls.append(call)
         return call
+
+
+def _usage(calls: Sequence[Tokens]) -> JSON:
+    """The sum of the tokens of calls, as the provider would have counted them."""
+
+    def total(field: str) -> int | None:
+        values = [value for one in calls if (value := getattr(one, field)) is not None]
+        return sum(values) if values else None
+
+    prompt, completion, cached = total("prompt"), total("completion"), total("cached")
+    created, reasoning = total("cache_creation"), total("reasoning")
+    held: _Json
+    if created is not None:  # Anthropic counts what stands in a cache beside the prompt
+        held = {
+            "input_tokens": prompt,
+            "output_tokens": completion,
+            "cache_read_input_tokens": cached,
+            "cache_creation_input_tokens": created,
+        }
+    else:
+        held = {"prompt_tokens": prompt, "completion_tokens": completion}
+        if cached is not None:
+            held["prompt_tokens_details"] = {"cached_tokens": cached}
+        if reasoning is not None:
+            held["completion_tokens_details"] = {"reasoning_tokens": reasoning}
+    return {name: value for name, value in held.items() if value is not None}
 
 
 def _role(record: Record) -> str:
@@ -259,7 +353,7 @@ def _index(record: Record) -> str | None:
     return parts[1] if len(parts) > 1 and parts[0] == "item" else None
 
 
-def _call_id(record: Record) -> str:
+def call_id_of(record: Record) -> str:
     """The id of a call: the source's own, else one made from the version."""
     parts = (record.caller_id or "").split("/", 3)
     if len(parts) == 4 and parts[0] == "item" and parts[3]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
@@ -19,6 +19,7 @@ from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog, SessionSummary
+    from ...engine.records import Record
     from ...interop.chat_export import ChatForm
 
 __all__ = ("export_command",)
@@ -33,10 +34,11 @@ _PIPE = "-"
         "duolog export demo.db --output demo.jsonl",
         "duolog export demo.db --sessions travel-3-two-stage,travel-4-two-stage | less",
         "duolog export demo.db --format chat --output chats.jsonl",
+        "duolog export demo.db --format otlp --output spans.jsonl",
         "duolog export demo.db --format trajectories --output trajectories.jsonl",
         "duolog export demo.db --format rounds --to parquet --output rounds.parquet",
-        note="jsonl holds everything, and import restores it exactly. chat and responses hold what "
-        "was said, and the agent's tool calls; a note on the standard error counts what they "
+        note="jsonl holds everything, and import restores it exactly. chat, responses and otlp hold what "
+        "was said, and the agent's tool calls (otlp also times and model calls); a note on the standard error counts what they "
         "cannot express. trajectories is what duolog report reads; rounds and sessions are tables with "
         "a row for each, where an empty cell is missing.",
     ),
@@ -44,11 +46,11 @@ _PIPE = "-"
 def export_command(
     log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
     form: Annotated[
-        Literal["jsonl", "chat", "responses", "trajectories", "rounds", "sessions"],
+        Literal["jsonl", "chat", "responses", "otlp", "trajectories", "rounds", "sessions"],
         typer.Option(
             "--format",
             help="A line per record (jsonl); a line per session: messages of OpenAI's Chat "
-            "Completions (chat), items of its Responses (responses), or its scored rounds "
+            "Completions (chat), items of its Responses (responses), spans of OpenTelemetry (otlp), or its scored rounds "
             "(trajectories); or a table with a row per round or per session.",
         ),
     ] = "jsonl",
@@ -145,7 +147,7 @@ async def _export_records(log: EventLog, file: BinaryIO, names: list[str] | None
 
 
 async def _export_conversations(
-    log: EventLog, file: BinaryIO, names: list[str] | None, form: ChatForm
+    log: EventLog, file: BinaryIO, names: list[str] | None, form: ChatForm | Literal["otlp"]
 ) -> str:
     """Writes a line per session; gives how many.
 
@@ -153,7 +155,6 @@ async def _export_conversations(
         InvalidInput: a session that was asked for by name holds nothing that the form can express.
     """
     from ...engine.text import quantity
-    from ...interop.chat_export import conversation_line, write_conversation
 
     lines: list[bytes] = []
     left_out: Counter[str] = Counter()
@@ -161,9 +162,9 @@ async def _export_conversations(
     number = 0
     async for summary in _chosen(log, names):
         records = [record async for record in log.read(summary.session)]
-        conversation = write_conversation(records, form)
-        left_out.update(conversation.left_out)
-        if not conversation.items:
+        line, missing = _conversation(summary.session, records, form)
+        left_out.update(missing)
+        if not line:
             if names is not None:
                 raise InvalidInput(
                     f"session {summary.session} ({summary.state}) has nothing that --format {form} "
@@ -172,7 +173,6 @@ async def _export_conversations(
             empty.append(summary.session)
             continue
         number += 1
-        line = conversation_line(summary.session, conversation, form)
         if names is None:
             file.write(line)
         else:  # nothing is written before every name has been looked up
@@ -187,6 +187,22 @@ async def _export_conversations(
         kinds = ", ".join(f"{kind} ({times:,})" for kind, times in left_out.most_common())
         say(f"--format {form} cannot express, and leaves out: {kinds}")
     return quantity(number, "conversation")
+
+
+def _conversation(
+    session: str, records: Sequence[Record], form: ChatForm | Literal["otlp"]
+) -> tuple[bytes, Mapping[str, int]]:
+    """A session as a line, empty if the form can express nothing of it; and what is left out."""
+    if form == "otlp":
+        from ...interop.otlp_export import spans_of, trace_line
+
+        trace = spans_of(session, records)
+        return trace_line(trace) if trace.spans else b"", trace.left_out
+    from ...interop.chat_export import conversation_line, write_conversation
+
+    written = write_conversation(records, form)
+    line = conversation_line(session, written, form) if written.items else b""
+    return line, written.left_out
 
 
 async def _chosen(log: EventLog, names: list[str] | None) -> AsyncIterator[SessionSummary]:

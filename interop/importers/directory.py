@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
 from ...engine.errors import InvalidInput
 from .json_sniff import Shape
 from .protocol import Found, Importer, Reading, Remark
-from .registry import recognise
+from .registry import installed_importers, recognise
 
 __all__ = ("DirectoryImporter", "Source", "sources_in")
 
@@ -77,14 +78,21 @@ class DirectoryImporter:
             raise InvalidInput(f"{source} holds nothing that can be imported")
 
 
-def sources_in(directory: Path, importer: Importer | None = None) -> Iterator[Source | Remark]:
+def sources_in(
+    directory: Path,
+    importer: Importer | None = None,
+    recogniser: Callable[[Path], Importer | None] | None = None,
+) -> Iterator[Source | Remark]:
     """The sources below a directory, by name.
 
     Args:
         directory: that is searched, with all below it that is not hidden.
         importer: takes every file whose name ends as those of conversations do; None to ask which
             importer recognises a file, or a directory as a whole.
+        recogniser: who is asked; None for all that are installed.
     """
+    if importer is None and recogniser is None:
+        recogniser = partial(recognise, importers=installed_importers())
     try:
         paths = sorted(directory.iterdir())
     except OSError as error:
@@ -98,19 +106,21 @@ def sources_in(directory: Path, importer: Importer | None = None) -> Iterator[So
         elif importer is not None:
             if path.suffix in _ENDINGS:
                 yield Source(path, importer)
-        else:
-            yield from _recognised(path)
+        elif recogniser is not None:
+            yield from _recognised(path, recogniser)
 
 
-def _recognised(path: Path) -> Iterator[Source | Remark]:
+def _recognised(
+    path: Path, recogniser: Callable[[Path], Importer | None]
+) -> Iterator[Source | Remark]:
     try:
-        found = recognise(path)
+        found = recogniser(path)
     except InvalidInput as error:
         yield Remark("problem", str(error), str(path))
         return
     if found is not None:
         yield Source(path, found)
     elif path.is_dir():
-        yield from sources_in(path)
+        yield from sources_in(path, None, recogniser)
     elif path.suffix in _ENDINGS:
         yield Remark("difference", "a file of no format that is known, left out", str(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, final
 
 import anyio
 import anyio.to_thread
@@ -15,6 +15,7 @@ from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from .directory import Source, sources_in
 from .protocol import Importer, Reading, Remark
+from .registry import installed_importers, recognise
 from .run import import_foreign
 
 __all__ = ("follow_foreign",)
@@ -55,9 +56,9 @@ async def follow_foreign(
     if importer is None and not await place.is_dir():
         raise InvalidInput(f"{source} is of no format that is known; say which it is")
     reading = msgspec.structs.replace(reading or Reading(), growing=True)
-    seen: dict[Path, tuple[int, int]] = {}
+    files = _Files(source, importer)
     while True:
-        for path, found in await anyio.to_thread.run_sync(_changed, source, importer, seen):
+        for path, found in await anyio.to_thread.run_sync(files.changed):
             try:
                 taken = await import_foreign(
                     log, path, found, reading=reading, keep_going=True, look_first=False
@@ -71,29 +72,61 @@ async def follow_foreign(
         await anyio.sleep(every)
 
 
-def _changed(
-    source: Path, importer: Importer | None, seen: dict[Path, tuple[int, int]]
-) -> list[Source]:
-    """The files that have changed since the last look."""
-    changed: list[Source] = []
-    for one in _sources(source, importer):
+@final
+class _Files:
+    """The files that are followed, and how they were at the last look."""
+
+    def __init__(self, source: Path, importer: Importer | None) -> None:
+        self._source = source
+        self._importer = importer
+        self._installed: list[Importer] | None = None
+        self._seen: dict[Path, tuple[int, int]] = {}
+        self._formats: dict[Path, tuple[tuple[int, int] | None, Importer | None]] = {}
+
+    def changed(self) -> list[Source]:
+        """Those that have changed since the last look."""
+        changed: list[Source] = []
+        for one in self._sources():
+            now = _stamp(one.path)
+            if now is None:
+                continue  # it went away between two looks; what was imported stays
+            if self._seen.get(one.path) != now:
+                self._seen[one.path] = now
+                changed.append(one)
+        return changed
+
+    def _sources(self) -> Iterator[Source]:
+        source, importer = self._source, self._importer
+        if source.is_dir() and (importer is None or not importer.recognises(source, None)):
+            found = sources_in(source, importer, self._recognised)
+            yield from (one for one in found if isinstance(one, Source))
+        elif importer is not None:
+            yield Source(source, importer)
+
+    def _recognised(self, path: Path) -> Importer | None:
+        """The format of a file, which is looked for again only where it is not known and the file
+        has changed.
+        """
+        known, found = self._formats.get(path, (None, None))
+        now = None if path.is_dir() else _stamp(path)
+        if found is not None or (now is not None and now == known):
+            return found
+        if self._installed is None:
+            self._installed = installed_importers()
         try:
-            stat = one.path.stat()
-        except OSError:
-            continue  # it went away between two looks; what was imported stays
-        now = (stat.st_size, stat.st_mtime_ns)
-        if seen.get(one.path) != now:
-            seen[one.path] = now
-            changed.append(one)
-    return changed
+            found = recognise(path, self._installed)
+        finally:
+            self._formats[path] = now, found
+        return found
 
 
-def _sources(source: Path, importer: Importer | None) -> Iterator[Source]:
-    if source.is_dir() and (importer is None or not importer.recognises(source, None)):
-        found = sources_in(source, importer)
-        yield from (one for one in found if isinstance(one, Source))
-    elif importer is not None:
-        yield Source(source, importer)
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Size and time of a file; None where it is gone."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _call(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from ...engine.errors import InvalidInput
 from .json_sniff import Shape, shape_of
 from .protocol import Importer
 
-__all__ = ("GROUP", "find_importer", "importer_names", "recognise")
+__all__ = ("GROUP", "find_importer", "importer_names", "installed_importers", "recognise")
 
 GROUP: Final = "duolog.importers"
 
@@ -37,8 +38,29 @@ def find_importer(name: str) -> Importer:
     return _load(found[0])
 
 
-def recognise(source: Path) -> Importer | None:
+def installed_importers() -> list[Importer]:
+    """All importers, in the order of their names.
+
+    Raises:
+        InvalidInput: several packages offer one of the same name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise InvalidInput(
+                f"several packages offer an importer {entry.name!r}: {other.value}, {entry.value}"
+            )
+    return [_load(entry) for entry in found.values()]
+
+
+def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Importer | None:
     """The importer that recognises a source; None where none does.
+
+    Args:
+        source: a file or a directory.
+        importers: who is asked; None for all that are installed. To find these takes far longer than
+            to ask them: who asks for many files finds them once.
 
     Raises:
         InvalidInput: the source cannot be read, or several recognise it.
@@ -48,12 +70,14 @@ def recognise(source: Path) -> Importer | None:
     shape: Shape | None = None if source.is_dir() else shape_of(source)
     found = [
         importer
-        for importer in map(find_importer, importer_names())
+        for importer in (installed_importers() if importers is None else importers)
         if importer.recognises(source, shape)
     ]
     if len(found) > 1:
-        names = " and ".join(importer.name for importer in found)
-        raise InvalidInput(f"{source} looks like {names}: say which, with --format")
+        *names, last = (importer.name for importer in found)
+        raise InvalidInput(
+            f"{source} looks like {', '.join(names)} and {last}: say which, with --format"
+        )
     return found[0] if found else None
 
 

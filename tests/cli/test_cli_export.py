@@ -77,11 +77,22 @@ def test_conversations_come_back_through_the_chat_importer(
     assert err.endswith(f"wrote 3 conversations to {first}\n")
     held = [json.loads(line) for line in first.read_text(encoding="utf-8").splitlines()]
     assert [one["id"] for one in held] == [DINNER, "menu-1-auto-cd34", "chat-7"]
-    assert all(list(one) == ["id", key] for one in held)
+    assert all([*one][-1] == key for one in held)
+    assert {name for one in held for name in one} == {"id", "model", "usage", key}
     copy = tmp_path / "copy.db"
     assert main(["import", str(first), "--log", str(copy)]) == 0
     assert main(["export", str(copy), "--format", form, "--output", str(again)]) == 0
     assert again.read_bytes() == first.read_bytes()
+
+
+def test_spans_come_back_as_sessions(
+    dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spans, copy = tmp_path / "spans.jsonl", tmp_path / "copy.db"
+    assert main(["export", str(dinner), "--format", "otlp", "--output", str(spans)]) == 0
+    assert "--format otlp cannot express, and leaves out: " in capsys.readouterr().err
+    assert main(["import", str(spans), "--log", str(copy)]) == 0
+    assert capsys.readouterr().err.endswith("3 sessions read as otlp\n")
 
 
 def test_conversations_of_chosen_sessions(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:

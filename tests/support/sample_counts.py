@@ -19,7 +19,7 @@ from duolog.engine.rounds import RoundProjector
 from duolog.interop.importers.protocol import Importer, Reading, Remark
 from foreign_logs import read, trace_of
 
-__all__ = ("counted", "differences", "expected_of", "problems_of")
+__all__ = ("counted", "counts_of", "differences", "expected_of", "problems_of")
 
 _SHORT = 80
 
@@ -49,7 +49,7 @@ def counted(importer: Importer, sample: Path) -> dict[str, dict[str, Any]]:
         if isinstance(event.draft.event, SessionOpened) and event.draft.event.forked_from is None
     )
     return {
-        session: _count(trace_of([one for one in events if one.session == session]))
+        session: counts_of(trace_of([one for one in events if one.session == session]))
         for session in sessions
     }
 
@@ -73,7 +73,8 @@ def _agrees(key: str, value: object, found: dict[str, Any]) -> bool:
     return bool(found[key] == value)
 
 
-def _count(trace: Sequence[Record]) -> dict[str, Any]:
+def counts_of(trace: Sequence[Record]) -> dict[str, Any]:
+    """What a session holds."""
     opened = trace[0].event
     assert isinstance(opened, SessionOpened)
     agents = [one for one in opened.participants if one.role == "agent"]

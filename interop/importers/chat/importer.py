@@ -79,7 +79,7 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
         where = f"{found.where}, message {index}"
         try:
             steps = (
-                *_usage(item, item.get("model", model), "act"),
+                *_usage(item, item.get("model", model), "act", _name(item)),
                 *questions.read(steps_of(item)),
             )
         except InvalidInput as error:
@@ -89,7 +89,8 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
     if not entries:
         yield Remark("problem", "a conversation without messages", found.where, found.session)
         return
-    whole = tuple(_usage(found.about, model, "act (all calls)"))
+    named = (_name(item) for item in found.items if item.get("role") == AGENT)
+    whole = tuple(_usage(found.about, model, "act (all calls)", next(named, None)))
     entries.append(Entry(len(found.items) + 1, found.where, None, whole))
     metadata, task = found.about.get("metadata"), found.about.get("task")
     transcript = Transcript(
@@ -106,9 +107,15 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
     yield from read_transcript(transcript, reading)
 
 
-def _usage(item: Item, model: JSON, purpose: str) -> Iterator[ModelUse]:
+def _name(item: Item) -> str | None:
+    """Who sent a message, where its role does not say it already."""
+    name = item.get("name")
+    return name if isinstance(name, str) and name else None
+
+
+def _usage(item: Item, model: JSON, purpose: str, agent: str | None) -> Iterator[ModelUse]:
     """The model call behind a message, where its tokens are counted."""
     usage = usage_of(item.get("usage"))
     if usage is not None:
-        name = model if isinstance(model, str) and model else None
-        yield ModelUse(model=name, tokens=usage, purpose=purpose)
+        model = model if isinstance(model, str) and model else None
+        yield ModelUse(model=model, tokens=usage, purpose=purpose, name=agent)

@@ -46,11 +46,12 @@ from .steps import (
     Utterance,
 )
 
-__all__ = ("ConversationBuilder", "call_id", "item_id")
+__all__ = ("UNKNOWN_MODEL", "ConversationBuilder", "call_id", "item_id")
 
 _NAMELESS: Final = (Reasoning, Omission, ModelUse, ForeignEntry, Ending)
 """Steps that do not take the id of their message or item."""
-_MODEL: Final = "unknown"
+UNKNOWN_MODEL: Final = "unknown"
+"""Stands for the model of a call where no source says it."""
 
 
 def item_id(index: int | str) -> str:
@@ -83,7 +84,7 @@ class ConversationBuilder:
     def __init__(self, builder: TraceBuilder, cast: Cast, model: str | None = None) -> None:
         self._builder = builder
         self._cast = cast
-        self._model = model or _MODEL
+        self._model = model or UNKNOWN_MODEL
         self._open: list[_Open] = []
         self._asked: dict[str, int] = {}
         self._speaker = cast.of(AGENT)

@@ -24,6 +24,7 @@ _OPERATIONS: Final[Mapping[str, SpanKind]] = {
 _KINDS: Final[Mapping[str, SpanKind]] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
 _PREFIXES: Final = ("gen_ai.", "openinference.", "llm.", "duolog.")
 _ACTOR_KIND: Final = "duolog.actor.kind"  # as Duolog's own export has it
+_PURPOSE: Final = "duolog.model.purpose"
 
 
 def is_conversation(attributes: Mapping[str, JSON]) -> bool:
@@ -86,6 +87,11 @@ def span_of(
         model=_text(attributes, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
         tokens=_tokens(attributes) if found == "model" else None,
         error=error,
+        cost=_number(attributes, "duolog.model.cost"),
+        purpose=_text(attributes, _PURPOSE),
+        called=not (_ACTOR_KIND in attributes and _PURPOSE not in attributes),
+        task=_text(attributes, "gen_ai.workflow.name"),
+        instance=_text(attributes, "duolog.session.instance"),
     )
 
 
@@ -194,6 +200,11 @@ def _tokens(attributes: Mapping[str, JSON]) -> Tokens | None:
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 counts.setdefault(field, int(value))
     return Tokens(**counts) if counts else None
+
+
+def _number(attributes: Mapping[str, JSON], key: str) -> float | None:
+    value = attributes.get(key)
+    return float(value) if isinstance(value, (int, float)) and value >= 0 else None
 
 
 def _text(attributes: Mapping[str, JSON], *keys: str) -> str | None:

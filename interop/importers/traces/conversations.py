@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, final
 from ....engine.events import JSON, ActionResolved, ActionTaken, MessageSent, Tokens
 from ....engine.records import Record
 from ..conversation.cast import Cast
+from ..conversation.questions import QuestionReader
 from ..conversation.steps import AGENT, HUMAN, ModelUse, Step, ToolCall, ToolResult, Utterance
 from ..conversation.transcript import Entry, Transcript
 from .messages import Message, messages_of, texts_in, value_of
@@ -96,6 +97,7 @@ class ConversationReader:
         self._roots: dict[str, set[str]] = {}
         self._said: Counter[str] = Counter()
         self._open: dict[str, ToolCall] = {}
+        self._questions = QuestionReader()
 
     def read(self, spans: Sequence[Span]) -> Iterator[Entry]:
         """What each span says.
@@ -162,6 +164,8 @@ class ConversationReader:
             entries=entries,
             cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
             start=own[0].start,
+            task=next((span.task for span in own if span.task), None),
+            instance=next((span.instance for span in own if span.instance), None),
             models={AGENT: next((span.model for span in own if span.model), None)},
             policies={AGENT: self.main},
             config=config,
@@ -173,12 +177,12 @@ class ConversationReader:
         if span.kind == "human":
             steps = tuple(self._typed(span))
         elif span.kind == "model":
-            heard = tuple(self._heard(span)) if name is None else ()
+            heard = tuple(self._questions.read(self._heard(span))) if name is None else ()
             if heard:
                 yield Entry(f"{span.key}-in", span.where, span.start, heard)
-            steps = tuple(self._answered(span, name))
+            steps = tuple(self._questions.read(self._answered(span, name)))
         else:
-            steps = tuple(self._executed(span, name))
+            steps = tuple(self._questions.read(self._executed(span, name)))
         if steps:
             yield Entry(span.key, span.where, span.end or span.start, steps)
 
@@ -209,14 +213,17 @@ class ConversationReader:
                 yield from one.steps if typed else _as_system(one)
 
     def _answered(self, span: Span, name: str | None) -> Iterator[Step]:
-        yield ModelUse(
-            model=span.model,
-            tokens=span.tokens or Tokens(),
-            name=name,
-            latency=max(0.0, (span.end or span.start) - span.start),
-            error=span.error,
-            id=f"call/{span.key}",
-        )
+        if span.called:
+            yield ModelUse(
+                model=span.model,
+                tokens=span.tokens or Tokens(),
+                name=name,
+                purpose=span.purpose or "act",
+                latency=max(0.0, (span.end or span.start) - span.start),
+                cost=span.cost,
+                error=span.error,
+                id=f"call/{span.key}",
+            )
         for message in messages_of(span.output, AGENT):
             for step in message.steps:
                 if isinstance(step, ToolCall):

@@ -176,6 +176,7 @@ class _LiveSession:
         self.builder = TraceBuilder(session)
         self.reader = ConversationReader()
         self.talk: ConversationBuilder | None = None
+        self.seen: set[str] = set()
         self.cast = Cast((), (HUMAN, AGENT))
 
     async def record(self, spans: Sequence[Span]) -> None:
@@ -184,14 +185,14 @@ class _LiveSession:
         Raises:
             DuologError: it could not be recorded; what is known here is then to be thrown away.
         """
-        ids = self.builder.state.ids
-        new = [span for span in spans if not {f"call/{span.key}", f"item/{span.key}"} & ids.keys()]
+        new = [span for span in spans if span.key not in self.seen]
         entries = list(self.reader.read(new))
         if not entries:
             return
         before = self.builder.version
         drafts = [_storable(one) for one in self._events(entries, new) if isinstance(one, Foreign)]
         await self._log.append(self.builder.session, drafts, expected_version=before)
+        self.seen.update(span.key for span in new)
 
     def _events(self, entries: Sequence[Entry], spans: Sequence[Span]) -> list[Foreign | Remark]:
         builder, found = self.builder, list[Foreign | Remark]()
@@ -227,6 +228,8 @@ async def _opened(log: EventLog, session: str) -> _LiveSession:
     for record in records:
         held.builder.state.feed(record)
         held.cast.join(record.actor, record.role)
+        if record.caller_id is not None:
+            held.seen.add(record.caller_id.split("/", 2)[1].removesuffix("-in"))
     if held.builder.state.closed:
         raise SessionClosedError(session)
     held.builder.time = records[-1].time

@@ -36,6 +36,11 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         model: that answered.
         tokens: that the provider counted.
         error: what went wrong; None for nothing.
+        cost: US dollars; None where unknown.
+        purpose: what a model was called for; None where it is not said.
+        called: a model was called; else it only says what an agent said.
+        task: name of the task, where the span is a whole session.
+        instance: of the task, likewise.
         remote: the span around it belongs to another program.
     """
 
@@ -56,6 +61,11 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     tokens: Tokens | None = None
     error: str | None = None
+    cost: float | None = None
+    purpose: str | None = None
+    called: bool = True
+    task: str | None = None
+    instance: str | None = None
     remote: bool = False
 
     @property

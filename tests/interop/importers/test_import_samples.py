@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from duolog.interop.importers.registry import find_importer, importer_names, recognise
+from duolog.interop.importers.registry import (
+    find_importer,
+    importer_names,
+    installed_importers,
+    recognise,
+)
 from sample_counts import counted, differences, expected_of
 
 FORMATS: Mapping[str, str] = {
@@ -58,8 +63,9 @@ def test_samples_hold_what_was_counted_in_them(
 def test_samples_are_recognised_by_their_importer_alone(
     directory: str, test_data: Callable[[str], Path]
 ) -> None:
+    importers = installed_importers()
     for sample in samples(test_data(f"formats/{directory}")):
-        importer = recognise(sample)
+        importer = recognise(sample, importers)
         assert getattr(importer, "name", None) == FORMATS[directory], sample
 
 
