@@ -22,6 +22,7 @@ from blockbuster import BlockBuster
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
 from hypothesis import settings
 from openai_server import OpenAIServer
+from postgres_server import PostgresServer, missing, running_postgres
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -138,6 +139,8 @@ def guard() -> BlockBuster:
     for function in blockbuster.functions.values():
         # What LiteLLM does on the loop is its own: it looks for certificates, imports as it goes.
         function.can_block_in("litellm/utils.py", "wrapper_async")
+        # As libpq does, asyncpg looks for a password file and certificates before it connects.
+        function.can_block_in("asyncpg/connect_utils.py", "_parse_connect_arguments")
         # Where an extra is missing nothing goes on; what to do depends on where Duolog is installed.
         function.can_block_in("engine/installation.py", "install_command")
     return blockbuster
@@ -154,6 +157,16 @@ def never_block_the_loop(request: pytest.FixtureRequest, guard: BlockBuster) -> 
         yield
     finally:
         guard.deactivate()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; without the programs of one, who asks for it is skipped, but never in CI."""
+    why = missing()
+    if why and not os.environ.get("CI"):
+        pytest.skip(why)
+    with running_postgres() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

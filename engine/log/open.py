@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, MissingExtra
 from .append import Redact
 from .consumer import Consumer, run_consumer
 from .contract import Store
@@ -35,7 +35,10 @@ def open_log(url: str, *, create: bool = True, redact: Redact | None = None) -> 
     (``sqlite:////path`` for an absolute path; a path alone will do as well), with the options
     ``durability=full``, the default: an acknowledged append survives a loss of power;
     ``durability=normal``: it survives the end of the process; ``chain=yes``: a new log keeps a hash
-    chain per stream, which ``verify`` checks. Enter and leave a log in the same task.
+    chain per stream, which ``verify`` checks. ``postgresql://user@host/database`` is one in a PostgreSQL
+    database, for more than one machine; beside those options it has ``schema=NAME``, since each schema
+    is a log of its own, and ``pooler=yes`` for connections behind one that pools transactions. Enter
+    and leave a log in the same task.
 
     Args:
         url: where the log is.
@@ -44,10 +47,28 @@ def open_log(url: str, *, create: bool = True, redact: Redact | None = None) -> 
 
     Raises:
         InvalidInput: a URL that names no store.
+        MissingExtra: the store needs a package that is not installed.
     """
     scheme, separator, _ = url.partition("://")
     if scheme == "sqlite" or not separator:
         return SqliteLog(parse(url), create=create, redact=redact)
     if separator and scheme == "memory":
         return MemoryLog(redact=redact)
-    raise InvalidInput(f"no store for {url!r}: a log's URL is memory:// or sqlite:///path")
+    if scheme in ("postgresql", "postgres"):
+        return _postgres(url, create=create, redact=redact)
+    raise InvalidInput(
+        f"no store for {url!r}: a log's URL is memory://, sqlite:///path or postgresql://host/database"
+    )
+
+
+def _postgres(url: str, *, create: bool, redact: Redact | None) -> Store:
+    """The log in a database; its client is loaded only here."""
+    try:
+        from .postgres.log import PostgresLog
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise MissingExtra("postgres", "a log on PostgreSQL") from error
+    from .postgres.settings import parse as parse_postgres
+
+    return PostgresLog(parse_postgres(url), create=create, redact=redact)

@@ -14,7 +14,7 @@ from ..rounds import RoundCount
 from .append import AGENT_ACT, AGENT_MESSAGE, ERASED, HUMAN_ACT, Append, Fold, checked, fold_of
 from .checksum import checksum_of
 from .contract import Problem, SessionSummary, Verification
-from .sqlite.chain import START, link, mac
+from .hash_chain import START, link, mac
 from .summary import FORGOTTEN, SessionState
 
 __all__ = ("Link", "Verifier", "lost")

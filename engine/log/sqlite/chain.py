@@ -1,45 +1,20 @@
-"""The hash chain of a log: it shows later whether a stream was changed after it was written.
-
-For each record n of a stream, h_n = SHA-256 of h_(n-1), the envelope, and m_n, with m_n the
-HMAC-SHA-256 of the body under a random salt of the session. Erasing a session deletes its salt with
-its bodies: the chain can still be followed through m_n, and nobody can guess a body from it.
-"""
+"""Keeps the hash chain in the tables of a SQLite log."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
 import sqlite3
 from collections.abc import Sequence
-from typing import Final, final
-
-import msgspec
+from typing import final
 
 from ...records import Record
-from ..checksum import envelope_of
+from ..hash_chain import START, link, mac, new_salt
 from ..summary import SessionState, StreamState
 
-__all__ = ("START", "Chain", "is_chained", "link", "mac")
-
-START: Final = bytes(32)
-"""h_0 of every stream, and m_n of a body that was erased before this log got it."""
-
-_encode = msgspec.json.Encoder().encode
+__all__ = ("Chain", "is_chained")
 
 _LAST = """
 SELECT chain.hash FROM events JOIN chain ON chain.position = events.position
 WHERE events.stream = ? AND events.version = ?"""
-
-
-def mac(salt: bytes, body: bytes) -> bytes:
-    """m_n: what a body leaves in the chain."""
-    return hmac.digest(salt, body, "sha256")
-
-
-def link(before: bytes, record: Record, body_mac: bytes) -> bytes:
-    """h_n, from h_(n-1), a record's envelope and m_n."""
-    return hashlib.sha256(before + _encode(envelope_of(record)) + body_mac).digest()
 
 
 def is_chained(connection: sqlite3.Connection) -> bool:
@@ -58,7 +33,7 @@ class Chain:
 
     def begin(self, state: SessionState) -> None:
         """Gives a new session its salt."""
-        state.salt = secrets.token_bytes(16)
+        state.salt = new_salt()
         self._connection.execute("INSERT INTO salts VALUES (?, ?)", (state.key, state.salt))
 
     def load(self, state: SessionState) -> None:
@@ -72,8 +47,7 @@ class Chain:
         """Chains records that were appended to a stream."""
         before = stream.hash or self._last(stream.key, records[0].version - 1)
         for record in records:
-            body, salt = record.body, state.salt
-            body_mac = START if body is None or salt is None else mac(salt, body)
+            body_mac = mac(state.salt, record.body)
             before = link(before, record, body_mac)
             self._links.append((record.position, body_mac, before))
         stream.hash = before

@@ -14,12 +14,20 @@ from duolog.testing.contracts.log import CHECKS, Check, check_closing, check_eve
 Factory = Callable[[], EventLog]
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite, chained"])
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite",
+        "sqlite, chained",
+        pytest.param("postgres", marks=pytest.mark.slow),
+    ]
+)
 def factory(request: pytest.FixtureRequest, tmp_path: Path) -> Factory:
     urls: dict[str, Callable[[], str]] = {
         "memory": lambda: "memory://",
         "sqlite": lambda: f"sqlite:///{tmp_path}/{uuid4().hex}.db",
         "sqlite, chained": lambda: f"sqlite:///{tmp_path}/{uuid4().hex}.db?chain=yes",
+        "postgres": lambda: request.getfixturevalue("postgres").url(chain="yes", partition="100"),
     }
     return lambda: open_log(urls[request.param]())
 

@@ -185,7 +185,7 @@ async def test_durability_is_what_the_url_says(tmp_path: Path, durability: str, 
         "sqlite:///a.db?durability=none",
         "sqlite:///a.db?chain=maybe",
         "sqlite:///a.db?nonsense=1",
-        "postgres://host/db",
+        "mysql://host/db",
         "",
     ],
 )

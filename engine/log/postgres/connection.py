@@ -1,0 +1,172 @@
+"""Connections to a PostgreSQL log: how it is created, recognised and opened, and what errors mean."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import asyncpg
+
+from ...errors import InvalidInput, LogError, LogNotFound, LogUnavailable, NotALog
+from .settings import Settings
+from .tables import LAYOUT, tables
+
+__all__ = (
+    "LOST",
+    "PATIENCE",
+    "Connection",
+    "Identity",
+    "connect",
+    "is_lost",
+    "newer",
+    "open_schema",
+    "translate",
+)
+
+PATIENCE: Final = 30.0
+"""Seconds in which a server that went away may come back before its clients are refused."""
+
+_CONNECT: Final = 10.0  # seconds for one attempt
+_CREATING: Final = 0x0D00106  # advisory lock, so that two who create one log wait for each other
+
+if TYPE_CHECKING:
+    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
+else:  # generic for type checkers only
+    Connection = asyncpg.Connection
+
+LOST: Final = (OSError, asyncio.TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresError)
+"""What may be raised where the server is gone; see ``is_lost``."""
+
+# Classes of SQLSTATE: connection failures, operator intervention (shut down, starting up), a server
+# that only reads (it was the primary), too many connections, deadlocks.
+_GONE: Final = ("08", "57P", "25006", "53300", "40")
+
+
+class Identity(NamedTuple):
+    """Who a log is.
+
+    Attributes:
+        log: its id, by chance.
+        layout: number of its table layout.
+        chained: whether it keeps a hash chain.
+        position: of its last record.
+    """
+
+    log: str
+    layout: int
+    chained: bool
+    position: int
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether an error says that the server, or the connection to it, is gone for the moment."""
+    if isinstance(error, asyncpg.PostgresError):
+        return (error.sqlstate or "").startswith(_GONE)
+    return isinstance(error, OSError | asyncio.TimeoutError | asyncpg.InterfaceError)
+
+
+async def connect(settings: Settings) -> Connection:
+    """A connection to the database.
+
+    Raises:
+        OSError, asyncpg.PostgresError: it cannot be had.
+        InvalidInput: the URL says what no connection can have.
+    """
+    try:
+        return await asyncpg.connect(
+            settings.dsn,
+            timeout=_CONNECT,
+            statement_cache_size=0 if settings.pooler else 256,
+            server_settings={} if settings.pooler else {"application_name": "duolog"},
+        )
+    except (ValueError, asyncpg.ClientConfigurationError) as error:
+        raise InvalidInput(f"{settings.url}: {error}") from error
+
+
+async def open_schema(settings: Settings, *, create: bool) -> Identity:
+    """Who the log in a schema is; makes it where there is none, if asked to.
+
+    Raises:
+        LogNotFound: there is none, and it is not to be created.
+        NotALog: the schema holds something else.
+        LogUnavailable: the server cannot be reached, or refuses.
+    """
+    try:
+        connection = await connect(settings)
+        try:
+            found = await _recognise(connection, settings)
+            if found is None and create:
+                async with connection.transaction():
+                    await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATING)
+                    found = await _recognise(connection, settings)
+                    if found is None:
+                        await connection.execute(
+                            tables(
+                                settings.schema,
+                                secrets.token_hex(16),
+                                chained=settings.chain,
+                                partition=settings.partition,
+                            )
+                        )
+                found = await _recognise(connection, settings)
+        finally:
+            await connection.close()
+    except LOST as error:
+        raise translate(error, settings.url, so="it was not opened") from error
+    if found is None:
+        raise LogNotFound(f"there is no log at {settings.url}")
+    if settings.chain and not found.chained:
+        raise InvalidInput(
+            f"{settings.url} has no hash chain: it was created without, and none can be added; open "
+            "it without chain=yes, or copy it to a new log"
+        )
+    return found
+
+
+async def _recognise(connection: Connection, settings: Settings) -> Identity | None:
+    schema = settings.schema
+    there = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f"{schema}.log")
+    if not there:
+        any_ = await connection.fetchval(
+            "SELECT count(*) FROM pg_tables WHERE schemaname = $1", schema
+        )
+        if any_:
+            raise NotALog(f"{settings.url}: schema {schema} holds tables, and is no Duolog log")
+        return None
+    try:
+        row = await connection.fetchrow(f"SELECT id, layout, chained, position FROM {schema}.log")
+    except asyncpg.UndefinedColumnError as error:
+        raise NotALog(f"{settings.url}: schema {schema} is no Duolog log") from error
+    if row is None:
+        raise NotALog(f"{settings.url}: the log in schema {schema} has lost its identity")
+    return Identity(*row)
+
+
+def newer(identity: Identity) -> bool:
+    """Whether a newer Duolog made the log."""
+    return identity.layout > LAYOUT
+
+
+def translate(error: BaseException, where: str, *, so: str) -> LogError:
+    """What an error of the server or the connection means to the user of a log.
+
+    Args:
+        error: the error.
+        where: the log.
+        so: what follows for what was to be done.
+    """
+    if isinstance(error, asyncpg.InvalidCatalogNameError):
+        return LogNotFound(f"{where}: there is no such database; create it first")
+    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):  # a wrong password, too
+        return LogUnavailable(f"{where}: the server does not let us in ({error}); {so}")
+    if isinstance(error, asyncpg.InsufficientPrivilegeError):
+        return LogUnavailable(f"{where}: the role may not do this ({error}); {so}")
+    if isinstance(error, asyncpg.DiskFullError):
+        return LogUnavailable(f"{where}: the server's disk is full; {so}")
+    if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
+        return NotALog(f"{where}: the database is damaged ({error}); restore a backup")
+    if is_lost(error):
+        what = str(error) or type(error).__name__
+        return LogUnavailable(f"{where}: the server cannot be reached ({what}); {so}")
+    return LogUnavailable(f"{where}: {error}; {so}")

@@ -1,0 +1,174 @@
+"""Care for a PostgreSQL log: erasing, giving room back, verifying."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import asyncpg
+
+from ...errors import SessionNotFound
+from ..checksum import checksum_of
+from ..contract import VacuumResult, Verification
+from ..verify import Verifier
+from .connection import Connection, Identity
+from .reader import BATCH, EVENT, Reader, records_of
+from .settings import Settings
+
+__all__ = ("forget", "vacuum", "verify")
+
+_FAMILY: Final = """
+WITH RECURSIVE family (key, session) AS (
+    SELECT key, session FROM {schema}.summaries WHERE session = $1
+    UNION
+    SELECT fork.key, fork.session FROM {schema}.summaries fork
+    JOIN family ON fork.origin = family.session
+)
+SELECT key, session FROM family ORDER BY key"""
+
+
+async def forget(connection: Connection, settings: Settings, session: str) -> list[str]:
+    """Erases a session and its forks, in one transaction; gives their ids.
+
+    Raises:
+        SessionNotFound: there is no such session.
+        asyncpg.PostgresError: nothing was erased.
+    """
+    schema = settings.schema
+    async with connection.transaction():
+        await connection.execute(f"UPDATE {schema}.log SET epoch = epoch + 1")  # holds the lock
+        family = await connection.fetch(_FAMILY.format(schema=schema), session)
+        if not family:
+            raise SessionNotFound(session, settings.url)
+        keys = [key for key, _ in family]
+        await connection.execute(
+            f"UPDATE {schema}.summaries SET task = '', instance = '', labels = '{{}}', "
+            "utility = NULL, evaluated = false, state = 'forgotten', salt = NULL, "
+            "compacted = false WHERE key = ANY($1::bigint[])",
+            keys,
+        )
+        for key, name in family:
+            for stream_key, stream in await connection.fetch(
+                f"SELECT key, stream FROM {schema}.streams WHERE session = $1", key
+            ):
+                await _erase(connection, schema, stream_key, name, stream)
+    return [name for _, name in family]
+
+
+async def _erase(connection: Connection, schema: str, key: int, session: str, stream: str) -> None:
+    after = 0
+    while True:
+        rows = await connection.fetch(
+            f"SELECT {EVENT} FROM {schema}.records WHERE stream = $1 AND version > $2 "
+            "ORDER BY version LIMIT $3",
+            key,
+            after,
+            BATCH,
+        )
+        if not rows:
+            return
+        records = records_of(rows, {key: (session, stream)})
+        await connection.execute(
+            f"UPDATE {schema}.records r SET body = NULL, crc = e.crc "
+            "FROM unnest($1::bigint[], $2::bigint[]) AS e (position, crc) "
+            "WHERE r.position = e.position AND r.body IS NOT NULL",
+            [record.position for record in records],
+            [checksum_of(record, erased=True) for record in records],
+        )
+        after = records[-1].version
+
+
+async def vacuum(connection: Connection, settings: Settings) -> VacuumResult:
+    """Gives room back, and rewrites the partitions that may still hold copies of what was erased.
+
+    A partition that is rewritten is locked meanwhile. Who is not its owner cannot do it; the result
+    then says that it is not finished.
+    """
+    schema = settings.schema
+    before = await _size(connection, schema)
+    owned = await connection.fetchval(
+        "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::text::regclass",
+        f"{schema}.records",
+    )
+    if owned:
+        dirty = await connection.fetch(
+            f"""
+            SELECT DISTINCT r.tableoid::regclass::text FROM {schema}.records r
+            JOIN {schema}.streams t ON t.key = r.stream
+            JOIN {schema}.summaries s ON s.key = t.session WHERE NOT s.compacted"""
+        )
+        for (partition,) in dirty:
+            await connection.execute(f"VACUUM (FULL) {partition}")
+        for table in ("records", "summaries", "streams", "ids", "log"):
+            await connection.execute(f"VACUUM (ANALYZE) {schema}.{table}")
+        await connection.execute(
+            f"UPDATE {schema}.summaries SET compacted = true WHERE NOT compacted"
+        )
+    after = await _size(connection, schema)
+    return VacuumResult(before=before, after=after, finished=bool(owned))
+
+
+async def _size(connection: Connection, schema: str) -> int:
+    return int(
+        await connection.fetchval(
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE n.nspname = $1 AND c.relkind = 'r'",
+            schema,
+        )
+    )
+
+
+async def verify(
+    connection: Connection, settings: Settings, reader: Reader, identity: Identity
+) -> Verification:
+    """Looks at every record and at the list of sessions, as of one moment, while others write."""
+    schema = settings.schema
+    verifier = Verifier(chained=identity.chained, since=1)
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        head = await connection.fetchval(f"SELECT position FROM {schema}.log")
+        try:
+            await _check_records(connection, reader, verifier, head)
+            await _check_lists(connection, reader, verifier, schema)
+        except asyncpg.DataCorruptedError as error:
+            verifier.complain(f"the rest cannot be read: {error}")
+            return verifier.result()
+        uncompacted = await connection.fetchval(
+            f"SELECT count(*) FROM {schema}.summaries WHERE NOT compacted"
+        )
+    return verifier.result(uncompacted=uncompacted)
+
+
+async def _check_records(
+    connection: Connection, reader: Reader, verifier: Verifier, head: int
+) -> None:
+    after, last = 0, head == 0
+    while not last:
+        batch, last = await reader.all_after(connection, after, head, strict=False)
+        if not batch:
+            break
+        upto = batch[-1].position
+        links = await reader.links(connection, after, upto) if verifier.chained else {}
+        crcs = await reader.checksums(connection, after, upto)
+        for record in batch:
+            verifier.feed(record, links.get(record.position), crcs.get(record.position))
+        after = upto
+    if after < head:
+        verifier.complain(f"the records from position {after + 1} to {head} cannot be read")
+
+
+async def _check_lists(
+    connection: Connection, reader: Reader, verifier: Verifier, schema: str
+) -> None:
+    key = 0
+    while True:
+        summaries, key = await reader.summaries(connection, key)
+        if not summaries:
+            break
+        for summary in summaries:
+            verifier.check_session(summary)
+    for stream, version, held in await connection.fetch(
+        f"SELECT t.key, t.version, max(r.version) FROM {schema}.streams t "
+        f"LEFT JOIN {schema}.records r ON r.stream = t.key GROUP BY t.key, t.version "
+        "HAVING t.version IS DISTINCT FROM max(r.version) LIMIT 10"
+    ):
+        verifier.complain(f"stream {stream} is said to be at {version}, and its records at {held}")

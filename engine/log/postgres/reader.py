@@ -1,0 +1,377 @@
+"""Reads a PostgreSQL log, a batch at a time, on a few connections that are opened when needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar, final
+
+import anyio
+import anyio.to_thread
+import asyncpg
+import msgspec
+
+from ...errors import LogClosed, NotALog, SessionNotFound
+from ...records import Record
+from ..backoff import Backoff
+from ..contract import SessionSummary
+from ..verify import Link
+from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
+from .settings import Settings
+
+__all__ = ("BATCH", "EVENT", "Names", "Reader", "records_of")
+
+T = TypeVar("T")
+
+BATCH: Final = 512
+"""Records in a batch."""
+
+_STRETCH: Final = 4096  # records that a scan reads in one go
+_CONNECTIONS: Final = 4
+_NAMES: Final = 50_000  # names of streams kept, so that rows need no join
+
+EVENT: Final = "position, stream, version, kind, schema, time, actor, role, cause, seen, id, body"
+"""The columns of a record, in the order that ``records_of`` takes them."""
+
+_SUMMARY: Final = (
+    "key, session, task, instance, labels, state, events, version, rounds, utility, evaluated, "
+    "opened, last, position"
+)
+
+Names: TypeAlias = dict[int, tuple[str, str]]
+"""Session and stream by the stream's key."""
+
+_labels = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def records_of(rows: Sequence[Any], names: Names) -> list[Record]:
+    """The records in rows of ``EVENT``, whose streams are all among the names."""
+    records = []
+    for at, key, version, kind, schema, when, actor, role, cause, seen, own, body in rows:
+        session, stream = names[key]
+        records.append(
+            Record(
+                at,
+                session,
+                stream,
+                version,
+                kind,
+                schema,
+                when,
+                actor,
+                role,
+                cause,
+                seen,
+                own,
+                body,
+            )
+        )
+    return records
+
+
+@final
+class Reader:
+    """Reads on connections of its own, several at once.
+
+    Args:
+        settings: which log.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._url = settings.url
+        self._schema = settings.schema
+        self._idle: list[Connection] = []
+        self._room = anyio.CapacityLimiter(_CONNECTIONS)
+        self._closed = False
+        self._names: Names = {}
+
+    # --- connections ------------------------------------------------------------------------------
+
+    async def call(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Reads on one of the connections; again on another one where the server went away.
+
+        Raises:
+            LogClosed: the log is closed.
+            LogError: it cannot be read.
+        """
+        backoff = Backoff(0.05, longest=1.0)
+        until = time.monotonic() + PATIENCE
+        while True:
+            if self._closed:
+                raise LogClosed(f"{self._url} is closed")
+            try:
+                return await self._call(work)
+            except LOST as error:
+                if not is_lost(error) or time.monotonic() >= until:
+                    raise translate(error, self._url, so="try again") from error
+            await backoff.wait()
+
+    async def _call(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        async with self._room:
+            connection = self._idle.pop() if self._idle else await connect(self._settings)
+            try:
+                found = await work(connection)
+            except BaseException:
+                connection.terminate()
+                raise
+            if self._closed:
+                connection.terminate()
+            else:
+                self._idle.append(connection)
+            return found
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.terminate()
+
+    # --- records ----------------------------------------------------------------------------------
+
+    async def head(self) -> int:
+        """Last position in the log."""
+        query = f"SELECT position FROM {self._schema}.log"
+        return int(await self.call(lambda connection: connection.fetchval(query)) or 0)
+
+    async def fetch(self, session: str | None, after: int, upto: int) -> tuple[list[Record], bool]:
+        """A batch of records, and whether it is the last one."""
+        if session is not None:
+            return await self.call(
+                lambda connection: self.of_session(connection, session, after, upto)
+            )
+        return await self.call(lambda connection: self.all_after(connection, after, upto))
+
+    async def all_after(
+        self,
+        connection: Connection,
+        after: int,
+        upto: int,
+        limit: int = BATCH,
+        *,
+        strict: bool = True,
+    ) -> tuple[list[Record], bool]:
+        """A batch of all streams, by position, and whether it is the last one.
+
+        Raises:
+            NotALog: positions are missing, unless not ``strict``.
+        """
+        rows = await connection.fetch(
+            f"SELECT {EVENT} FROM {self._schema}.records "
+            "WHERE position > $1 AND position <= $2 ORDER BY position LIMIT $3",
+            after,
+            upto,
+            limit,
+        )
+        if strict and len(rows) != min(limit, upto - after):
+            raise _gap(self._url, f"positions after {after}")
+        records = await self._records(connection, rows)
+        return records, len(rows) < limit or records[-1].position >= upto
+
+    async def of_session(
+        self, connection: Connection, session: str, after: int, upto: int
+    ) -> tuple[list[Record], bool]:
+        """A batch of all streams of one session, by position, and whether it is the last one.
+
+        Positions grow with versions in each stream, so the index of versions finds them.
+        """
+        s = self._schema
+        rows = await connection.fetch(
+            f"""
+            SELECT r.* FROM {s}.summaries o JOIN {s}.streams t ON t.session = o.key
+            CROSS JOIN LATERAL (
+                SELECT {EVENT} FROM {s}.records WHERE stream = t.key AND position > $2
+                AND position <= $3 AND version > coalesce((
+                    SELECT version FROM {s}.records WHERE stream = t.key AND position <= $2
+                    ORDER BY version DESC LIMIT 1
+                ), 0) ORDER BY version LIMIT $4
+            ) r
+            WHERE o.session = $1 ORDER BY r.position LIMIT $4
+            """,
+            session,
+            after,
+            upto,
+            BATCH,
+        )
+        return await self._records(connection, rows), len(rows) < BATCH
+
+    async def _records(self, connection: Connection, rows: Sequence[Any]) -> list[Record]:
+        names = self._names
+        unknown = {row[1] for row in rows} - names.keys()
+        if unknown:
+            if len(names) >= _NAMES:
+                names = self._names = {}
+                unknown = {row[1] for row in rows}
+            names.update(await self._named(connection, list(unknown)))
+            if not unknown <= names.keys():
+                raise NotALog(f"{self._url}: the log is damaged: a stream belongs to no session")
+        return records_of(rows, names)
+
+    async def _named(self, connection: Connection, keys: list[int]) -> Names:
+        s = self._schema
+        rows = await connection.fetch(
+            f"SELECT t.key, o.session, t.stream FROM {s}.streams t "
+            f"JOIN {s}.summaries o ON o.key = t.session WHERE t.key = ANY($1::bigint[])",
+            keys,
+        )
+        return {key: (session, stream) for key, session, stream in rows}
+
+    async def stream(self, session: str, stream: str, after: int) -> AsyncIterator[Record]:
+        """The records of one stream, as of now."""
+        s = self._schema
+        end = await self.call(
+            lambda connection: connection.fetchrow(
+                f"SELECT t.key, t.version FROM {s}.streams t JOIN {s}.summaries o "
+                "ON o.key = t.session WHERE o.session = $1 AND t.stream = $2",
+                session,
+                stream,
+            )
+        )
+        key, version = end or (0, 0)
+        while after < version:
+            batch = await self._versions(key, after, version)
+            after = batch[-1].version
+            batch.reverse()
+            while batch:  # holds no record any longer than its reader does
+                yield batch.pop()
+
+    async def _versions(self, key: int, after: int, upto: int) -> list[Record]:
+        async def read(connection: Connection) -> list[Record]:
+            rows = await connection.fetch(
+                f"SELECT {EVENT} FROM {self._schema}.records WHERE stream = $1 AND version > $2 "
+                "AND version <= $3 ORDER BY version LIMIT $4",
+                key,
+                after,
+                upto,
+                BATCH,
+            )
+            if len(rows) != min(BATCH, upto - after):
+                raise _gap(self._url, f"versions after {after}")
+            return await self._records(connection, rows)
+
+        return await self.call(read)
+
+    async def everything(self, session: str | None, after: int) -> AsyncIterator[Record]:
+        """The records of all streams, as of now."""
+        upto = await self.head()
+        last = after >= upto
+        while not last:
+            batch, last = await self.fetch(session, after, upto)
+            if batch:
+                after = batch[-1].position
+            batch.reverse()
+            while batch:
+                yield batch.pop()
+
+    async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands the records of all streams, as of now, to a function in a worker thread."""
+        upto, after = await self.head(), 0
+        while after < upto:
+            batch, _ = await self.call(
+                partial(self.all_after, after=after, upto=upto, limit=_STRETCH)
+            )
+            await anyio.to_thread.run_sync(consume, batch)
+            after = batch[-1].position
+
+    async def links(self, connection: Connection, after: int, upto: int) -> dict[int, Link]:
+        """What the hash chain holds of the records in a range of positions."""
+        s = self._schema
+        rows = await connection.fetch(
+            f"SELECT c.position, c.mac, c.hash, o.salt FROM {s}.chain c "
+            f"JOIN {s}.records r ON r.position = c.position JOIN {s}.streams t ON t.key = r.stream "
+            f"JOIN {s}.summaries o ON o.key = t.session "
+            "WHERE c.position > $1 AND c.position <= $2 AND r.position > $1 AND r.position <= $2",
+            after,
+            upto,
+        )
+        return {position: Link(*rest) for position, *rest in rows}
+
+    async def checksums(
+        self, connection: Connection, after: int, upto: int
+    ) -> dict[int, int | None]:
+        """The checksums of the records in a range of positions."""
+        rows = await connection.fetch(
+            f"SELECT position, crc FROM {self._schema}.records "
+            "WHERE position > $1 AND position <= $2",
+            after,
+            upto,
+        )
+        return {row["position"]: row["crc"] for row in rows}
+
+    # --- lists ------------------------------------------------------------------------------------
+
+    async def checkpoint(self, consumer: str, version: str) -> int:
+        """Position that a consumer has reached."""
+        found = await self.call(
+            lambda connection: connection.fetchval(
+                f"SELECT position FROM {self._schema}.consumers "
+                "WHERE consumer = $1 AND version = $2",
+                consumer,
+                version,
+            )
+        )
+        return int(found or 0)
+
+    async def sessions(self) -> AsyncIterator[SessionSummary]:
+        """All sessions in order of their first record."""
+        after = 0
+        while True:
+            batch, after = await self.call(partial(self.summaries, after=after))
+            if not batch:
+                return
+            for summary in batch:
+                yield summary
+
+    async def summaries(
+        self, connection: Connection, after: int
+    ) -> tuple[list[SessionSummary], int]:
+        """A batch of summaries after a key, and the last key; none where there are no more."""
+        rows = await connection.fetch(
+            f"SELECT {_SUMMARY} FROM {self._schema}.summaries WHERE key > $1 ORDER BY key LIMIT $2",
+            after,
+            BATCH,
+        )
+        return [_summary(row) for row in rows], rows[-1][0] if rows else after
+
+    async def summary(self, session: str) -> SessionSummary:
+        """One session's summary.
+
+        Raises:
+            SessionNotFound: there is no such session.
+        """
+        row = await self.call(
+            lambda connection: connection.fetchrow(
+                f"SELECT {_SUMMARY} FROM {self._schema}.summaries WHERE session = $1", session
+            )
+        )
+        if row is None:
+            raise SessionNotFound(session, self._url)
+        return _summary(row)
+
+
+def _gap(where: str, what: str) -> NotALog:
+    return NotALog(
+        f"{where}: the log is damaged: {what} are missing; verify it, or restore a backup"
+    )
+
+
+def _summary(row: asyncpg.Record) -> SessionSummary:
+    (_, session, task, instance, labels, state, events, version, rounds, *rest) = row
+    utility, evaluated, opened, last, position = rest
+    return SessionSummary(
+        session=session,
+        task=task,
+        instance=instance,
+        group=_labels(labels),
+        state=state,
+        events=events,
+        version=version,
+        rounds=rounds,
+        utility=utility,
+        evaluated=evaluated,
+        opened=opened,
+        last=last,
+        position=position,
+    )

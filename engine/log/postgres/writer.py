@@ -1,0 +1,383 @@
+"""The writer of a PostgreSQL log: appends gather in a queue, and are committed group by group.
+
+Where the server goes away, the writer comes back to it, and looks whether the group that was on its
+way is in the log; so nothing is written twice, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeVar, final
+
+import anyio
+import asyncpg
+
+from ...errors import DuologError, LogClosed, LogUnavailable, OutcomeUnknown
+from ...logger import get_logger
+from ...records import Record
+from ..append import Append
+from ..backoff import Backoff
+from .commit import Committer, Prepared, refused
+from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
+from .settings import Settings
+
+__all__ = ("Writer",)
+
+T = TypeVar("T")
+
+_APPENDS: Final = 8192  # that may wait in the queue; more wait to be queued
+_EVENTS: Final = 4096  # in one transaction, more only if they are one append
+_SLOW: Final = 1.0  # seconds from which a commit is reported
+
+# Where the server refuses values, and not the transaction.
+_REFUSED: Final = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.exceptions.ProgramLimitExceededError,
+    ValueError,
+    OverflowError,
+)
+
+
+@final
+class _Job:
+    """Something else to be done on the connection."""
+
+    __slots__ = ("future", "work")
+
+    def __init__(
+        self, work: Callable[[Connection], Awaitable[object]], future: asyncio.Future[Any]
+    ) -> None:
+        self.work = work
+        self.future = future
+
+    def settle(self, outcome: object) -> None:
+        if self.future.done():
+            return
+        if isinstance(outcome, Exception):
+            self.future.set_exception(outcome)
+        else:
+            self.future.set_result(outcome)
+
+
+@final
+class Writer:
+    """Queues appends and has them committed.
+
+    Args:
+        settings: which log.
+        committer: takes groups.
+        publish: takes the records that were committed.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        committer: Committer,
+        publish: Callable[[Sequence[Record]], None],
+    ) -> None:
+        self._settings = settings
+        self._url = settings.url
+        self._committer = committer
+        self._publish = publish
+        self._connection: Connection | None = None
+        self._queue: deque[Append | _Job] = deque()
+        self._room: deque[asyncio.Future[None]] = deque()
+        self._bell = asyncio.Event()
+        self._closing = False
+        self._finished = anyio.Event()
+        self.groups = 0
+        self.events = 0
+
+    @property
+    def waiting(self) -> int:
+        """Appends that wait to be taken."""
+        return len(self._queue)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether an append has to go by ``wait_for_room`` before it may be queued."""
+        return len(self._queue) >= _APPENDS or self._closing
+
+    def submit(self, append: Append) -> asyncio.Future[None]:
+        """Queues an append; the future is done when its outcome is there."""
+        append.future = future = asyncio.get_running_loop().create_future()
+        self._queue.append(append)
+        self._bell.set()
+        return future
+
+    async def call(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Runs something on the connection, between two groups; to its end even if the caller goes.
+
+        Raises:
+            LogClosed: the log is closed.
+            LogUnavailable: the server cannot be reached.
+        """
+        if self._closing:
+            raise LogClosed(f"{self._url} is closed")
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Job(work, future))
+        self._bell.set()
+        return await future
+
+    async def wait_for_room(self) -> None:
+        """Waits until an append may be queued.
+
+        Raises:
+            LogClosed: the log was closed meanwhile.
+        """
+        while len(self._queue) >= _APPENDS:
+            room = asyncio.get_running_loop().create_future()
+            self._room.append(room)
+            await room
+        if self._closing:
+            raise LogClosed(f"{self._url} is closed")
+
+    async def withdraw(self, append: Append) -> None:
+        """Takes back an append whose caller was cancelled; if it is too late for that, waits until
+        its outcome is known.
+        """
+        append.withdrawn = True
+        try:
+            self._queue.remove(append)
+        except ValueError:  # it was taken
+            await self._settled(append)
+        append.outcome = None  # nobody asks for it, and an error leads back to the append
+        self._give_room()
+
+    async def _settled(self, append: Append) -> None:
+        with anyio.CancelScope(shield=True):
+            while not append.settled:
+                append.future = asyncio.get_running_loop().create_future()
+                try:
+                    await append.future
+                except asyncio.CancelledError:
+                    continue  # the cancellation that came first goes on when this is over
+
+    async def close(self) -> None:
+        """Takes no further appends, and returns when those that wait are committed."""
+        self._closing = True
+        self._bell.set()
+        await self._finished.wait()
+
+    # --- the task ---------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """The writer task; ends once the writer is closed and nothing waits."""
+        group: list[Append] = []
+        try:
+            with anyio.CancelScope(shield=True):
+                while not self._closing or self._queue:
+                    await self._bell.wait()
+                    self._bell.clear()
+                    while self._queue:
+                        group = self._take()
+                        if group:
+                            await self._write(group)
+                        else:
+                            await self._work()
+                        group = []
+        finally:
+            self._closing = True
+            self._end(group)
+            if self._connection is not None:
+                self._connection.terminate()
+            self._finished.set()
+
+    def _end(self, group: list[Append]) -> None:
+        """Ends the waiting of those who are left: there are none but after a forced cancellation."""
+        for append in group:
+            if not append.settled and append.outcome is None:
+                append.outcome = OutcomeUnknown(
+                    f"{self._url}: its writer was cancelled while it committed; read the log to find "
+                    "out whether this was written"
+                )
+        closed = LogClosed(f"{self._url} is closed: its writer task was cancelled from outside")
+        while self._queue:
+            item = self._queue.popleft()
+            if isinstance(item, Append):
+                item.outcome = copy.copy(closed)
+                group.append(item)
+            else:
+                item.settle(copy.copy(closed))
+        self._hand_out(group)
+        self._give_room()
+
+    def _take(self) -> list[Append]:
+        """The next group: the appends that wait, up to a limit."""
+        queue = self._queue
+        events = 0
+        group: list[Append] = []
+        while queue and events < _EVENTS:
+            item = queue[0]
+            if not isinstance(item, Append):
+                break
+            queue.popleft()
+            events += len(item.envelopes)
+            group.append(item)
+        return group
+
+    async def _write(self, group: list[Append]) -> None:
+        began = time.perf_counter()
+        records: list[Record] = []
+        failure: Exception | None = None
+        try:
+            records = await self._commit(group)
+        except DuologError as error:
+            failure = error.with_traceback(None)
+        except Exception as error:  # noqa: BLE001 (it is for those who wait for the outcome)
+            failure = error
+        seconds = time.perf_counter() - began
+        if seconds > _SLOW:
+            get_logger("log").warning(
+                "a commit was slow",
+                log=self._url,
+                seconds=seconds,
+                appends=len(group),
+                waiting=len(self._queue),
+            )
+        if failure is not None:
+            for append in group:  # whatever it was to be: it is not in the log, or nobody knows
+                append.outcome = copy.copy(failure)
+        if records:
+            self.groups += 1
+            self.events += len(records)
+        self._hand_out(group)
+        self._publish(records)
+        self._give_room()
+
+    def _hand_out(self, group: Sequence[Append]) -> None:
+        for append in group:
+            append.settled = True
+            if append.future is not None and not append.future.done():
+                append.future.set_result(None)
+
+    async def _commit(self, group: list[Append]) -> list[Record]:
+        """Commits a group, however often the server goes away meanwhile.
+
+        Raises:
+            LogUnavailable: it stayed away; nothing was written.
+            OutcomeUnknown: it stayed away after it was told to commit.
+        """
+        backoff = Backoff(0.05, longest=1.0)
+        until = time.monotonic() + PATIENCE
+        sent: Prepared | None = None
+        while True:
+            try:
+                connection = await self._connected()
+                if sent is not None:
+                    there = await self._committer.was_committed(connection, sent)
+                    if there is None:
+                        raise ConnectionError("the server still ends the transaction")
+                    if there:
+                        return sent.records
+                    sent = None
+                    self._forget_outcomes(group)
+                sent = await self._prepare(connection, group)
+                if sent is None:
+                    return await self._one_by_one(group)
+                await connection.execute("COMMIT")
+            except LOST as error:
+                await self._lose(error)
+                if sent is None:
+                    self._forget_outcomes(group)
+                if not is_lost(error) or time.monotonic() >= until:
+                    raise self._given_up(error, sent) from error
+            else:
+                return sent.records
+            if sent is None and not self._release(group):
+                return []
+            await backoff.wait()
+
+    async def _prepare(self, connection: Connection, group: list[Append]) -> Prepared | None:
+        """The group, ready to be committed; None where the server refuses a value in it."""
+        try:
+            return await self._committer.prepare(connection, group)
+        except _REFUSED as error:
+            if is_lost(error):
+                raise
+            await self._roll_back(connection, group)
+            if len(group) == 1:
+                group[0].outcome = refused(group[0], error)
+            return None
+        except DuologError:
+            await self._roll_back(connection, group)
+            raise
+
+    async def _roll_back(self, connection: Connection, group: Sequence[Append]) -> None:
+        self._committer.reset()
+        self._forget_outcomes(group)
+        await connection.execute("ROLLBACK")
+
+    async def _one_by_one(self, group: Sequence[Append]) -> list[Record]:
+        """Commits the appends of a group that was refused, so that only the bad one fails."""
+        if len(group) == 1:
+            return []
+        records: list[Record] = []
+        for append in group:
+            try:
+                records += await self._commit([append])
+            except DuologError as error:
+                append.outcome = error.with_traceback(None)
+        return records
+
+    def _forget_outcomes(self, group: Sequence[Append]) -> None:
+        for append in group:
+            append.outcome = None
+
+    def _release(self, group: list[Append]) -> bool:
+        """Lets those go who were cancelled while the server was away; whether others are left."""
+        withdrawn = [append for append in group if append.withdrawn]
+        group[:] = [append for append in group if not append.withdrawn]
+        self._hand_out(withdrawn)
+        return bool(group)
+
+    def _given_up(self, error: BaseException, sent: Prepared | None) -> LogUnavailable:
+        if sent is not None:
+            return OutcomeUnknown(
+                f"{self._url}: the server went away while it committed ({error}); it is not known "
+                "whether this was written: read the log once it is back, or repeat it with the same "
+                "ids or expected version"
+            )
+        failure = translate(error, self._url, so="nothing was written")
+        return failure if isinstance(failure, LogUnavailable) else LogUnavailable(str(failure))
+
+    async def _connected(self) -> Connection:
+        if self._connection is None or self._connection.is_closed():
+            self._committer.reset()
+            self._connection = await connect(self._settings)
+        return self._connection
+
+    async def _lose(self, error: BaseException) -> None:
+        """Drops a connection on which something failed: what it held open is rolled back."""
+        self._committer.reset()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+        get_logger("log").warning("the connection of a log was lost", log=self._url, why=str(error))
+
+    async def _work(self) -> None:
+        job = self._queue.popleft()
+        assert isinstance(job, _Job)
+        outcome: object
+        try:
+            outcome = await job.work(await self._connected())
+        except LOST as error:
+            await self._lose(error)
+            outcome = translate(error, self._url, so="it may be done, or not: do it again")
+        except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
+            outcome = error
+        self._committer.reset()
+        job.settle(outcome)
+        self._give_room()
+
+    def _give_room(self) -> None:
+        """Lets those go on who wait to queue an append; called wherever the queue gets shorter."""
+        while self._room and len(self._queue) < _APPENDS:
+            room = self._room.popleft()
+            if not room.done():
+                room.set_result(None)

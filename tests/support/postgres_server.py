@@ -1,0 +1,112 @@
+"""A PostgreSQL server of the tests' own: on a free port of loopback, in a temporary directory."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+__all__ = ("PostgresServer", "missing", "running_postgres")
+
+USER = "duolog"
+
+
+def _programs() -> Path | None:
+    """The directory of ``initdb`` and ``pg_ctl``; Debian keeps it off the path."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return versions[-1].parent if versions else None
+
+
+def missing() -> str:
+    """Why there can be no server; empty where there can."""
+    if _programs() is None:
+        return "there is no PostgreSQL: apt-get install postgresql"
+    if os.geteuid() == 0 and _account() is None:
+        return "PostgreSQL does not run as root, and there is no other account for it"
+    return ""
+
+
+def _account() -> str | None:
+    """An account for the server, where this is root, as whom it refuses to run."""
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next((name for name in ("postgres", "nobody") if name in names), None)
+
+
+class PostgresServer:
+    """A server that can be killed and started again.
+
+    Args:
+        programs: where its programs are.
+        directory: for its files.
+    """
+
+    def __init__(self, programs: Path, directory: Path) -> None:
+        self._programs = programs
+        self._data = directory / "data"
+        self._as = _account() if os.geteuid() == 0 else None
+        if self._as is not None:
+            shutil.chown(directory, self._as)
+        self._directory = directory
+        self._run(
+            "initdb", "-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C", "-N", "-D", self._data
+        )
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+
+    def url(self, **options: str) -> str:
+        """The URL of a new log on it."""
+        given = {"schema": f"log_{uuid4().hex[:12]}"} | options
+        query = "&".join(f"{name}={value}" for name, value in given.items())
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/postgres?{query}"
+
+    def start(self) -> None:
+        """Starts it, and waits until it takes connections."""
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._directory} "
+            "-c max_connections=200 -c shared_buffers=32MB"
+        )
+        log = self._directory / "log"
+        self._run("pg_ctl", "-D", self._data, "-w", "-l", log, "-o", options, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stops it; ``immediate`` is as a crash."""
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+
+    def _run(self, program: str, *arguments: object) -> None:
+        subprocess.run(
+            [self._programs / program, *map(str, arguments)],
+            check=True,
+            user=self._as,
+            group=None if self._as is None else pwd.getpwnam(self._as).pw_gid,
+            extra_groups=None if self._as is None else (),
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=120,
+        )
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """A server, while the block runs."""
+    programs = _programs()
+    assert programs is not None, missing()
+    with TemporaryDirectory(prefix="duolog-postgres-", dir="/tmp") as directory:
+        os.chmod(directory, 0o755)
+        server = PostgresServer(programs, Path(directory))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop("immediate")
