@@ -1,0 +1,3 @@
+"""Exact arithmetic: polynomials in one variable over the integers, and classes of integers."""
+
+__all__ = ()

@@ -1,0 +1,93 @@
+"""Slips: the subtle errors that an agent's proofs carry, at a seeded rate, and the doubts that it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from random import Random
+from typing import Final
+
+import msgspec
+
+from .claims import Claim, Divides
+from .document import Step
+from .prover import prove
+
+__all__ = ("DOUBTS", "FALSE_ALARMS", "SLIPS", "draft")
+
+SLIPS: Final = 0.3
+"""Share of the steps that come out wrong, of those that compute something."""
+
+DOUBTS: Final = 0.5
+"""Share of its wrong steps that an agent has a doubt about."""
+
+FALSE_ALARMS: Final = 0.1
+"""Share of its right steps that an agent has a doubt about."""
+
+_NUMBER = re.compile(r"(?<![\^\d])\d+")
+_AT = re.compile(r"([A-Z]\d{1,2}) at n(?: ([-+]) (\d+))?")
+
+
+def draft(
+    label: str,
+    claim: Claim,
+    lemmas: Mapping[str, Divides],
+    *,
+    seed: str,
+    tries: Mapping[str, int],
+    rate: float = SLIPS,
+) -> tuple[Step, ...]:
+    """A proof as somebody writes it down who slips now and then.
+
+    The same seed, claim and tries give the same proof. A step that is written again is drawn again.
+
+    Args:
+        label: of the claim.
+        claim: what to prove.
+        lemmas: what may be cited, by label.
+        seed: of the writer.
+        tries: how often a step was written again, by its name.
+        rate: share of the steps that come out wrong.
+    """
+    steps: list[Step] = []
+    for step in prove(label, claim, lemmas):
+        random = Random(f"{seed}/{claim.text}/{step.name}/{tries.get(step.name, 0)}")
+        slipped = _slipped(step, random) if random.random() < rate else step
+        doubt = random.random() < (DOUBTS if slipped is not step else FALSE_ALARMS)
+        steps.append(msgspec.structs.replace(slipped, doubt=doubt))
+    return tuple(steps)
+
+
+def _slipped(step: Step, random: Random) -> Step:
+    """The step with one thing wrong in it; itself where nothing in it is computed."""
+    if step.reason == "expand":
+        left, right = step.text.split(" = ")
+        return msgspec.structs.replace(step, text=f"{left} = {_other_number(right, random)}")
+    if step.reason.startswith("cases"):
+        head, cases = step.reason.split(": ")
+        listed = cases.split(", ")
+        if len(listed) > 2 and random.random() < 0.5:
+            listed.pop(random.randrange(1, len(listed)))
+        else:
+            place = random.randrange(len(listed))
+            residue, shown = listed[place].split(" -> ")
+            modulus = int(head.split()[-1])
+            wrong = int(shown) + modulus * random.choice((-2, -1, 1, 2))
+            listed[place] = f"{residue} -> {wrong}"
+        return msgspec.structs.replace(step, reason=f"{head}: {', '.join(listed)}")
+    at = _AT.fullmatch(step.reason)
+    if at is not None:
+        shift = int(f"{at[2] or '+'}{at[3] or 0}") + random.choice((-1, 1))
+        place = "n" if not shift else f"n {'-' if shift < 0 else '+'} {abs(shift)}"
+        return msgspec.structs.replace(step, reason=f"{at[1]} at {place}")
+    return step
+
+
+def _other_number(text: str, random: Random) -> str:
+    """A text with one of its numbers off by a little; powers stay."""
+    places = list(_NUMBER.finditer(text))
+    if not places:
+        return f"{text} + 1"
+    chosen = random.choice(places)
+    number = int(chosen[0]) + random.choice((-1, 1, 2))
+    return f"{text[: chosen.start()]}{max(number, 0)}{text[chosen.end() :]}"

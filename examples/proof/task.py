@@ -1,0 +1,66 @@
+"""Proof as a task: claims that matter to a mathematician, an agent that slips, and a checker."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from ..kit.briefs import load_brief
+from ..kit.rule_agent import RuleAgent
+from ..kit.rule_user import HumanAlone
+from ..kit.scorer import TaskScorer
+from ..kit.task import Case, KitTask, TaskSpec, Witness
+from .environment import ProofEnvironment
+from .generator import Instance, best_document, make_instance
+from .proving.document import read_document, section_key
+from .rule_agent import ProofPlanner
+from .rule_user import CheckingUser, Mathematician
+from .utility import PROOF, judge, proof_utility
+from .wishes import profile_json
+
+__all__ = ("SPEC", "proof_scorer", "proof_task")
+
+
+def _case(name: str, seed: int) -> Case[Instance]:
+    instance = make_instance(name, seed)
+    return Case(
+        request=instance.request,
+        private=profile_json(instance.profile),
+        truth=msgspec.to_builtins(instance.profile.now),
+        world=instance,
+    )
+
+
+def _witness(name: str, seed: int) -> Witness:
+    """The best output, once the mathematician has seen what they did not know, and checked all of it."""
+    instance = make_instance(name, seed)
+    document = read_document(best_document(instance))
+    trust = {section_key(section): 1.0 for section in document.values()}
+    wishes = instance.profile.later or instance.profile.now
+    return Witness(judge(document, trust, instance.claims, wishes).value)
+
+
+SPEC: Final = TaskSpec(
+    name=PROOF,
+    description="prove claims together: slips, counterexamples, lemmas, and what was checked counts",
+    brief=load_brief(__package__),
+    case=_case,
+    environment=lambda instance: ProofEnvironment(instance.seed),
+    utility=lambda instance: proof_utility(instance.claims),
+    agent=lambda: RuleAgent(ProofPlanner()),
+    user=lambda: CheckingUser(Mathematician()),
+    alone=lambda: HumanAlone(Mathematician()),
+    witness=_witness,
+)
+"""The parts of the task."""
+
+
+def proof_task() -> KitTask[Instance]:
+    """The task ``proof``."""
+    return KitTask(SPEC)
+
+
+def proof_scorer() -> TaskScorer:
+    """The scorer of the task's recorded sessions."""
+    return TaskScorer(proof_task())
