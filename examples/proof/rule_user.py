@@ -10,13 +10,11 @@ import msgspec
 
 from ...engine.events import JSON
 from ...engine.rounds import is_act
-from ...engine.session.decisions import Act, Decision, Rate, Submit
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from ...engine.session.view import View
-from ...users.personas import Persona, find_persona
-from ...users.simulated import UserIntent
+from ...users.personas import Persona
 from ..kit.phrases import say_deferral
 from ..kit.ratings import compare
-from ..kit.rule_user import Change, RuleUser
 from ..kit.views import asked_last, awaits_reaction, output_before, own_messages
 from .generator import changed_sentences
 from .language.agent import Question, read_questions
@@ -40,7 +38,7 @@ from .proving.lemmas import FAMILIES
 from .proving.slips import draft
 from .wishes import in_form, profile_json
 
-__all__ = ("CheckingUser", "Mathematician")
+__all__ = ("Mathematician",)
 
 _REPEATS: Final = 2
 """How often they say the same thing."""
@@ -63,14 +61,7 @@ _MENDS: Final = 2
 
 @final
 class Mathematician:
-    """The ``Person`` of proof; one for each session.
-
-    Attributes:
-        persona: how much they are willing to do; a ``CheckingUser`` sets it.
-    """
-
-    def __init__(self) -> None:
-        self.persona = find_persona("proactive")
+    """The ``Person`` of proof; one for each session."""
 
     def see(self, view: View, profile: JSON) -> PersonState:
         """What they know and want now."""
@@ -81,7 +72,7 @@ class Mathematician:
         document = read_document(output)
         return float(sum(state.is_open(label, document) for label in state.wishes.core))
 
-    def change(self, state: PersonState) -> Change | None:
+    def change(self, state: PersonState) -> ChangeProfile | None:
         """Another mind, once the claim that they had built on is seen to fail."""
         label, later = state.turned(), state.profile.later
         if label is None or later is None:
@@ -89,17 +80,18 @@ class Mathematician:
         profile = msgspec.structs.replace(
             state.profile, now=later, later=None, profile=changed_sentences(later)
         )
-        return Change(profile_json(profile), f"saw that {label} fails at n = {state.fails[label]}")
+        return ChangeProfile(
+            profile_json(profile), f"saw that {label} fails at n = {state.fails[label]}"
+        )
 
     # --- checking ------------------------------------------------------------------------------------
 
-    def work(self, state: PersonState, words: Random) -> Decision | None:
+    def work(self, state: PersonState, persona: Persona, words: Random) -> Decision | None:
         """Checks what is new of what matters; reads on while the agent works, or nothing is left to say.
 
         What a machine has accepted they put to the checker again, which takes seconds, and read later.
         Those who act mend what was wrong twice.
         """
-        persona = self.persona
         if state.late or not state.document:
             return None
         if not any(state.doubts(label) for label in state.wanted):
@@ -266,33 +258,6 @@ class Mathematician:
             if label not in state.fails:
                 return Decision((search,), _THINKING)
         return _written(state, label, words)
-
-
-@final
-class CheckingUser:
-    """A ``UserMind`` that checks proofs whatever the persona; one for each session.
-
-    Args:
-        person: the mathematician.
-    """
-
-    def __init__(self, person: Mathematician) -> None:
-        self._person = person
-        self._rules = RuleUser(person)
-
-    async def choose(self, view: View, persona: Persona) -> UserIntent:
-        """What to do next; those who do not edit check all the same."""
-        self._person.persona = persona
-        return await self._rules.choose(view, msgspec.structs.replace(persona, acts=True))
-
-    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
-        """Does it."""
-        self._person.persona = persona
-        return await self._rules.compose(view, persona, intent)
-
-    async def rate(self, view: View, persona: Persona) -> Rate | None:
-        """Rates the agent's last round."""
-        return await self._rules.rate(view, persona)
 
 
 def _written(state: PersonState, label: str, words: Random) -> Decision:

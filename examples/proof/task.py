@@ -8,14 +8,14 @@ import msgspec
 
 from ..kit.briefs import load_brief
 from ..kit.rule_agent import RuleAgent
-from ..kit.rule_user import HumanAlone
+from ..kit.rule_user import HumanAlone, RuleUser, changing
 from ..kit.scorer import TaskScorer
 from ..kit.task import Case, KitTask, TaskSpec, Witness
 from .environment import ProofEnvironment
 from .generator import Instance, best_document, make_instance
 from .proving.document import read_document, section_key
 from .rule_agent import ProofPlanner
-from .rule_user import CheckingUser, Mathematician
+from .rule_user import Mathematician
 from .utility import PROOF, judge, proof_utility
 from .wishes import profile_json
 
@@ -49,9 +49,10 @@ SPEC: Final = TaskSpec(
     environment=lambda instance: ProofEnvironment(instance.seed),
     utility=lambda instance: proof_utility(instance.claims),
     agent=lambda: RuleAgent(ProofPlanner()),
-    user=lambda: CheckingUser(Mathematician()),
+    user=lambda: RuleUser(Mathematician()),
     alone=lambda: HumanAlone(Mathematician()),
     witness=_witness,
+    changing=lambda: changing(Mathematician()),
 )
 """The parts of the task."""
 

@@ -158,7 +158,7 @@ PATTERNS: Final = Patterns(
         "weaken": r"(?:smaller|weaker) divisor",
         "general": r"full generality|for all n, if|as general as",
         "stated": r"as it was stated|as it stands in my notes",
-        "later": r"can wait|leave \S+ aside|not matter so much|matters less",
+        "later": r"can wait|leave .+ aside|not matter so much|matters less",
         "all": r"\ball of them\b|every one of them|\beverything matters",
         "core": (
             r"rests? on|can't do without|cannot do without|matters? most|heart of|really need|"

@@ -209,12 +209,12 @@ def _check_together(claim: Divides, cited: Sequence[Divides]) -> None:
 
 
 def _check_induction(claim: SumIs, identity: Step) -> None:
-    left, right = read_identity(identity.text)
+    left, _ = read_identity(identity.text)
     if evaluated(claim.total, 0):
         raise InvalidInput("at n = 0 the total is not 0")
     if identity.reason != "expand" or left != claim.step:
         raise InvalidInput(f"{identity.name} does not say how the total grows")
-    if right != scaled(claim.term, claim.factor):
+    if claim.step != scaled(claim.term, claim.factor):
         raise InvalidInput("the total does not grow by the next term")
 
 

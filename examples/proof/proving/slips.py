@@ -78,8 +78,8 @@ def _slipped(step: Step, random: Random) -> Step:
     at = _AT.fullmatch(step.reason)
     if at is not None:
         shift = int(f"{at[2] or '+'}{at[3] or 0}") + random.choice((-1, 1))
-        place = "n" if not shift else f"n {'-' if shift < 0 else '+'} {abs(shift)}"
-        return msgspec.structs.replace(step, reason=f"{at[1]} at {place}")
+        where = "n" if not shift else f"n {'-' if shift < 0 else '+'} {abs(shift)}"
+        return msgspec.structs.replace(step, reason=f"{at[1]} at {where}")
     return step
 
 

@@ -1,0 +1,93 @@
+"""Proof as a task: who sees what, who does what, and what comes of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+import pytest
+from duolog.engine.events import (
+    ActionResolved,
+    ActionTaken,
+    MessageSent,
+    ProfileChanged,
+    SnapshotTaken,
+    UtilityScored,
+)
+from duolog.engine.records import Record
+from duolog.engine.task import NOBODY, Cell, Setting
+from duolog.examples.kit.task import HUMAN_ALONE
+from duolog.examples.proof.proving.checker import check_section
+from duolog.examples.proof.proving.document import read_document
+from duolog.examples.proof.task import proof_task
+from duolog.testing import Played, played
+from duolog.users.personas import PERSONAS
+
+TASK = proof_task()
+
+
+async def play(agent: str, user: str = "proactive", instance: int = 0, seed: int = 6) -> Played:
+    who = NOBODY if TASK.automated(agent) else user
+    cell = Cell(agent=agent, user=who, instance=str(instance), seed=seed)
+    return await played(TASK.session(cell, Setting()))
+
+
+def trace(one: Played) -> Sequence[Record]:
+    return one.streams["trace"]
+
+
+def utilities(one: Played) -> list[float]:
+    events = [record.event for stream in one.streams.values() for record in stream]
+    return [e.value for e in events if isinstance(e, UtilityScored) and e.value is not None]
+
+
+@pytest.mark.parametrize("user", PERSONAS)
+@pytest.mark.parametrize("agent", ["one-stage", "two-stage", "careful", "adaptive"])
+async def test_every_agent_works_with_every_person_to_the_end(agent: str, user: str) -> None:
+    one = await play(agent, user)
+    assert one.result.reason == "finished"
+    assert utilities(one)[-1] > 0
+
+
+async def test_the_agent_alone_checks_nothing_and_proves_what_is_false() -> None:
+    one = await play("auto")
+    assert not any(isinstance(record.event, ActionTaken) for record in trace(one))
+    outputs = [r.event for r in trace(one) if isinstance(r.event, SnapshotTaken)]
+    document = read_document(outputs[-1].content)
+    assert len(outputs) == 1
+    assert list(document) == list("ABCDEF")
+    assert sum(bool(check_section(one, document)) for one in document.values()) >= 2
+
+
+async def test_a_counterexample_that_was_seen_changes_what_the_mathematician_wants() -> None:
+    one = await play("two-stage")
+    changes = [
+        (place, record)
+        for place, record in enumerate(trace(one))
+        if isinstance(record.event, ProfileChanged)
+    ]
+    assert len(changes) == 1
+    place, change = changes[0]
+    assert change.actor == "user"
+    before = [r.event.text for r in trace(one)[:place] if isinstance(r.event, MessageSent)]
+    assert any("fails at n =" in text for text in before)
+
+
+async def test_people_check_and_agents_verify_before_they_show_what_matters() -> None:
+    one = await play("two-stage")
+    acts = [(r.role, r.event) for r in trace(one) if isinstance(r.event, ActionTaken)]
+    names = {(role, event.name) for role, event in acts}
+    assert {("agent", "Verify"), ("agent", "FindCounterexample"), ("human", "Check")} <= names
+    assert ("agent", "Check") not in names
+    first = next(n for n, r in enumerate(trace(one)) if isinstance(r.event, SnapshotTaken))
+    assert any(isinstance(r.event, ActionResolved) for r in trace(one)[:first])
+
+
+@pytest.mark.slow
+async def test_doing_it_alone_beats_what_nobody_checked_and_asking_first_beats_both() -> None:
+    mean = {}
+    for agent in ("auto", HUMAN_ALONE, "one-stage", "two-stage"):
+        runs = [await play(agent, instance=instance) for instance in range(10)]
+        mean[agent] = statistics.mean(max(utilities(one)) for one in runs)
+    assert 0.02 < mean["auto"] < mean[HUMAN_ALONE] - 0.2
+    assert mean[HUMAN_ALONE] < mean["one-stage"] < mean["two-stage"] < 0.95
