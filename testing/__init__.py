@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .contracts.log import check_event_log as check_event_log
     from .contracts.scorer import check_scorer as check_scorer
     from .contracts.simulation import check_log_in_simulation as check_log_in_simulation
+    from .contracts.task import check_task as check_task
     from .folds import by as by
     from .folds import given as given
     from .folds import records_of as records_of
@@ -51,6 +52,7 @@ __all__ = (
     "check_importer",
     "check_log_in_simulation",
     "check_scorer",
+    "check_task",
     "given",
     "human",
     "played",
@@ -74,6 +76,7 @@ _HOMES = {
     "check_importer": ".contracts.importer",
     "check_log_in_simulation": ".contracts.simulation",
     "check_scorer": ".contracts.scorer",
+    "check_task": ".contracts.task",
     "given": ".folds",
     "human": ".actors",
     "played": ".sessions",
