@@ -16,7 +16,7 @@ from ...engine.session.decisions import NOTHING, Decision, Finish, Say, Submit
 from ...engine.session.view import View
 from .views import announced, awaits_answer, nudged, owes_reply, unannounced, words_of
 
-__all__ = ("Planner", "Question", "RuleAgent", "Standing")
+__all__ = ("HAND_OVER", "LOOK", "Planner", "Question", "RuleAgent", "Standing")
 
 K = TypeVar("K")
 
@@ -24,8 +24,10 @@ _ANYTHING = (
     "Is there anything else that I should know?",
     "Do you have any other wishes for this?",
 )
-_LOOK = "Please have a look, and tell me if anything should be different."
-_HAND_OVER = "That is as far as I get; please take it from here, and change whatever you like."
+LOOK = "Please have a look, and tell me if anything should be different."
+"""What an agent says at the end of a report without a question."""
+HAND_OVER = "That is as far as I get; please take it from here, and change whatever you like."
+"""What it says instead where it leaves the rest to the human."""
 
 _DONE = Decision((Finish("there is nothing left to do"),))
 
@@ -74,10 +76,16 @@ class RuleAgent(Generic[K]):
 
     Args:
         planner: of the task.
+        look: ends a report without a question.
+        hand_over: ends the report that leaves the rest to the human.
     """
 
-    def __init__(self, planner: Planner[K]) -> None:
+    def __init__(
+        self, planner: Planner[K], *, look: str = LOOK, hand_over: str = HAND_OVER
+    ) -> None:
         self._planner = planner
+        self._look = look
+        self._hand_over = hand_over
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         """Works while there is something to do, then reacts."""
@@ -127,7 +135,7 @@ class RuleAgent(Generic[K]):
         known = self._planner.know(view)
         standing = _standing(view, updated=unannounced(view))
         said = self._planner.report(known, words_of(view), standing)
-        return Decision((Say(f"{said} {_HAND_OVER if final else _LOOK}"),))
+        return Decision((Say(f"{said} {self._hand_over if final else self._look}"),))
 
     async def act(self, view: View) -> Decision:
         """The next actions or the next output, or the end."""
@@ -138,7 +146,7 @@ class RuleAgent(Generic[K]):
         words = words_of(view)
         said = self._planner.report(known, words, _standing(view, updated=updated))
         question = self._planner.question(known, words)
-        return f"{said} {question.text if question else _LOOK}"
+        return f"{said} {question.text if question else self._look}"
 
 
 def _standing(view: View, *, updated: bool) -> Standing:
