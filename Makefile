@@ -16,8 +16,9 @@
 PYTHON ?= python3
 ARGS ?=
 SEED ?=
-# Tests run in this many processes; make test WORKERS=0 runs them in one, for a debugger.
-WORKERS ?= auto
+# Tests run in this many processes, one more than there are cores, since some wait for programs that
+# they start; make test WORKERS=0 runs them in one, for a debugger.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 VENV := .venv
 # -P keeps this directory, whose packages are Duolog's own parts, off the import path.

@@ -12,29 +12,25 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("site")
+def test_it_builds_every_page_and_none_loads_anything_from_elsewhere(
+    root: Path, tmp_path: Path
+) -> None:
+    # In one test, since it takes long to build, and tests of one file run in several processes.
     strictly = ("--fail-on-warning", "--keep-going", "--quiet")
-    builder = ("-b", "html", "-d", str(where / "doctrees"))
+    builder = ("-b", "html", "-d", str(tmp_path / "doctrees"))
+    site = tmp_path / "html"
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "sphinx", *strictly, *builder, "docs", str(where / "html")],
+        [sys.executable, "-P", "-m", "sphinx", *strictly, *builder, "docs", str(site)],
         check=False,
         cwd=root,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return where / "html"
-
-
-def test_every_page_is_there(root: Path, site: Path) -> None:
     sources = {path.relative_to(root / "docs") for path in (root / "docs").rglob("*.md")}
     built = {path.relative_to(site) for path in site.rglob("*.html")}
     assert {path.with_suffix(".html") for path in sources} <= built
 
-
-def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     loads = re.compile(
         r"<(?:script|img|iframe)[^>]+src=\"(?:https?:)?//|<link[^>]+href=\"(?:https?:)?//"
     )
