@@ -35,6 +35,7 @@ class Mutant(NamedTuple):
 
 
 SQLITE = "engine.log.sqlite."
+SERVER = "interop.http.server"
 MUTANTS = (
     Mutant(
         "never sync",
@@ -280,6 +281,94 @@ MUTANTS = (
         "        text, kind",
         "session",
     ),
+    Mutant(
+        "who is refused and gone leaves an error",
+        SERVER,
+        "        except OSError:  # the client is gone already",
+        "        except ZeroDivisionError:",
+        "network",
+    ),
+    Mutant(
+        "connections are never discarded",
+        SERVER,
+        "        self._clients[connection.client] -= 1",
+        "        self._clients[connection.client] -= 0",
+        "network",
+    ),
+    Mutant(
+        "a request that does not arrive is waited for",
+        SERVER,
+        "call_later(self._patience, self._transport.abort)",
+        "call_later(1e9, self._transport.abort)",
+        "network",
+    ),
+    Mutant(
+        "the body of a client that has left is counted for ever",
+        "interop.http.bodies",
+        "            self._buffered -= kept\n",
+        "            kept = 0\n",
+        "network",
+    ),
+    Mutant(
+        "a body that was taken is counted for ever",
+        "interop.http.bodies",
+        "        self._buffered -= len(data)\n",
+        "        pass\n",
+        "network",
+    ),
+    Mutant(
+        "ids of posts are lost",
+        "interop.http.trace_writer",
+        "draft.time, draft.id, draft.seen)",
+        "draft.time, None, draft.seen)",
+        "network",
+    ),
+    Mutant(
+        "an expected version is not compared by the server",
+        "interop.http.trace_writer",
+        "        if expected is not None and expected != state.version:",
+        "        if False:",
+        "network",
+    ),
+    Mutant(
+        "a stream goes on one record late",
+        "interop.http.app",
+        '        return _number(last, "Last-Event-ID")',
+        '        return _number(last, "Last-Event-ID") + 1',
+        "network",
+    ),
+    Mutant(
+        "a stream begins anew where it was cut",
+        "interop.http.app",
+        '    if last := request.headers.get("last-event-id"):',
+        '    if last := "":',
+        "network",
+    ),
+    Mutant(
+        "a page is cut one record early",
+        "interop.http.app",
+        "            after = record.position\n            page.append",
+        "            after = record.position + 1\n            page.append",
+        "network",
+    ),
+    Mutant(
+        "a fork of the process goes on reading",
+        SQLITE + "tail",
+        "        self._process.check(self._url)\n",
+        "",
+    ),
+    Mutant(
+        "a fork of the process appends",
+        SQLITE + "log",
+        '        if self._state != "open" or self._read_only or self._process.forked:',
+        '        if self._state != "open" or self._read_only:',
+    ),
+    Mutant(
+        "nobody waits for another process",
+        SQLITE + "file",
+        "            if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= until:",
+        "            if True:",
+    ),
 )
 
 
@@ -334,11 +423,10 @@ def hunt(number: int, most: int) -> Found:
     mutant = MUTANTS[number]
     assert "duolog" not in sys.modules
     sys.meta_path.insert(0, _Finder(mutant))
-    from duolog.testing.simulator.scenario import Store, draw
+    from duolog.testing.simulator.scenario import STORES, Store, draw
     from duolog.testing.simulator.stage import prepared
 
-    stores: dict[str, Store] = {"memory": "memory", "session": "session"}
-    store = stores.get(mutant.store, "sqlite")
+    store: Store = next(each for each in STORES if each == mutant.store)
     began = time.perf_counter()
     with prepared() as stage:
         for seed in range(most):

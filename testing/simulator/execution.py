@@ -10,27 +10,42 @@ import shutil
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from random import Random
-from typing import TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 from ...engine.errors import CodecError, NotALog
 from ...engine.log.append import Redact
 from ...engine.log.contract import EventLog
 from ...engine.records import Draft
-from .clock import Wall
-from .disk import DISK_FAULTS, SimulatedDisk
 from .faults import Ended, WildError, failure_text
 from .loop import SimulatedLoop
+from .machine.clock import Wall
+from .machine.disk import DISK_FAULTS, SimulatedDisk
 from .model import Model
 from .scenario import Operation, Outcome, Scenario
-from .workload import Workload
+from .workload import OTHER, Workload
 
-__all__ = ("Begin", "Execution", "OpenLog")
+__all__ = ("Begin", "Execution", "Machine", "OpenLog")
 
 OpenLog: TypeAlias = Callable[[Path, Redact], EventLog]
 """Gives a log on a file, not entered yet; each call another one on the same contents."""
 
-Begin: TypeAlias = Callable[[SimulatedLoop, SimulatedDisk, Random], Callable[[], None]]
-"""Called where a process begins, with its loop and its disk; gives what is called at its end."""
+
+class Machine(NamedTuple):
+    """What a process has beside its event loop.
+
+    Attributes:
+        end: ends its threads, by force.
+        pause: stops the threads of the process of a number for some seconds; whether it has any.
+        wait: lets others go on for some seconds, if it is called in a thread; whether it is.
+    """
+
+    end: Callable[[], None] = lambda: None
+    pause: Callable[[int, float], bool] = lambda process, seconds: False
+    wait: Callable[[float], bool] = lambda seconds: False
+
+
+Begin: TypeAlias = Callable[[SimulatedLoop, SimulatedDisk, Random], Machine]
+"""Called where a process begins, with its loop and its disk."""
 
 
 @final
@@ -68,7 +83,10 @@ class Execution:
         self._kills = {each.at for each in faults if each.kind == "kill"}
         self._hooks = {each.at: each.draw for each in faults if each.kind == "hook"}
         self._of_disk = {each.at: each.kind for each in faults if each.kind in DISK_FAULTS}
-        self._wall = Wall({each.at: each.draw % 9 - 4 for each in faults if each.kind == "clock"})
+        self._pauses = {each.at: each.draw for each in faults if each.kind == "pause"}
+        self._machine = Machine()
+        jumps = {each.at: each.draw % 9 - 4 for each in faults if each.kind == "clock"}
+        self._wall = Wall(jumps, {OTHER: (scenario.seed % 7 - 3) * 1000.0})
         if walls is not None:
             walls[:] = [self._wall]
         self._disk = self._new_disk()
@@ -124,7 +142,7 @@ class Execution:
         yield life
 
     def _faultless(self) -> None:
-        self._cancels, self._hooks, self._of_disk = {}, {}, {}
+        self._cancels, self._hooks, self._of_disk, self._pauses = {}, {}, {}, {}
         self._kills = set()
         self._disk.stop_failing()
 
@@ -142,9 +160,12 @@ class Execution:
         memory = self._scenario.store == "memory"
         loop = SimulatedLoop(self._before_step)  # type: ignore[abstract]
         disk = self._disk
-        finish = self._begin(loop, disk, self._random)
+        self._machine = machine = self._begin(loop, disk, self._random)
         self._workload = workload = Workload(
-            self._model, lambda: bool(disk.happened or disk.lost_power), self._random
+            self._model,
+            lambda: bool(disk.happened or disk.lost_power),
+            self._random,
+            shared=not memory,
         )
         main = work(workload)
         ended = False
@@ -161,11 +182,13 @@ class Execution:
             if inspect.getcoroutinestate(main) == inspect.CORO_CREATED:
                 main.close()
             loop.abandon()
-            finish()
+            if ended:
+                disk.end()
+            machine.end()
             loop.close()
         if ended:
             self._model.end_of_process()
-        self._happened += disk.happened
+        self._happened += disk.happened + disk.slowed
         self._model.lost = self._model.lost or (disk.lied and disk.lost_power)
         if (loop.errors or workload.errors) and not ended:
             raise AssertionError(f"nobody caught this: {[*loop.errors, *workload.errors]}")
@@ -182,7 +205,10 @@ class Execution:
         directory = self._directory / str(self._life)
         if self._life == 1:
             directory.mkdir(parents=True)
-        return SimulatedDisk(directory, self._of_disk, self._random)
+        return SimulatedDisk(directory, self._of_disk, self._random, self._wait)
+
+    def _wait(self, seconds: float) -> bool:
+        return self._machine.wait(seconds)
 
     def _before_step(self, step: int) -> None:
         step += self._steps
@@ -196,6 +222,10 @@ class Execution:
         if step in self._kills:
             self._happened.append("kill")
             raise Ended
+        draw = self._pauses.get(step)
+        if draw is not None and self._machine.pause(draw % 2, 10.0 ** (draw % 5 - 2)):
+            # Others wait for what it holds, and may find that it does so for too long.
+            self._disk.happened.append("pause")
         draw = self._cancels.get(step)
         if draw is not None and self._workload is not None and self._workload.cancel(draw):
             self._happened.append("cancel")

@@ -155,6 +155,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._tasks.add(task)
         return task
 
+    def tasks(self) -> list[asyncio.Task[Any]]:
+        """Tasks that are not done."""
+        return [task for task in self._tasks if not task.done()]
+
     def abandon(self) -> None:
         """The process that this loop stands for is over: nobody is to complain about its tasks."""
         for task in self._tasks:

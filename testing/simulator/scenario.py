@@ -8,14 +8,15 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from .disk import DISK_FAULTS
+from .machine.disk import DISK_FAULTS
 
 __all__ = ("STORES", "Fault", "Operation", "OperationKind", "Outcome", "Scenario", "Store", "draw")
 
-Store: TypeAlias = Literal["memory", "sqlite", "session"]
-"""What is run: a log in memory, one in a file, a session on a log in memory."""
+Store: TypeAlias = Literal["memory", "sqlite", "session", "network"]
+"""What is run: a log in memory, one in a file, a session on a log in memory, a server of one and its
+clients."""
 
-STORES: Final[tuple[Store, ...]] = ("memory", "sqlite", "session")
+STORES: Final[tuple[Store, ...]] = ("memory", "sqlite", "session", "network")
 
 OperationKind: TypeAlias = Literal[
     "append",
@@ -33,10 +34,12 @@ OperationKind: TypeAlias = Literal[
     "forget",
     "vacuum",
     "verify",
+    "fork",
     "restart",
 ]
 """``append``: some events. ``other``: by another log on the same file.
-``record``: a person says some things, by a recorder. ``repeat``: an earlier append once more, by its ids. ``expect``: at the version
+``record``: a person says some things, by a recorder of this process or another. ``fork``: a fork of the
+process tries to use the log. ``repeat``: an earlier append once more, by its ids. ``expect``: at the version
 that is read first. ``stale``: at a version that does not hold. ``advance``: with a checkpoint. ``measure``:
 to a scorer's stream. ``close``: the session's end. ``feedback``: what may follow it. ``restart``: the log is
 closed and opened again."""
@@ -57,8 +60,22 @@ _WEIGHTS: Final[dict[OperationKind, int]] = {
     "forget": 1,
     "vacuum": 1,
     "verify": 1,
+    "fork": 1,
     "restart": 2,
 }
+
+
+_POSTED: Final[dict[OperationKind, int]] = {
+    "append": 8,
+    "expect": 3,
+    "measure": 2,
+    "close": 1,
+    "read": 3,
+    "follow": 3,
+}
+"""What clients of a server do."""
+
+_MANNERS: Final = ("half", "twice", "left", "late", "mute", "storm")
 
 
 class Outcome(NamedTuple):
@@ -96,7 +113,10 @@ class Fault(msgspec.Struct, frozen=True):
         kind: one of ``DISK_FAULTS``, at a number of disk operations; ``cancel`` a worker or ``kill`` the
             process at a number of steps of the loop; ``hook``, ``policy``, ``scorer``: the redaction
             hook, a policy, a scorer raises at a number of its calls; ``clock``: the clock jumps at a
-            number of its readings.
+            number of its readings; ``cut``, ``vanish``, ``delay``: a connection, at a number of
+            deliveries of the network, when ``stop`` stops the server; ``half``, ``twice``, ``left``,
+            ``late``, ``mute``, ``storm``: how a request is made, by its number; ``pause``: the threads of a process stand still from a number of
+            steps on.
         at: the number, from 1.
         draw: all else that is left to chance.
     """
@@ -135,6 +155,8 @@ def draw(store: Store, seed: int) -> Scenario:
     random = Random(f"{store} {seed}")
     if store == "session":
         return Scenario(store, seed, (), tuple(_of_session(random) for _ in range(3)))
+    if store == "network":
+        return _of_network(seed, random)
     count = random.choice((3, 5, 8, 12))
     workers, sessions = random.randint(1, 4), random.randint(1, 3)
     kinds = random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
@@ -153,9 +175,33 @@ def draw(store: Store, seed: int) -> Scenario:
     if store == "sqlite" and random.random() < 0.1:
         # What a failure leaves behind is seen where the power goes soon after it.
         at = random.randint(1, 14 * count + 12)
-        kind = random.choice(("sync", "write", "torn", "full"))
-        faults += (Fault(kind, at, 0), Fault("power", at + random.randint(1, 3), 0))
+        kind = random.choice(("sync", "write", "torn", "full", "lie", "slow"))
+        faults += [Fault(kind, at + n, 0) for n in range(3 if kind == "lie" else 1)]
+        faults.append(Fault("power", faults[-1].at + random.randint(1, 3), 0))
     return Scenario(store, seed, operations, tuple(faults))
+
+
+def _of_network(seed: int, random: Random) -> Scenario:
+    count = random.choice((2, 4, 7))
+    workers = random.randint(1, 3)
+    kinds = random.choices(list(_POSTED), list(_POSTED.values()), k=count)
+    operations = tuple(
+        Operation(
+            number,
+            kind,
+            random.randrange(workers),
+            random.randrange(2),
+            random.choice((1, 1, 2, 5)),
+            random.randrange(1 << 30),
+        )
+        for number, kind in enumerate(kinds)
+    )
+    faults = []
+    for _ in range(random.choice((0, 1, 2, 3, 4))):
+        kind = random.choice(("cut", "cut", "vanish", "delay", "stop", *_MANNERS))
+        most = count if kind in _MANNERS else 8 * count
+        faults.append(Fault(kind, random.randint(1, most), random.randrange(1 << 30)))
+    return Scenario("network", seed, operations, tuple(faults))
 
 
 def _of_session(random: Random) -> Fault:
@@ -167,11 +213,15 @@ def _of_session(random: Random) -> Fault:
 def _fault(store: Store, random: Random, count: int) -> Fault:
     kinds = ["cancel", "cancel", "cancel", "hook", "clock"]
     if store == "sqlite":
-        kinds += ["kill", "kill", *DISK_FAULTS, "power", "power"]
+        kinds += ["kill", "kill", "pause", *DISK_FAULTS, "power", "power"]
     kind = random.choice(kinds)
-    most = {"hook": 3 * count, "clock": count, "cancel": 12 * count, "kill": 25 * count}.get(
-        kind, 14 * count + 12
-    )
+    most = {
+        "hook": 3 * count,
+        "clock": count,
+        "cancel": 12 * count,
+        "kill": 25 * count,
+        "pause": 15 * count,
+    }.get(kind, 14 * count + 12)
     if store == "memory":
         most = min(most, 5 * count)
     return Fault(kind, random.randint(1, most), random.randrange(1 << 30))

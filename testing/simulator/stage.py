@@ -7,7 +7,7 @@ import logging
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,11 @@ from ...engine.log.contract import EventLog
 from ...engine.log.memory import MemoryLog
 from ...engine.log.sqlite.file import parse
 from ...engine.log.sqlite.log import SqliteLog
-from .clock import Wall, simulated_clock
-from .disk import SimulatedDisk
-from .execution import Execution, OpenLog
+from .execution import Execution, Machine, OpenLog
 from .loop import SimulatedLoop
+from .machine.clock import Wall, simulated_clock
+from .machine.disk import SimulatedDisk
+from .machine.processes import simulated_forks
 from .scenario import Outcome, Scenario
 from .sessions import run_session_scenario
 from .watchdog import Watch, watchdog
@@ -66,21 +67,23 @@ class Stage:
             return Execution(scenario, directory, self._open_log, _no_threads, self._walls).run()
         if scenario.store == "session":
             return run_session_scenario(scenario)
+        if scenario.store == "network":
+            from .network.exchange import run_network_scenario
+
+            return run_network_scenario(scenario)
         if scenario.store == "memory":
             return Execution(scenario, directory, _memory, _no_threads, self._walls).run()
         chained = scenario.seed % 4 == 0
         opening = partial(_sqlite, chained)
         return Execution(scenario, directory, opening, self._begin, self._walls).run()
 
-    def _begin(
-        self, loop: SimulatedLoop, disk: SimulatedDisk, random: Random
-    ) -> Callable[[], None]:
-        from .threads import Threads
+    def _begin(self, loop: SimulatedLoop, disk: SimulatedDisk, random: Random) -> Machine:
+        from .machine.threads import Threads, wait_here
 
         self._disk[:] = [disk]
         threads = Threads(loop, random)
         threads.use()
-        return threads.kill
+        return Machine(threads.kill, threads.pause, wait_here)
 
 
 def _memory(_path: Path, redact: Redact) -> EventLog:
@@ -92,8 +95,8 @@ def _sqlite(chained: bool, path: Path, redact: Redact) -> EventLog:
     return SqliteLog(parse(f"sqlite:///{path}{options}"), redact=redact)
 
 
-def _no_threads(_loop: SimulatedLoop, _disk: SimulatedDisk, _random: Random) -> Callable[[], None]:
-    return lambda: None
+def _no_threads(_loop: SimulatedLoop, _disk: SimulatedDisk, _random: Random) -> Machine:
+    return Machine()
 
 
 @contextmanager
@@ -102,14 +105,16 @@ def _quiet() -> Iterator[None]:
     is reported to operators of plug-ins that fail is no news here.
     """
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
-    logger = logging.getLogger("duolog")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    own, server = logging.getLogger("duolog"), logging.getLogger("uvicorn.error")
+    level, disabled = own.level, server.disabled
+    own.setLevel(logging.CRITICAL + 1)
+    server.disabled = True  # its level is set by whoever starts a server
     try:
         yield
     finally:
         gc.collect()
-        logger.setLevel(level)
+        own.setLevel(level)
+        server.disabled = disabled
         sys.unraisablehook = before
 
 
@@ -122,8 +127,8 @@ def prepared() -> Iterator[Stage]:
         ImportError: greenlet is not installed.
     """
     from .limits import small_limits
-    from .threads import simulated_threads
-    from .vfs import intercepted
+    from .machine.threads import simulated_threads
+    from .machine.vfs import intercepted
 
     disk: list[SimulatedDisk] = []
     memory = Path("/dev/shm")
@@ -133,6 +138,7 @@ def prepared() -> Iterator[Stage]:
             _quiet(),
             small_limits(),
             simulated_clock() as walls,
+            simulated_forks(),
             simulated_threads(),
             intercepted(lambda: disk[0] if disk else None),
             watchdog() as watch,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, closing
+from functools import partial
 from random import Random
 from typing import cast, final
 
@@ -28,11 +29,15 @@ from ...engine.records import TRACE, Draft, Record
 from ...telemetry.recorder import Recorder
 from ..tools import collect, require
 from .drafts import drafts_of
+from .machine.processes import as_process, forked
 from .model import CONSUMER, Attempt, Model
-from .recording import record, settle
+from .recording import PREFIX, record, settle
 from .scenario import Operation
 
-__all__ = ("Workload",)
+__all__ = ("OTHER", "Workload")
+
+OTHER = 1
+"""The number of the other process that works on the same file."""
 
 
 @final
@@ -43,9 +48,13 @@ class Workload:
         model: what must hold; outlives the process.
         failing: whether the disk has failed: errors that say so are right then.
         random: draws how long the tasks hesitate.
+        shared: whether the log is a file, which other processes and forks of this one can have open.
     """
 
-    def __init__(self, model: Model, failing: Callable[[], bool], random: Random) -> None:
+    def __init__(
+        self, model: Model, failing: Callable[[], bool], random: Random, *, shared: bool
+    ) -> None:
+        self._shared = shared
         self._model = model
         self._failing = failing
         self._random = random
@@ -53,7 +62,7 @@ class Workload:
         self._followed: list[tuple[int, list[Record]]] = []
         self._cancelled: dict[object, tuple[EventLog, Attempt]] = {}
         self._other: EventLog | None = None
-        self._recorder: Recorder | None = None
+        self._recorders: list[Recorder] = []
         self._head = 0
         self.errors: list[BaseException] = []
 
@@ -68,15 +77,18 @@ class Workload:
         try:
             async with AsyncExitStack() as stack:
                 log = await stack.enter_async_context(open_log())
-                if "other" in kinds:
-                    self._other = await stack.enter_async_context(open_log())
+                if any(self._by_another(each) for each in operations or ()):
+                    with as_process(OTHER):
+                        self._other = await stack.enter_async_context(open_log())
                 if operations is None:
                     await self._last(log)
                 else:
                     async with AsyncExitStack() as inner:
                         if "record" in kinds:
-                            recorder = Recorder(log, retry=0.05)
-                            self._recorder = await inner.enter_async_context(recorder)
+                            self._recorders = [await _recorder(inner, log)]
+                            if self._other is not None:
+                                with as_process(OTHER):
+                                    self._recorders += [await _recorder(inner, self._other)]
                         await self._work(log, operations)
                     await settle(self._model.recorded)
                 await self._check(log)
@@ -104,8 +116,8 @@ class Workload:
         for task in self._tasks:
             await asyncio.wait([task])
         self._tasks = []
-        if self._recorder is not None:
-            await self._recorder.aclose()  # what waits is written
+        for recorder in self._recorders:
+            await recorder.aclose()  # what waits is written
         if following:
             self._head = await self._last_position(log)
         done.set()
@@ -118,7 +130,8 @@ class Workload:
             try:
                 for _ in range(self._random.randrange(4)):
                     await anyio.lowlevel.checkpoint()
-                await self._do(log, operation)
+                with as_process(OTHER if self._by_another(operation) else 0):
+                    await self._do(log, operation)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task is None or not task.cancelling():
@@ -167,8 +180,11 @@ class Workload:
         elif kind == "forget":
             await self._forget(log, session)
         elif kind == "record":
-            if self._recorder is not None:
-                await record(self._recorder, operation, self._model.recorded)
+            recorder = self._recorders[-1 if self._by_another(operation) else 0]
+            await record(recorder, operation, self._model.recorded)
+        elif kind == "fork":
+            if self._shared:
+                self._fork(log, session)
         elif kind == "repeat":
             await self._repeat(log, operation)
         elif kind != "follow":
@@ -304,6 +320,31 @@ class Workload:
             return
         self._model.forgotten.add(session)
 
+    def _by_another(self, operation: Operation) -> bool:
+        """Whether another process is to do it."""
+        another = operation.kind == "record" and operation.draw & 6 == 6
+        return self._shared and (operation.kind == "other" or another)
+
+    def _fork(self, log: EventLog, session: str) -> None:
+        """What a fork of this process asks of the log is refused, before anything is done."""
+        begun = log.read(session)
+        draft = Draft(MessageSent(text="fork"), "fork", "human", 1.0)
+        calls: list[Callable[[], Coroutine[object, object, object]]] = [
+            lambda: log.append(session, [draft]),
+            lambda: collect(begun),
+            lambda: collect(log.read(session)),
+            lambda: collect(log.read_all()),
+            lambda: log.checkpoint(CONSUMER, "1"),
+            *(partial(recorder.session, f"{PREFIX}fork") for recorder in self._recorders),
+        ]
+        store = _maintained(log)
+        if store is not None:
+            calls += [store.verify, store.vacuum, partial(store.forget, session)]
+            calls.append(partial(store.restore, []))
+        with forked():
+            for number, call in enumerate(calls):
+                require(_refused(call), f"call {number} is not for a fork of the process")
+
     async def _verify(self, log: EventLog) -> None:
         store = _maintained(log)
         if store is None:
@@ -380,9 +421,26 @@ class Workload:
         require(attempt.fate == "acknowledged", "in the end, an append is taken")
 
 
+async def _recorder(stack: AsyncExitStack, log: EventLog) -> Recorder:
+    return await stack.enter_async_context(Recorder(log, retry=0.05))
+
+
 def _maintained(log: EventLog) -> Store | None:
     """The log with its maintenance, where it has one: others' stores need not."""
     return cast(Store, log) if hasattr(log, "verify") and hasattr(log, "forget") else None
+
+
+def _refused(call: Callable[[], Coroutine[object, object, object]]) -> bool:
+    """Whether a call is refused before it waits for anything, or does."""
+    try:
+        made = call()
+        with closing(made):
+            made.send(None)
+    except LogClosed:
+        return True
+    except StopIteration:
+        pass
+    return False
 
 
 async def _next(subscription: object) -> Record:

@@ -32,7 +32,7 @@ WRITERS = {
     "cli/chat/editor.py": "a temporary file for the editor of the person who chats",
     "cli/__init__.py": "the null device, where the reader of the output is gone",
     "cli/chat/screen.py": "the null device, likewise",
-    "testing/simulator/disk.py": "a log that a test damages, as a loss of power does",
+    "testing/simulator/machine/disk.py": "a log that a test damages, as a loss of power does",
 }
 """Sources that open files for writing by themselves, and why they may."""
 

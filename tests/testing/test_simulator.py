@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -14,9 +15,10 @@ from duolog.engine.log.publisher import Publisher
 from duolog.engine.log.summary import SessionState
 from duolog.testing import check_log_in_simulation
 from duolog.testing.simulator.campaign import command, run_seeds
+from duolog.testing.simulator.machine.vfs import UnsupportedSqlite, intercepted
 from duolog.testing.simulator.scenario import Fault, Store, draw
 from duolog.testing.simulator.stage import prepared
-from duolog.testing.simulator.vfs import UnsupportedSqlite, intercepted
+from duolog.testing.simulator.watchdog import watchdog
 
 
 def needs_sqlite() -> None:
@@ -39,7 +41,7 @@ def test_a_log_in_a_file_keeps_its_word() -> None:
     campaign = run_seeds("sqlite", range(80))
     assert campaign.failures == ()
     faults = {"cancel", "hook", "kill", "power", "torn", "write", "sync", "lie", "full", "read"}
-    assert set(campaign.happened) >= faults
+    assert set(campaign.happened) >= faults | {"slow", "pause"}
 
 
 def test_sessions_end_as_they_would_have() -> None:
@@ -48,10 +50,29 @@ def test_sessions_end_as_they_would_have() -> None:
     assert set(campaign.happened) == {"kill", "cancel", "policy", "scorer"}
 
 
+def test_a_server_and_its_clients_agree_on_a_network_that_fails() -> None:
+    campaign = run_seeds("network", range(60))
+    assert campaign.failures == ()
+    on_links = {"cut", "vanish", "delay", "stop"}
+    assert set(campaign.happened) == on_links | {"half", "twice", "left", "late", "mute", "storm"}
+
+
+def test_a_run_that_does_not_end_is_ended_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    ended = threading.Event()
+    with (
+        watchdog(0.0, lambda code: ended.set()) as watch,
+        watch.over(lambda: "the command that repeats it"),
+    ):
+        assert ended.wait(30)
+    told = capsys.readouterr().err
+    assert "repeat it: the command that repeats it" in told
+    assert "test_a_run_that_does_not_end" in told
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_fresh_seeds(seed: int) -> None:
-    counts: dict[Store, int] = {"memory": 20_000, "sqlite": 2000, "session": 500}
+    counts: dict[Store, int] = {"memory": 20_000, "sqlite": 2000, "session": 500, "network": 1000}
     for store, count in counts.items():
         first = seed * 1_000_000
         failures = run_seeds(store, range(first, first + count)).failures
@@ -116,7 +137,9 @@ def test_another_store_is_held_to_the_same() -> None:
 
 def test_another_store_that_breaks_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SessionState, "refuses", lambda self, append: False)
-    with pytest.raises(AssertionError, match=r"(?s)seed \d+: .* and is there .*: forget"):
+    with pytest.raises(
+        AssertionError, match=r"(?s)seed \d+: .* (and is there|after its close) .*: (forget|close)"
+    ):
         check_log_in_simulation(MemoryLog, runs=60)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from duolog.testing.simulator.machine.vfs import UnsupportedSqlite
 from duolog.testing.simulator.scenario import Scenario
 from duolog.testing.simulator.stage import prepared
-from duolog.testing.simulator.vfs import UnsupportedSqlite
 
 FOUND = {
     "a cancelled append left the queue, and nobody who waited for room was woken": """
@@ -16,6 +16,14 @@ FOUND = {
         {"number": 2, "kind": "stale", "worker": 2, "session": 2, "size": 9, "draw": 633247110},
         {"number": 4, "kind": "vacuum", "worker": 0, "session": 2, "size": 1, "draw": 365075659}],
         "faults": [{"kind": "cancel", "at": 29, "draw": 448801390}]}""",
+    "a read that had begun went on in a fork of the process": """
+        {"store": "sqlite", "seed": 9, "operations": [
+        {"number": 1, "kind": "fork", "worker": 0, "session": 1, "size": 3, "draw": 7}],
+        "faults": []}""",
+    "a client that was gone when it was refused left an error": """
+        {"store": "network", "seed": 11, "operations": [
+        {"number": 0, "kind": "append", "worker": 0, "session": 0, "size": 1, "draw": 0}],
+        "faults": [{"kind": "storm", "at": 1, "draw": 0}]}""",
 }
 
 

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from ...errors import LogClosed, LogError, LogGone, LogUnavailable
 from ...records import Record
 from ..contract import SessionSummary
-from ..process import keep_in_forks
+from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
 from .file import Settings, translate
 from .file import connect as connect_file
@@ -46,14 +46,17 @@ class LogReader:
         self._reader = reader
         self._url = url
         self._closed = False
+        self._process = OwnProcess()
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs a read in the thread.
 
         Raises:
-            LogClosed: the log is closed, or was before the read came to its turn.
+            LogClosed: the log is closed, or was before the read came to its turn; or this is a fork
+                of the process that opened it, which has no such thread.
             LogError: the file cannot be read.
         """
+        self._process.check(self._url)
         self.check_open()
         try:
             return await run_in_thread(self._connection, function, *args, **kwargs)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import final
 
-from ...telemetry import actor, live_updates, recorder, session
+from ....telemetry import actor, live_updates, recorder, session
+from .processes import current_process
 
 __all__ = ("Wall", "simulated_clock")
 
@@ -20,9 +21,13 @@ class Wall:
 
     Args:
         jumps: by how many days, at which reading, counted from 1.
+        skews: seconds by which the clocks of processes are ahead.
     """
 
-    def __init__(self, jumps: Mapping[int, int]) -> None:
+    def __init__(
+        self, jumps: Mapping[int, int], skews: Mapping[int, float] = MappingProxyType({})
+    ) -> None:
+        self._skews = skews
         self._jumps = jumps
         self._readings = 0
         self._now = 1.7e9
@@ -36,7 +41,7 @@ class Wall:
         if days is not None:
             self.jumped += 1
             self._now += days * _DAY
-        return self._now
+        return self._now + self._skews.get(current_process(), 0.0)
 
 
 @contextmanager

@@ -21,9 +21,15 @@ _IOERR_FSYNC: Final = IOERR | 4 << 8
 
 _SECTOR = 512
 
-DISK_FAULTS: Final = ("write", "torn", "full", "sync", "lie", "read", "power")
+DISK_FAULTS: Final = ("write", "torn", "full", "sync", "lie", "read", "slow", "power")
 """A write fails; it fails half way; there is no room; a sync fails; a sync does nothing, and says that
-all is well; a read fails; the power is lost."""
+all is well; a read fails; an operation takes long; the power is lost."""
+
+_SLOW: Final = (0.01, 0.01, 0.05, 1.0, 60.0)
+"""Seconds that a slow operation takes; a process that is paused in the middle of one is as slow."""
+
+_PATIENCE: Final = 0.1  # seconds of that for which others wait without a word
+_SLOWLY: Final = 5  # operations one after the other that are a little slow
 
 
 class _File:
@@ -36,27 +42,47 @@ class _File:
 
 @final
 class SimulatedDisk:
-    """The disk of one run; see ``duolog.testing.simulator.vfs.Medium``.
+    """The disk of one run; see ``duolog.testing.simulator.machine.vfs.Medium``.
 
     Args:
         directory: where its files are.
         faults: what happens at which operation, counted from 1; reads are not counted.
         random: draws what survives a loss of power.
+        wait: lets others go on for some seconds, if who asks is a thread.
     """
 
-    def __init__(self, directory: Path, faults: Mapping[int, str], random: Random) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        faults: Mapping[int, str],
+        random: Random,
+        wait: Callable[[float], bool] = lambda seconds: False,
+    ) -> None:
         self.directory = directory
         self.operations = 0
         self.happened: list[str] = []
+        self.slowed: list[str] = []
         self.lost_power = False
         self.sync_failed = False
         self._prefix = f"{directory}/"
         self._faults = faults
         self._random = random
+        self._wait = wait
+        self._ended = False
+        self._slowly = 0
         self._files: dict[str, _File] = {}
         self._image: dict[str, bytes] = {}
         self._read_fails = False
         self._lied = False
+
+    @property
+    def dead(self) -> bool:
+        """Whether nothing reaches it any more: the power is lost, or the process has ended."""
+        return self.lost_power or self._ended
+
+    def end(self) -> None:
+        """The process has ended by force: what it had begun goes no further."""
+        self._ended = True
 
     @property
     def lied(self) -> bool:
@@ -74,7 +100,7 @@ class SimulatedDisk:
     def write(self, path: str, offset: int, data: bytes, go: Callable[[], int]) -> int:
         """Bytes are written, or not, or half of them."""
         fault = self._next()
-        if self.lost_power or fault == "write":
+        if self.dead or fault == "write":
             return _IOERR_WRITE
         if fault == "full":
             return FULL
@@ -89,7 +115,7 @@ class SimulatedDisk:
 
     def truncate(self, path: str, size: int, go: Callable[[], int]) -> int:
         """A file is cut."""
-        if self._next() in ("write", "torn") or self.lost_power:
+        if self._next() in ("write", "torn") or self.dead:
             return IOERR
         self._files[path].pending.append((size, None))
         return go()
@@ -98,7 +124,7 @@ class SimulatedDisk:
         """What was written becomes durable, or only seems to."""
         fault = self._next()
         self.sync_failed = self.sync_failed or fault == "sync"
-        if self.lost_power or fault == "sync":
+        if self.dead or fault == "sync":
             return _IOERR_FSYNC
         if fault == "lie":
             self._lied = True
@@ -110,7 +136,7 @@ class SimulatedDisk:
 
     def read(self, path: str, go: Callable[[], int]) -> int:
         """Bytes are read."""
-        if self.lost_power:
+        if self.dead:
             return _IOERR_READ
         if self._read_fails:
             self._read_fails = False
@@ -119,14 +145,21 @@ class SimulatedDisk:
 
     def delete(self, path: str, go: Callable[[], int]) -> int:
         """A file is deleted, durably."""
-        if self.lost_power:
+        if self.dead:
             return IOERR
         self._files.pop(path, None)
         return go()
 
     def _next(self) -> str:
+        if self.dead:
+            return ""
         self.operations += 1
         fault = self._faults.get(self.operations, "")
+        if fault == "slow":
+            self._be_slow()
+            return ""
+        if self.operations < self._slowly:
+            self._wait(_SLOW[0])
         if fault:
             self.happened.append(fault)
         if fault == "power":
@@ -135,15 +168,23 @@ class SimulatedDisk:
             self._read_fails = True
         return fault
 
+    def _be_slow(self) -> None:
+        seconds = self._random.choice(_SLOW)
+        if seconds < _PATIENCE:
+            self._slowly = self.operations + _SLOWLY
+        if self._wait(seconds):
+            # Others may find that the log is held for too long.
+            (self.slowed if seconds < _PATIENCE else self.happened).append("slow")
+
     def stop_failing(self) -> None:
         """From here on nothing goes wrong."""
         self._faults = {}
         self._read_fails = False
-        self.happened = []
+        self.happened, self.slowed = [], []
 
     def reopened(self) -> SimulatedDisk:
         """The same disk for the next process: what is not durable yet still is not."""
-        self.happened = []
+        self.happened, self.slowed = [], []
         self._read_fails = False
         return self
 

@@ -19,9 +19,10 @@ from typing import Any, TypeVar, final
 
 import anyio.to_thread
 
-from ...engine.log import backoff
-from ...engine.log.sqlite import file, maintenance, presence, tail, thread, writer
-from .loop import SimulatedLoop
+from ....engine.log import backoff
+from ....engine.log.sqlite import file, maintenance, presence, tail, thread, writer
+from ..loop import SimulatedLoop
+from .processes import current_process
 
 try:
     import greenlet
@@ -30,12 +31,14 @@ except ImportError as error:  # pragma: no cover
         "the simulator of SQLite logs needs greenlet: pip install greenlet"
     ) from error
 
-__all__ = ("Threads", "simulated_threads")
+__all__ = ("Threads", "simulated_threads", "wait_here")
 
 T = TypeVar("T")
 
 _TICK = 0.01  # virtual seconds that pass while a thread asks for the time in order to wait
 _PATIENCE = 0.2  # seconds for which SQLite may wait for a lock; in one process, it does so in vain
+
+_INSISTENCE = 20  # how often a thread is ended that goes on
 
 _current: list[Threads] = []
 
@@ -54,6 +57,16 @@ class Threads:
         self.random = random
         self.main = greenlet.getcurrent()
         self.all: list[_Thread] = []
+        self._paused: dict[int, float] = {}  # processes, and until when
+
+    def pause(self, process: int, seconds: float) -> bool:
+        """Stops the threads of a process for some time; whether there are any."""
+        self._paused[process] = self.loop.time() + seconds
+        return any(each.process == process for each in self.all)
+
+    def resumes(self, process: int) -> float:
+        """When the threads of a process go on."""
+        return self._paused.get(process, 0.0)
 
     def use(self) -> None:
         """Makes these the threads that new connections get."""
@@ -73,6 +86,7 @@ class _Thread:
         self._jobs: deque[Callable[[], None]] = deque()
         self._woken = False
         self._ended = False
+        self.process = current_process()
         self.connection: sqlite3.Connection | None = None
         self._greenlet = greenlet.greenlet(self._run)
         vars(self._greenlet)["thread"] = self
@@ -88,7 +102,10 @@ class _Thread:
         self._woken = True
         threads = self._threads
         chance = threads.random.random()
-        if chance < 0.7:
+        resumes = threads.resumes(self.process)
+        if resumes > threads.loop.time():
+            threads.loop.call_at(resumes, self._resume)
+        elif chance < 0.7:
             threads.loop.call_soon(self._resume)
         else:
             threads.loop.call_later((chance - 0.7) / 10, self._resume)
@@ -105,7 +122,7 @@ class _Thread:
     def sleep(self, seconds: float) -> None:
         until = self._threads.loop.time() + seconds
         self._threads.loop.call_at(until, self.wake)
-        while self._threads.loop.time() < until:
+        while self._threads.loop.time() < until and not self._ended:
             self.park()
 
     def _run(self) -> None:
@@ -120,8 +137,10 @@ class _Thread:
 
     def kill(self) -> None:
         self._ended = True
-        if self._greenlet:
-            self._greenlet.throw()
+        # One that stands in the middle of SQLite notices it only behind that.
+        for _ in range(_INSISTENCE):
+            if self._greenlet:
+                self._greenlet.throw()
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -252,6 +271,14 @@ class _Event:
         timer.cancel()
         self._waits = None
         return self._set
+
+
+def wait_here(seconds: float) -> bool:
+    """Lets others go on for some time, if who asks is a thread; whether it is."""
+    here = _here()
+    if here is not None:
+        here.sleep(seconds)
+    return here is not None
 
 
 def _now() -> float:
