@@ -1,0 +1,185 @@
+"""A client at a moment: what they hold, what is wrong with a plan by that, and what makes them think again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from ...engine.events import JSON
+from ...engine.session.view import View
+from ..kit.views import asked_last, own_messages
+from .language.advice import read_questions
+from .language.profiles import CAUSES, HEARD, Profile, read_profile
+from .perception import VISIBLE, Perception
+from .plan import Plan, try_plan
+from .world.household import TOPICS, Topic
+
+__all__ = ("Client", "problems", "see", "stirred", "untold")
+
+_SMALL: Final = 60
+"""A chance of fewer per cent than this makes a client think again."""
+
+_FOLK_RULE: Final = 4.0
+"""Without a figure, people take a loss of a quarter of the share of stocks."""
+
+_MARGIN: Final = 1.3
+"""By that rule, a loss is too high from so many times what they can bear."""
+
+_ALMOST: Final = 0.95
+"""A sum that is as near as this to what was wished is all right."""
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """A client at a moment.
+
+    Attributes:
+        profile: what they hold, and what would change it.
+        output: the plan as it stands, as text; empty where there is none.
+        plan: the same, as far as it can be read.
+        sent: their own messages, the request first.
+        question: the question that waits for an answer.
+        asked: its topics.
+        told: the last thing that they said plainly on each topic.
+        hinted: topics on which they have said something, plainly or not.
+        ignored: topics on which they have told what they hold before the agent last said something.
+        understood: what the agent has last said that they want, by topic.
+        current: the figures of the plan that stands, as far as they were taken in.
+        seen: the lowest and the highest figure that they ever took to heart, by topic.
+        accepted: topics on which they go along with what the first plan proposed.
+        tired: they have read enough.
+        heard: somebody else has talked to them by now.
+        done: names of their own task actions that are resolved, with what was found.
+        drafts: number of plans that they have put up themselves.
+    """
+
+    profile: Profile
+    output: str
+    plan: Plan | None
+    sent: tuple[str, ...]
+    question: str
+    asked: tuple[Topic, ...]
+    told: Mapping[Topic, int]
+    hinted: frozenset[Topic]
+    ignored: frozenset[Topic]
+    understood: Mapping[Topic, int]
+    current: Mapping[Topic, float]
+    seen: Mapping[Topic, tuple[float, float]]
+    accepted: frozenset[Topic]
+    tired: bool
+    heard: bool
+    done: Mapping[str, JSON]
+    drafts: int
+
+    @property
+    def held(self) -> Mapping[Topic, int]:
+        """The wishes that they hold, by topic."""
+        return self.profile.held
+
+    @property
+    def changed(self) -> list[Topic]:
+        """Topics on which they hold something else than they have told."""
+        return [topic for topic, value in self.told.items() if value != self.held[topic]]
+
+
+def see(view: View, taken: Perception, profile: Profile) -> Client:
+    """The client by a view.
+
+    Args:
+        view: what the client can see.
+        taken: what they have taken in of it.
+        profile: as it stands.
+    """
+    private = view.opened.private.get(view.me) if view.opened is not None else None
+    moved_on = read_profile(private).moved.keys() - profile.moved.keys()
+    sent = own_messages(view)
+    question = asked_last(view)
+    held = profile.held
+    actions = [action for action in view.actions.values() if action.resolved is not None]
+    return Client(
+        profile=profile,
+        output=view.snapshot_text,
+        plan=try_plan(view.snapshot_text),
+        sent=tuple(sent),
+        question=question,
+        asked=read_questions(question),
+        told=dict(taken.told),
+        hinted=frozenset(taken.hinted),
+        ignored=frozenset(t for t, value in taken.heeded.items() if value == held[t]),
+        understood=dict(taken.understood),
+        current=dict(taken.current),
+        seen=dict(taken.seen),
+        accepted=taken.accepted - moved_on,
+        tired=taken.tired,
+        heard=len(sent) >= taken.talk,
+        done={a.name: a.resolved.observation for a in actions if a.resolved is not None},
+        drafts=sum(r.kind == "SnapshotTaken" and r.actor == view.me for r in view.records),
+    )
+
+
+def problems(client: Client, plan: Plan | None, *, current: bool = True) -> tuple[Topic, ...]:
+    """What the client sees to be wrong with a plan, by the wishes that they hold.
+
+    Args:
+        client: who looks.
+        plan: at what; None for something that is no plan.
+        current: whether the figures that they were last shown are those of this plan.
+    """
+    if plan is None:
+        return TOPICS
+    holds, profile = client.profile.holds, client.profile
+    lost = client.current.get("loss") if current else None
+    too_much = (
+        plan.stocks / _FOLK_RULE > _MARGIN * holds.loss if lost is None else lost > holds.loss
+    )
+    wrong: dict[Topic, bool] = {
+        "loss": too_much,
+        "cushion": plan.emergency < _ALMOST * holds.cushion * profile.spending,
+        "study": bool(holds.study and not plan.study),
+        "project": plan.project < holds.project,
+        "cover": plan.cover < _ALMOST * holds.cover * profile.salary,
+        "prepay": plan.prepay < _ALMOST * holds.prepay,
+    }
+    for topic, value in client.understood.items():
+        wrong[topic] = wrong.get(topic, False) or value != client.held[topic]
+    return tuple(topic for topic, is_ in wrong.items() if is_ and topic not in client.accepted)
+
+
+def untold(client: Client) -> list[Topic]:
+    """Wishes that the client holds, that nobody has heard of, and that the plan does not meet by itself."""
+    wrong = problems(client, client.plan)
+    return [
+        topic
+        for topic in TOPICS
+        if topic not in client.accepted
+        and client.told.get(topic, 0) != client.held[topic]
+        and (topic not in VISIBLE or topic in wrong)
+    ]
+
+
+def stirred(client: Client) -> Mapping[Topic, str]:
+    """The topics on which the client thinks again now, each with the reason."""
+    moved: dict[Topic, str] = {}
+    for topic in client.profile.moved:
+        if topic == client.profile.heard and client.heard:
+            moved[topic] = HEARD[topic]
+        elif topic in client.seen and _is_stirred(client, topic):
+            moved[topic] = CAUSES[topic]
+    return moved
+
+
+def _is_stirred(client: Client, topic: Topic) -> bool:
+    """Whether a figure that the client took to heart is one that they cannot live with."""
+    value = client.profile.moved[topic]
+    low, high = client.seen[topic]
+    match topic:
+        case "loss" if value < client.profile.holds.loss:
+            return high > value + 0.5
+        case "loss":  # too timid: so much safety is not worth the goal
+            return client.seen.get("age", (100.0, 100.0))[0] < _SMALL
+        case "age":
+            return low < _SMALL
+        case "study":
+            return True
+    return low < value  # of the reserve, and of what the family would have

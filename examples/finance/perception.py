@@ -1,0 +1,142 @@
+"""What a client has taken in of a session: what was said on both sides, and the figures that they were shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, final
+
+from ...engine.events import ActionResolved, MessageSent, SnapshotTaken
+from ...engine.session.view import ActionSeen, View
+from ...engine.text import count_words, text_of
+from ..kit.views import trait
+from .language.advice import Figure, read_figures, read_understood
+from .language.statements import read_facts
+from .world.household import Topic
+
+__all__ = ("VISIBLE", "Perception")
+
+_TAKEN_IN: Final = 2
+"""Figures of one message that a client takes in; the others pass them by."""
+
+_SINKS_IN: Final = 0.6
+"""Share of the figures taken in that a client also takes to heart; another message may do it."""
+
+_SETTLES: Final = 0.5
+"""Share of the topics on which a client goes along with what a plan proposes before they spoke of it
+(the default effect: people take a default for advice; Madrian and Shea 2001)."""
+
+_STAMINA: Final = (1000, 2000)
+"""Words that a client reads before they leave it at what there is, at least and at most."""
+
+_TYPING: Final = 4
+"""A word that is typed takes as long as so many that are read."""
+
+_TALK: Final = (2, 5)
+"""The client's own messages before somebody else talks to them, at least and at most."""
+
+VISIBLE: Final[tuple[Topic, ...]] = ("cushion", "project", "cover", "prepay", "study")
+"""Topics that have a line of their own in a plan."""
+
+_COLUMNS: Final[Mapping[Topic, str]] = {
+    "age": "retirement_chance",
+    "loss": "bad_year",
+    "cushion": "months_in_reserve",
+    "cover": "years_of_salary",
+}
+"""What a client looks at in a projection of their own, in this order."""
+
+
+@final
+class Perception:
+    """A fold of a view; one for each client and session.
+
+    Attributes:
+        tired: the client has read and typed enough.
+        talk: number of their own messages after which somebody else talks to them.
+        told: the last thing that the client said plainly on each topic.
+        hinted: topics on which they have said something, plainly or not.
+        heeded: what they had told when the agent last said something.
+        understood: what the agent has last said that they want, by topic.
+        current: the figures of the plan that stands, as far as they were taken in.
+        seen: the lowest and the highest figure that they ever took to heart, by topic.
+        accepted: topics on which they go along with what the first plan proposed.
+    """
+
+    def __init__(self, view: View) -> None:
+        mood = trait(view, "mood")
+        self._view = view
+        self._settles = frozenset(topic for topic in VISIBLE if mood.random() < _SETTLES)
+        self._stamina = mood.randint(*_STAMINA)
+        self.talk = mood.randint(*_TALK)
+        self._read = 0
+        self._words = 0
+        self._drafted = False
+        self.told: dict[Topic, int] = {}
+        self.hinted: set[Topic] = set()
+        self.heeded: dict[Topic, int] = {}
+        self.understood: dict[Topic, int] = {}
+        self.current: dict[Topic, float] = {}
+        self.seen: dict[Topic, tuple[float, float]] = {}
+        self.accepted: frozenset[Topic] = frozenset()
+
+    @property
+    def tired(self) -> bool:
+        """Whether they have read and typed enough."""
+        return self._words > self._stamina
+
+    def follow(self) -> None:
+        """Takes in what the view has shown since the last call."""
+        view = self._view
+        for record in view.records[self._read :]:
+            event, mine = record.event, record.actor == view.me
+            if isinstance(event, SnapshotTaken) and not mine:
+                self._read_plan(text_of(event.content))
+            elif isinstance(event, MessageSent) and not mine:
+                self._read_message(event.text, record.version)
+            elif isinstance(event, MessageSent) and event.text != view.request:
+                self._say(event.text)
+            elif isinstance(event, ActionResolved) and event.action in view.actions:
+                self._look(view.actions[event.action])
+        self._read = len(view.records)
+
+    def _read_plan(self, text: str) -> None:
+        """A plan of somebody else."""
+        self._words += count_words(text)
+        self.current = {}
+        if not self._drafted:
+            self._drafted = True
+            self.accepted = self._settles - self.hinted
+
+    def _read_message(self, text: str, version: int) -> None:
+        """A message of somebody else."""
+        self._words += count_words(text)
+        self.heeded = dict(self.told)
+        self.understood.update({fact.topic: fact.value for fact in read_understood(text)})
+        for figure in read_figures(text)[:_TAKEN_IN]:
+            chance = trait(self._view, f"{figure.topic}/{version}").random()
+            self._take_in(figure, heartily=chance < _SINKS_IN)
+
+    def _say(self, text: str) -> None:
+        """A message of their own."""
+        self._words += _TYPING * count_words(text)
+        for fact in read_facts(text):
+            self.hinted.add(fact.topic)
+            if fact.sure:
+                self.told[fact.topic] = fact.value
+
+    def _look(self, action: ActionSeen) -> None:
+        """An action of their own: a projection."""
+        resolved = action.resolved
+        row = resolved.observation if resolved is not None and action.name == "Project" else None
+        if not isinstance(row, Mapping):
+            return
+        found = [(topic, row.get(column)) for topic, column in _COLUMNS.items()]
+        for topic, value in found[:_TAKEN_IN]:
+            if isinstance(value, int | float):
+                self._take_in(Figure(topic, float(value)), heartily=True)
+
+    def _take_in(self, figure: Figure, *, heartily: bool) -> None:
+        self.current[figure.topic] = figure.value
+        if heartily:
+            low, high = self.seen.get(figure.topic, (figure.value, figure.value))
+            self.seen[figure.topic] = (min(low, figure.value), max(high, figure.value))

@@ -1,0 +1,96 @@
+"""Financial advice as a task: a household's money, a client whose mind changes, and a shared plan."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from ...engine.errors import InvalidInput
+from ..kit.briefs import load_brief
+from ..kit.scorer import TaskScorer
+from ..kit.task import Case, KitTask, TaskSpec, Witness
+from .actions import ACTIONS, World
+from .judging import judge
+from .language.profiles import Profile, write_profile
+from .language.requests import say_request
+from .plan import render_plan
+from .rule_agent import finance_agent
+from .rule_user import finance_alone, finance_changing, finance_user
+from .utility import FINANCE, finance_utility
+from .world.generator import make_instance
+from .world.household import Budget
+
+__all__ = ("finance_scorer", "finance_task")
+
+_PROJECTS: Final = (
+    "a new roof",
+    "the second bathroom",
+    "parental leave",
+    "another car",
+    "the heating",
+)
+
+
+def finance_task() -> KitTask[World]:
+    """The task, for the entry point ``duolog.tasks``."""
+    return KitTask(_SPEC)
+
+
+def finance_scorer() -> TaskScorer:
+    """The scorer of recorded sessions, for the entry point ``duolog.scorers``."""
+    return TaskScorer(finance_task())
+
+
+def _case(name: str, seed: int) -> Case[World]:
+    world = _world(name, seed)
+    instance = world.instance
+    random = Random(f"{seed}/finance/{name}/words")
+    budget = Budget(instance.household, instance.place)
+    held = {topic: getattr(instance.needs, topic) for topic in instance.moves}
+    profile = Profile(
+        spending=budget.spending,
+        salary=instance.household.salaries[0],
+        holds=instance.holds,
+        moved=held,
+        heard=instance.heard,
+        project=random.choice(_PROJECTS),
+    )
+    return Case(
+        request=say_request(instance.household, random),
+        private=write_profile(profile),
+        truth={"needs": {topic: value for topic, value in _wanted(world).items() if value}},
+        world=world,
+    )
+
+
+def _wanted(world: World) -> dict[str, int]:
+    needs = world.instance.needs
+    return {topic: getattr(needs, topic) for topic in needs.__struct_fields__}
+
+
+def _world(name: str, seed: int) -> World:
+    if not name.isdecimal():
+        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+    return World(seed, make_instance(seed, int(name)))
+
+
+def _witness(name: str, seed: int) -> Witness:
+    """The plan that the instance was made from, for a client who knows what they need."""
+    world = _world(name, seed)
+    needs, plan = world.instance.needs, world.instance.witness
+    return Witness(judge(plan, world.budget, needs, needs).value, render_plan(plan))
+
+
+_SPEC: Final = TaskSpec(
+    name=FINANCE,
+    description="a household's money: a client who does not know yet what they need, and a plan",
+    brief=load_brief(__package__),
+    case=_case,
+    environment=ACTIONS.environment,
+    utility=finance_utility,
+    agent=finance_agent,
+    user=finance_user,
+    changing=finance_changing,
+    alone=finance_alone,
+    witness=_witness,
+)

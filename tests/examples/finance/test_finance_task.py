@@ -1,0 +1,137 @@
+"""Financial advice as a task: minds that change, what is judged when, and what each agent makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import (
+    ActionTaken,
+    Event,
+    MessageSent,
+    ProfileChanged,
+    SessionOpened,
+    SnapshotTaken,
+    UtilityScored,
+)
+from duolog.engine.task import NOBODY, Cell, Setting
+from duolog.examples.finance.language.advice import read_figures
+from duolog.examples.finance.language.profiles import read_profile
+from duolog.examples.finance.task import finance_task
+from duolog.testing import Played, played
+
+TASK = finance_task()
+
+
+async def play(agent: str, user: str = "proactive", instance: str = "0", seed: int = 1) -> Played:
+    cell = Cell(agent=agent, user=NOBODY if agent == "auto" else user, instance=instance, seed=seed)
+    return await played(TASK.session(cell, Setting()))
+
+
+def events(one: Played) -> list[Event]:
+    found = [record.event for record in one.streams["trace"]]
+    return [event for event in found if isinstance(event, Event)]
+
+
+def scores(one: Played) -> list[UtilityScored]:
+    records = [record.event for stream in one.streams.values() for record in stream]
+    return [event for event in records if isinstance(event, UtilityScored)]
+
+
+def opening(one: Played) -> SessionOpened:
+    opened = one.streams["trace"][0].event
+    assert isinstance(opened, SessionOpened)
+    return opened
+
+
+def best(ones: Sequence[Played]) -> float:
+    """The mean over sessions of the best utility."""
+    return sum(max(s.value or 0.0 for s in scores(one)) for one in ones) / len(ones)
+
+
+def test_an_instance_is_named_by_a_number() -> None:
+    with pytest.raises(InvalidInput, match="numbered from 0"):
+        TASK.session(Cell(agent="auto", user=NOBODY, instance="x", seed=1), Setting())
+
+
+async def test_a_mind_changes_by_what_was_shown_or_heard_and_the_plan_is_judged_by_it() -> None:
+    one = await play("two-stage", "feedback", "0")
+    trace = one.streams["trace"]
+    changed = [r for r in trace if isinstance(r.event, ProfileChanged)]
+    assert changed
+    held = read_profile(opening(one).private["user"])
+    for record in changed:
+        assert isinstance(record.event, ProfileChanged)
+        now = read_profile(record.event.profile)
+        assert len(now.moved) < len(held.moved)
+        assert record.event.reason
+        held = now
+        figures = [
+            figure.topic
+            for r in trace
+            if r.version < record.version and isinstance(r.event, MessageSent) and r.role == "agent"
+            for figure in read_figures(r.event.text)
+        ]
+        assert figures or "told" in record.event.reason or "died" in record.event.reason
+    rounds = [score for score in scores(one) if score.snapshot is None]
+    assert rounds, "the plan that stood was judged again"
+    assert scores(one)[0].parts["holds"] != rounds[0].parts["holds"]
+
+
+async def test_what_was_needed_all_along_does_not_change_with_the_mind() -> None:
+    one = await play("one-stage", "feedback", "1")
+    again = {s.round: s for s in scores(one) if s.round is not None}
+    assert again
+    for score in scores(one):
+        assert score.value is not None
+        parts = {name: part or 0.0 for name, part in score.parts.items()}
+        suited = (parts["holds"] + parts["needs"]) / 2
+        assert score.value == pytest.approx(parts["feasible"] * suited)
+
+
+async def test_the_agent_alone_goes_by_the_form_and_asks_nobody() -> None:
+    one = await play("auto")
+    assert not [event for event in events(one) if isinstance(event, MessageSent)]
+    assert 0.2 < best([one]) < 0.7
+
+
+async def test_the_human_alone_works_long_and_knows_no_tables() -> None:
+    one = await play("human-alone")
+    acted = {event.name for event in events(one) if isinstance(event, ActionTaken)}
+    assert acted == {"ReadFile", "LookUpTaxes", "Project"}
+    assert {record.role for record in one.streams["trace"]} == {"human", "environment"}
+    assert one.streams["trace"][-1].time > 20 * 60
+
+
+async def test_together_they_find_more_than_the_agent_alone_and_never_all_of_it_always() -> None:
+    names = [str(index) for index in range(4)]
+    alone = [await play("auto", instance=name) for name in names]
+    together = [await play("two-stage", instance=name) for name in names]
+    assert best(together) > best(alone) + 0.2
+    assert best(together) < 1.0
+
+
+async def test_who_asks_first_drafts_later_and_better() -> None:
+    one, two = await play("one-stage", "feedback"), await play("two-stage", "feedback")
+
+    def begun(play: Played) -> float:
+        return next(r.time for r in play.streams["trace"] if isinstance(r.event, SnapshotTaken))
+
+    assert begun(one) < begun(two)
+    assert (scores(one)[0].value or 0) < (scores(two)[0].value or 0)
+
+
+@pytest.mark.parametrize("user", TASK.users)
+@pytest.mark.parametrize("agent", ["one-stage", "careful", "adaptive"])
+async def test_every_pair_comes_to_an_end_of_its_own_without_a_word_of_the_profile(
+    agent: str, user: str
+) -> None:
+    one = await play(agent, user, "2")
+    assert one.result.reason == "finished"
+    private = opening(one).private["user"]
+    assert isinstance(private, Mapping)
+    secret = [text.lower() for text in msgspec.convert(private["profile"], list[str])]
+    said = [event.text.lower() for event in events(one) if isinstance(event, MessageSent)]
+    assert not [text for text in said for sentence in secret if sentence in text]
