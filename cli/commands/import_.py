@@ -206,10 +206,12 @@ def _labelled(
 
 
 def _recognised(path: Path) -> Importer | None:
+    from ...interop.importers.candidates import candidates_for
     from ...interop.importers.json_sniff import shape_of
-    from ...interop.importers.registry import importer_names, recognise
+    from ...interop.importers.registry import installed_importers, recognise
 
-    importer = recognise(path)
+    importers = installed_importers()
+    importer = recognise(path, importers)
     if importer is not None:
         return importer
     if path.is_dir():
@@ -227,11 +229,13 @@ def _recognised(path: Path) -> Importer | None:
                 raise InvalidInput(
                     f"{path} is a log itself, it seems: duolog export writes what can be imported"
                 )
-    known = ", ".join([_OWN, *importer_names()])
-    raise InvalidInput(
-        f"{path} looks like none of the formats that can be imported ({known}); if it is one of "
-        "them, say which with --format"
-    )
+    known = ", ".join([_OWN, *(one.name for one in importers)])
+    refusal = f"{path} looks like none of the formats that can be imported ({known})"
+    if could := candidates_for(path, importers):
+        raise InvalidInput(
+            f"{refusal}; it can be read as {' or '.join(could)}: say which with --format"
+        )
+    raise InvalidInput(f"{refusal}; if it is one of them, say which with --format")
 
 
 def _is_blank(path: Path) -> bool:

@@ -23,7 +23,7 @@ _IDS: Final = ("conversation_id", "session_id", "thread_id", "id")
 _STAMPS: Final = ("timestamp", "created_at", "created")
 _HOLDERS: Final = frozenset({"messages", "input", "output", "choices"})
 _SAYING: Final = frozenset({"content", "tool_calls", "function_call"})
-_ITEM: Final = frozenset({"call_id", "content", "summary", "name"})
+_ITEM: Final = frozenset({"call_id", "content", "name"})
 _ENDINGS: Final = (".json", ".jsonl")
 
 
@@ -46,7 +46,11 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 def is_item(shape: Shape) -> bool:
     """Whether the first object in a file is a message or an item."""
     keys = shape.keys
-    return ("role" in keys and bool(keys & _SAYING)) or ("type" in keys and bool(keys & _ITEM))
+    if "summary" in keys and not keys & (_ITEM | {"id"}) and not shape.inner.get("summary"):
+        return False  # a text, not a model's reasoning
+    return ("role" in keys and bool(keys & _SAYING)) or (
+        "type" in keys and bool(keys & (_ITEM | {"summary"}))
+    )
 
 
 def is_whole(shape: Shape) -> bool:
