@@ -24,6 +24,7 @@ COMMANDS = (
     "replay",
     "score",
     "watch",
+    "workbench",
     "fork",
     "counterfactual",
     "export",

@@ -12,7 +12,7 @@ from ...engine.errors import InvalidInput
 from ...engine.log.contract import SessionSummary
 from ...engine.text import suggestion
 
-__all__ = ("SORT_KEYS", "SessionOrder", "parse_order")
+__all__ = ("SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
 
 SORT_KEYS: Final = (
     "session",
@@ -31,7 +31,8 @@ SORT_KEYS: Final = (
 
 _DIGITS = re.compile(r"(\d+)")
 
-_Sortable: TypeAlias = float | tuple[tuple[str, int], ...]
+Sortable: TypeAlias = float | tuple[tuple[str, int], ...]
+"""What values are compared by: a number, or a text so that 2 comes before 10."""
 
 
 class SessionOrder(msgspec.Struct, frozen=True):
@@ -62,10 +63,10 @@ class SessionOrder(msgspec.Struct, frozen=True):
 
     def sorted(self, sessions: Iterable[SessionSummary]) -> list[SessionSummary]:
         """Sessions in this order; equal ones stay in theirs, and those without a value come last."""
-        having: list[tuple[_Sortable, SessionSummary]] = []
+        having: list[tuple[Sortable, SessionSummary]] = []
         lacking: list[SessionSummary] = []
         for session in sessions:
-            value = self._value(session)
+            value = self.value(session)
             if value is None:
                 lacking.append(session)
             else:
@@ -73,7 +74,8 @@ class SessionOrder(msgspec.Struct, frozen=True):
         having.sort(key=lambda pair: pair[0], reverse=self.descending)
         return [session for _, session in having] + lacking
 
-    def _value(self, summary: SessionSummary) -> _Sortable | None:
+    def value(self, summary: SessionSummary) -> Sortable | None:
+        """What a session is sorted by; None where it has none."""
         match self.key:
             case "utility":
                 return summary.utility

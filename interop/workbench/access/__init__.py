@@ -1,0 +1,5 @@
+"""Who may do and see what: tokens, roles, the guard in front of all pages, and disclosure."""
+
+from __future__ import annotations
+
+__all__ = ()

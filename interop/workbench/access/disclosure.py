@@ -1,0 +1,89 @@
+"""What somebody may see of a session's records, by their role; every route and stream asks here.
+
+- An operator sees all of it.
+- A viewer sees no private part of an opening, no notes, no replies of models, and no details of a
+  simulated user's faults: each of these may say what only one actor knows.
+- A participant sees what the session shows to the actor that they are, and no measurement.
+
+What a viewer may not see keeps its place: the record stays, and its contents are withheld.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from msgspec.structs import replace
+
+from ....engine import codec
+from ....engine.events import (
+    Event,
+    Forgotten,
+    ModelCalled,
+    NoteTaken,
+    SessionOpened,
+    SimulatorFlagged,
+    Unknown,
+)
+from ....engine.records import Record
+from ....engine.session.view import Visibility
+from .identity import Identity
+
+__all__ = ("WITHHELD", "Disclosure", "withholds")
+
+WITHHELD: Final = "(withheld)"
+"""Stands where a text is that is not for everybody."""
+
+_PRIVATE: Final = frozenset(
+    {"ModelCalled", "NoteTaken", "ProfileChanged", "SessionOpened", "SimulatorFlagged"}
+)
+
+
+@final
+class Disclosure:
+    """Shows the records of one session to somebody, as far as they may see them.
+
+    Takes all records of all streams, in order of position: what a participant may see depends on
+    what was before.
+
+    Args:
+        identity: who sees them.
+    """
+
+    def __init__(self, identity: Identity) -> None:
+        self._role = identity.role
+        self._session = identity.session
+        self._visibility = Visibility(identity.actor) if identity.role == "participant" else None
+
+    def see(self, record: Record) -> Record | None:
+        """The record as they may see it; None where they may not know of it."""
+        if self._visibility is not None:
+            return self._visibility.see(record) if record.session == self._session else None
+        if self._role == "operator" or record.kind not in _PRIVATE:
+            return record
+        return _withheld(record)
+
+
+def withholds(identity: Identity) -> bool:
+    """Whether something of a session may be withheld from somebody."""
+    return identity.role != "operator"
+
+
+def _withheld(record: Record) -> Record:
+    """A record without what is private in it."""
+    event = record.event
+    kept: Event | None = None
+    if isinstance(event, SessionOpened):
+        kept = replace(event, private={})
+    elif isinstance(event, NoteTaken):
+        kept = replace(event, text=WITHHELD)
+    elif isinstance(event, ModelCalled):
+        kept = replace(event, reply=None, error=WITHHELD if event.error else None)
+    elif isinstance(event, SimulatorFlagged):
+        kept = replace(event, detail=WITHHELD if event.detail else "")
+    elif isinstance(event, Forgotten):
+        return record
+    if kept is not None:
+        return replace(record, body=codec.encode_body(kept), _event=kept)
+    # Of a kind or a schema that this version does not know: nobody can tell what is private in it.
+    unknown = Unknown(record.kind, record.schema, b"{}")
+    return replace(record, body=b"{}", _event=unknown)

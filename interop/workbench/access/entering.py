@@ -1,0 +1,75 @@
+"""Entering the workbench: a token, from the fragment of a link, is exchanged for a cookie."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from ...http.responses import as_json, problem
+from .body import read_body
+from .identity import Access, Identity
+from .rates import Rate
+
+__all__ = ("entering_routes",)
+
+_BODY: Final = 4096
+_AGE: Final = 30 * 86400  # seconds that a cookie is kept
+
+
+class _Entry(msgspec.Struct):
+    """What is posted: the token; none where the cookie is to be tried."""
+
+    token: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Entry).decode
+
+
+def entering_routes(access: Access, attempts: Rate, entrance: str) -> tuple[Route, Route]:
+    """The page that holds nothing, and where its script brings the token.
+
+    Args:
+        access: knows whose token it is.
+        attempts: how often a client may try.
+        entrance: the page.
+    """
+
+    async def shell(request: Request) -> Response:
+        return HTMLResponse(entrance)
+
+    async def enter(request: Request) -> Response:
+        data = await read_body(request, _BODY)
+        try:
+            token = _decode(data).token
+        except msgspec.DecodeError:
+            return problem(400, 'the body is an object with a text "token"')
+        if token is None:
+            known = access.by_cookie(request.cookies.get(access.cookie_name, ""))
+            return problem(401, "there is no cookie") if known is None else _entered(known)
+        client = request.client
+        if not attempts.take("" if client is None else client.host):
+            return problem(429, "too many attempts; wait a little", {"Retry-After": "5"})
+        identity = access.by_token(token)
+        if identity is None:
+            return problem(401, "this token is not, or no longer, one of this server's")
+        response = _entered(identity)
+        response.set_cookie(
+            access.cookie_name,
+            access.cookie(identity),
+            max_age=_AGE,
+            path="/",
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    return Route("/", shell), Route("/enter", enter, methods=["POST"])
+
+
+def _entered(identity: Identity) -> Response:
+    return as_json({"role": identity.role, "session": identity.session})

@@ -1,0 +1,186 @@
+"""Lets requests through to the workbench, or refuses them, before anything else reads them.
+
+A page elsewhere may have its host name lead here, or send requests with the cookie of somebody who
+looks at both: so the name that a request is addressed to is checked, and where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Final, final
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request, cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ...http.auth import is_loopback
+from ...http.responses import problem
+from .identity import Access, Identity
+from .rates import Rate
+
+__all__ = ("BenchGuard", "HostNames", "identity_of")
+
+_POLICIES: Final = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types duolog",
+)
+POLICY: Final = "; ".join(_POLICIES)
+"""What a page may load and run: what this server serves as a file, and nothing else."""
+
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_OPEN: Final = ("/", "/enter", "/healthz")
+_ASSETS: Final = "/assets/"
+_DATA: Final = "/v1/"
+_READING: Final = frozenset({"GET", "HEAD"})
+_STATE: Final = "workbench_identity"
+
+
+@final
+class HostNames:
+    """The names by which the workbench may be addressed.
+
+    Args:
+        names: besides this machine's own, e.g. that of a reverse proxy.
+        any_address: whether any address will do, as long as it is one and no name: for a server
+            that listens on all of its addresses.
+    """
+
+    def __init__(self, names: Collection[str] = (), *, any_address: bool = False) -> None:
+        self._names = frozenset(name.lower() for name in names)
+        self._any_address = any_address
+
+    def admit(self, host: str) -> bool:
+        """Whether a request to this ``host``, with or without a port, is for the workbench."""
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if is_loopback(name) or name.lower() in self._names:
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return self._any_address
+
+
+def identity_of(request: Request) -> Identity:
+    """Who makes a request that the guard has let through."""
+    identity = request.scope["state"][_STATE]
+    assert isinstance(identity, Identity)
+    return identity
+
+
+@final
+class BenchGuard:
+    """Checks where a request is addressed to, where it comes from, who makes it, and how often.
+
+    Args:
+        app: handles the requests that are let through.
+        access: knows whose cookie it is.
+        hosts: the names that requests may be addressed to.
+        reads: how often a client may read.
+        writes: how often a client may change something.
+    """
+
+    def __init__(
+        self, app: ASGIApp, access: Access, hosts: HostNames, reads: Rate, writes: Rate
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._hosts = hosts
+        self._reads = reads
+        self._writes = writes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = str(scope["path"])
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self._refusal(scope, path)
+        await (refusal or self._app)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, path: str) -> Response | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._hosts.admit(hosts[0]):
+            named = repr(hosts[0]) if len(hosts) == 1 else "several names or none"
+            return _refused(path, 421, f"the workbench does not answer to {named}")
+        reading = scope["method"] in _READING
+        if (why := _foreign(headers, hosts[0], reading=reading)) is not None:
+            return _refused(path, 403, why)
+        identity = self._identity(headers)
+        client = scope.get("client") or ("",)
+        rate = self._reads if reading else self._writes
+        if not path.startswith(_ASSETS) and not rate.take(str(client[0])):
+            return _refused(path, 429, "too many requests; wait a little", {"Retry-After": "1"})
+        if identity is None:
+            return None if path in _OPEN or path.startswith(_ASSETS) else _stranger(scope, path)
+        if not reading and path != "/enter" and self._access.read_only:
+            return _refused(path, 403, "this workbench is read-only")
+        scope.setdefault("state", {})[_STATE] = identity
+        return None
+
+    def _identity(self, headers: Headers) -> Identity | None:
+        cookies = cookie_parser(headers.get("cookie", ""))
+        return self._access.by_cookie(cookies.get(self._access.cookie_name, ""))
+
+
+def _foreign(headers: Headers, host: str, *, reading: bool) -> str | None:
+    """Why a request comes from elsewhere; None where it does not."""
+    origin = headers.get("origin")
+    if origin is None:
+        if not reading:
+            return "a request that changes something has to say where it comes from"
+    elif urlsplit(origin).netloc.lower() != host.lower():
+        return "the request comes from a page of another server"
+    site = headers.get("sec-fetch-site", "none")
+    navigates = headers.get("sec-fetch-mode") == "navigate" and reading
+    if site not in ("same-origin", "none") and not navigates:
+        return "the request comes from a page of another server"
+    return None
+
+
+def _stranger(scope: Scope, path: str) -> Response:
+    """The answer to somebody unknown: a page leads to where one enters, data are refused."""
+    if path.startswith(_DATA) or scope["method"] not in _READING:
+        return problem(401, "open the workbench by its link, which holds its token")
+    query = scope.get("query_string") or b""
+    to = path + (f"?{query.decode('latin-1')}" if query else "")
+    return RedirectResponse(f"/?to={quote(to, safe='')}", 303)
+
+
+def _refused(
+    path: str, status: int, message: str, headers: dict[str, str] | None = None
+) -> Response:
+    if path.startswith(_DATA):
+        return problem(status, message, headers)
+    phrase = HTTPStatus(status).phrase
+    return PlainTextResponse(f"{phrase}: {message}\n", status, headers)

@@ -1,0 +1,120 @@
+"""The workbench as an ASGI app: its parts put together behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from ..._version import __version__
+from ...engine.errors import DuologError
+from ...engine.log.contract import EventLog
+from ...scoring.trajectory.options import Options
+from ..http.limits import HttpLimits
+from ..http.responses import as_json, on_error, problem
+from .access.entering import entering_routes
+from .access.guard import BenchGuard, HostNames
+from .access.identity import Access
+from .access.rates import Rate
+from .asset_files import asset_route
+from .bench import Bench, BenchLimits
+from .frame import ENTRANCE
+from .session.routes import session_routes
+from .sessions.routes import session_list_routes
+from .sessions.table import SessionTable
+
+__all__ = ("PARTS", "Part", "make_bench", "make_workbench")
+
+Part: TypeAlias = Callable[[Bench], Sequence[BaseRoute]]
+"""Makes the routes of a part of the workbench."""
+
+PARTS: tuple[Part, ...] = (session_list_routes, session_routes)
+"""The parts that every workbench has."""
+
+
+def make_bench(
+    log: EventLog,
+    access: Access,
+    *,
+    name: str,
+    options: Options | None = None,
+    limits: BenchLimits | None = None,
+    http: HttpLimits | None = None,
+    stopping: anyio.Event | None = None,
+) -> Bench:
+    """What the parts of a workbench share; ``table.run()`` is for the caller to run.
+
+    Args:
+        log: the log, open.
+        access: who may do what.
+        name: of the log, for titles and commands.
+        options: how sessions are scored.
+        limits: what one client may take.
+        http: limits of the connections.
+        stopping: set when the server stops, so that event streams end.
+    """
+    return Bench(
+        log=log,
+        name=name,
+        table=SessionTable(log),
+        access=access,
+        options=options or Options(),
+        limits=limits or BenchLimits(),
+        http=http or HttpLimits(),
+        streams=set(),
+        stopping=stopping or anyio.Event(),
+    )
+
+
+def make_workbench(
+    bench: Bench, hosts: HostNames | None = None, parts: Sequence[Part] = PARTS
+) -> Starlette:
+    """The app.
+
+    Args:
+        bench: what its parts share.
+        hosts: the names that it may be addressed by, besides this machine's own.
+        parts: what it consists of.
+    """
+    limits = bench.limits
+
+    async def health(request: Request) -> Response:
+        await bench.log.checkpoint("health", "1")  # raises where the log cannot be read
+        return as_json({"status": "ok", "version": __version__})
+
+    app = Starlette(
+        routes=[
+            *entering_routes(bench.access, Rate(*limits.entries), ENTRANCE),
+            Route("/healthz", health),
+            asset_route(),
+            *(route for part in parts for route in part(bench)),
+        ],
+        middleware=[
+            Middleware(
+                BenchGuard,
+                access=bench.access,
+                hosts=hosts or HostNames(),
+                reads=Rate(*limits.reads),
+                writes=Rate(*limits.writes),
+            )
+        ],
+        exception_handlers={HTTPException: _on_http_error, DuologError: on_error},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    known = {404: f"there is nothing at {request.url.path}", 405: f"{request.method} is not for it"}
+    message = known.get(error.status_code, error.detail)
+    if request.url.path.startswith("/v1/") or request.method != "GET":
+        return problem(error.status_code, message, error.headers)
+    return PlainTextResponse(f"{message}\n", error.status_code, error.headers)

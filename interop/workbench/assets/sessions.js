@@ -1,0 +1,139 @@
+// The list of sessions: rows with what was measured, rows that change while one looks, filters.
+
+import { get, parsedPage, pieces, soon } from "./dom.js";
+import { follow } from "./stream.js";
+import { compareKeys } from "./order.js";
+
+const AT_ONCE = 50;
+const parameters = () => new URLSearchParams(location.search);
+const paged = parameters().has("after") || parameters().has("before");
+
+let body = document.getElementById("rows");
+let measuring = false;
+const wanted = new Map(); // session to the key of the row that is to be there, null for as it is
+
+const rowOf = (session) => body.querySelector(`tr[data-session="${CSS.escape(session)}"]`);
+const keyOf = (row) => JSON.parse(row.dataset.key ?? "null");
+const descending = () => body.closest("table").hasAttribute("data-descending");
+
+/** Puts a row where its key says, or in the place of the one that was there. */
+const place = (row, key) => {
+  const rows = [...body.rows].filter((other) => other !== row);
+  const next = rows.find((other) => {
+    const theirs = keyOf(other);
+    return theirs !== null && compareKeys(key, theirs, descending()) < 0;
+  });
+  const focused = document.activeElement === document.body ? null : document.activeElement;
+  body.insertBefore(row, next ?? null);
+  if (focused && row.contains(focused)) focused.focus();
+};
+
+const take = (session, html) => {
+  const [fresh] = pieces(html).children;
+  const old = rowOf(session);
+  const key = keyOf(fresh);
+  if (old) {
+    const held = old.contains(document.activeElement) ? document.activeElement.tagName : null;
+    const moved = old.dataset.key !== fresh.dataset.key;
+    old.replaceWith(fresh);
+    if (held) fresh.querySelector("a")?.focus();
+    if (!moved) return;
+  } else {
+    fresh.classList.add("new");
+  }
+  if (key !== null) place(fresh, key);
+};
+
+const measure = async () => {
+  if (measuring) return;
+  measuring = true;
+  try {
+    while (wanted.size) {
+      const sessions = [...wanted.keys()].slice(0, AT_ONCE);
+      for (const session of sessions) wanted.delete(session);
+      const query = [...parameters(), ...sessions.map((session) => ["of", session])];
+      const { rows } = await get("/v1/sessions/rows", query);
+      for (const [session, html] of Object.entries(rows)) take(session, html);
+      trim();
+    }
+  } catch {
+    // the connection says so, and the next change asks again
+  } finally {
+    measuring = false;
+  }
+};
+const measureSoon = soon(measure, 150);
+
+const size = AT_ONCE;
+const trim = () => {
+  while (body.rows.length > size) body.rows[body.rows.length - 1].remove();
+};
+
+/** Whether a row with this key would stand on this page. */
+const fits = (key) => {
+  const keys = [...body.rows].map(keyOf).filter((found) => found !== null);
+  if (!keys.length) return !paged;
+  if (paged && compareKeys(key, keys[0], descending()) < 0) return false;
+  return body.rows.length < size || compareKeys(key, keys[keys.length - 1], descending()) < 0;
+};
+
+const reload = soon(async () => {
+  const response = await fetch(location.href);
+  if (!response.ok) return;
+  const fresh = parsedPage(await response.text());
+  for (const id of ["rows", "count"]) {
+    document.getElementById(id).replaceWith(fresh.getElementById(id));
+  }
+  const pages = document.querySelector("nav.pages");
+  pages.replaceWith(fresh.querySelector("nav.pages"));
+  body = document.getElementById("rows");
+  measureAll();
+}, 100);
+
+const measureAll = () => {
+  for (const row of body.rows) if (!row.hasAttribute("data-measured")) wanted.set(row.dataset.session);
+  if (wanted.size) measure();
+};
+
+const changed = ({ rows, gone, reload: anew, note }) => {
+  document.getElementById("count").textContent = note;
+  if (anew) {
+    reload();
+    return;
+  }
+  for (const session of gone) rowOf(session)?.remove();
+  for (const [session, key] of rows) {
+    const old = rowOf(session);
+    if (old || fits(key)) wanted.set(session);
+  }
+  if (body.rows.length < size / 2 && gone.length) reload();
+  if (wanted.size) measureSoon();
+};
+
+// What is chosen is applied at once; what is typed, when one pauses.
+const form = document.getElementById("filters");
+const apply = () => {
+  const chosen = [...new FormData(form)].filter(([, value]) => value !== "");
+  const usual = chosen.filter(([key, value]) => !(key === "effort" && value === "seconds"));
+  const query = new URLSearchParams(usual).toString();
+  location.assign(query ? `/sessions?${query}` : "/sessions");
+};
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  apply();
+});
+form.addEventListener("change", (event) => {
+  if (event.target.tagName === "SELECT") apply();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  document.getElementById("f-q").focus();
+});
+
+measureAll();
+const since = Number(document.getElementById("main").dataset.position ?? 0);
+const query = parameters();
+for (const name of ["after", "before"]) query.delete(name);
+follow("/v1/sessions/stream", query, since, { list: changed });

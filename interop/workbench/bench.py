@@ -1,0 +1,78 @@
+"""What all parts of the workbench share: the log, what is known of its sessions, and its limits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import anyio
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.log.contract import EventLog
+from ...scoring.trajectory.options import Options
+from ..http.limits import HttpLimits
+from ..http.sse import EventStream
+from .access.identity import Access
+from .sessions.table import SessionTable
+
+__all__ = ("Bench", "BenchLimits")
+
+
+class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one client of the workbench may take.
+
+    Attributes:
+        reads: requests that read, of one client: at once, and a second in the long run.
+        writes: requests that change something, likewise.
+        entries: attempts to enter with a token, likewise.
+        body: bytes in the body of a request.
+        page: sessions on a page.
+        window: records that are read at once.
+        pace: seconds between two messages of a live page.
+
+    Raises:
+        InvalidInput: one of them is not above 0.
+    """
+
+    reads: tuple[float, float] = (400, 100)
+    writes: tuple[float, float] = (100, 20)
+    entries: tuple[float, float] = (10, 0.5)
+    body: int = 1 << 20
+    page: int = 50
+    window: int = 40
+    pace: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not all(one > 0 for one in (value if isinstance(value, tuple) else (value,))):
+                raise InvalidInput(f"the limit {name!r} must be above 0, not {value}")
+
+
+@final
+class Bench(NamedTuple):
+    """What the parts share.
+
+    Attributes:
+        log: the log.
+        name: of the log, for titles and commands.
+        table: its sessions.
+        access: who may do what.
+        options: how sessions are scored.
+        limits: what one client may take.
+        http: the limits of the connections.
+        streams: the event streams that are open.
+        stopping: set when the server stops.
+        places: the addresses that the navigation leads to.
+    """
+
+    log: EventLog
+    name: str
+    table: SessionTable
+    access: Access
+    options: Options
+    limits: BenchLimits
+    http: HttpLimits
+    streams: set[EventStream]
+    stopping: anyio.Event
+    places: frozenset[str] = frozenset({"/sessions"})

@@ -1,0 +1,101 @@
+"""The frame of every page: its head, its navigation, and where its contents stand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.responses import HTMLResponse, Response
+
+from ...engine.display import shorten
+from .access.identity import Identity
+from .bench import Bench
+from .markup.html import Html, Node, document, join, tag
+
+__all__ = ("ENTRANCE", "page")
+
+_PLACES: Final = (("/sessions", "Sessions"), ("/live", "Live"), ("/compare", "Compare"))
+_TITLE: Final = 80
+
+
+def page(
+    bench: Bench,
+    identity: Identity,
+    title: str,
+    *contents: Node,
+    script: str,
+    at: str = "",
+    position: int = 0,
+    status: int = 200,
+) -> Response:
+    """A page of the workbench.
+
+    Args:
+        bench: what the parts share.
+        identity: who sees it.
+        title: of the page; the log's name is added.
+        contents: what stands in its main part.
+        script: the JavaScript module that makes it live, by the name of its file.
+        at: the place in the navigation that it belongs to.
+        position: of the log, up to which the page shows it; where its stream goes on.
+        status: of the response.
+    """
+    places = _PLACES if identity.reads_log else ()
+    shown = [place for place in places if place[0] in bench.places]
+    navigation = [
+        tag("a", name, href=place, aria_current="page" if place == at else None)
+        for place, name in shown
+    ]
+    header = tag(
+        "header",
+        tag("a", "Skip to the contents", href="#main", class_="skip"),
+        tag("span", "Duolog", class_="brand"),
+        tag("nav", *navigation, aria_label="Pages"),
+        tag("span", shorten(bench.name, _TITLE) if identity.reads_log else None, class_="log"),
+        tag("span", identity.role, class_="role", title="what you may do here"),
+        tag("span", "", id="connection", role="status", class_="connection"),
+        class_="top",
+    )
+    body = tag(
+        "body", header, tag("main", *contents, id="main", tabindex=-1, data_position=position)
+    )
+    head = _head(f"{title} · {bench.name}" if identity.reads_log else title, script)
+    return HTMLResponse(document(head, body), status)
+
+
+def _head(title: str, script: str) -> Html:
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", shorten(title, _TITLE)),
+        tag("link", rel="icon", href="/assets/icon.svg", type="image/svg+xml"),
+        tag("link", rel="stylesheet", href="/assets/workbench.css"),
+        tag("script", type="module", src=f"/assets/{script}"),
+    )
+
+
+def _entrance() -> str:
+    """The page that holds nothing: its script exchanges the token for a cookie, and goes on."""
+    box = tag(
+        "form",
+        tag("label", "Token", for_="token"),
+        tag("input", id="token", type="password", autocomplete="off", required=True),
+        tag("button", "Enter", type="submit"),
+        id="entrance",
+        hidden=True,
+    )
+    main = tag(
+        "main",
+        tag("h1", "Duolog workbench"),
+        tag("p", "Opening …", id="say", role="status"),
+        box,
+        tag("noscript", "The workbench needs JavaScript."),
+        id="main",
+        class_="entrance",
+    )
+    return document(_head("Duolog workbench", "enter.js"), tag("body", join(main)))
+
+
+ENTRANCE: Final = _entrance()
+"""The page at ``/``."""

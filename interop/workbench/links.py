@@ -1,0 +1,20 @@
+"""The addresses within the workbench."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from .markup.html import Html, tag
+
+__all__ = ("session_address", "session_link")
+
+
+def session_address(session: str, at: int | None = None) -> str:
+    """The address of a session, or of one of its moments: after so many of its records."""
+    parameters = [("id", session)] if at is None else [("id", session), ("at", str(at))]
+    return f"/session?{urlencode(parameters)}"
+
+
+def session_link(session: str, text: str, at: int | None = None) -> Html:
+    """A link to a session."""
+    return tag("a", text, href=session_address(session, at), dir="auto")

@@ -1,0 +1,122 @@
+"""The address of a list of sessions: all that decides what it shows, so that a link leads back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec.structs import replace
+
+from ....engine.errors import InvalidInput
+from ....scoring.listing.order import SessionOrder, parse_order
+from ....scoring.listing.query import SessionQuery, parse_query, split_query
+from ....scoring.trajectory.effort import MEASURES
+from .listing import Key, parse_key
+
+__all__ = ("DEFAULT_SORT", "ListAddress", "parse_address")
+
+DEFAULT_SORT: Final = "-written"
+"""What was written to last comes first."""
+
+_PATH: Final = "/sessions"
+_RESERVED: Final = frozenset({"q", "sort", "effort", "after", "before", "since", "of"})
+_MOST: Final = 4000  # characters of a query
+
+
+class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """What a list shows.
+
+    Attributes:
+        text: the query, as it was typed.
+        conditions: further conditions, each a key and what it has to be.
+        sort: what it is sorted by, see ``scoring.listing.order``.
+        effort: which measure of effort is shown.
+        after: the key behind which the page begins.
+        before: the key before which it ends.
+    """
+
+    text: str = ""
+    conditions: tuple[tuple[str, str], ...] = ()
+    sort: str = DEFAULT_SORT
+    effort: str = "seconds"
+    after: Key | None = None
+    before: Key | None = None
+
+    @property
+    def query(self) -> SessionQuery:
+        """What the sessions have to meet. Raises InvalidInput where it makes no sense."""
+        terms = [*split_query(self.text)]
+        for key, value in self.conditions:
+            terms.append("tau" if (key, value) == ("tau", "any") else f"{key}={value}")
+        return parse_query(terms)
+
+    @property
+    def order(self) -> SessionOrder:
+        """The order. Raises InvalidInput where it names nothing."""
+        return parse_order(self.sort)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it shows all sessions, the latest first, from the first page."""
+        filtered = self.text.strip() or self.conditions
+        paged = self.after is not None or self.before is not None
+        return not filtered and not paged and self.sort == DEFAULT_SORT
+
+    def condition(self, key: str) -> str:
+        """What a key has to be; empty where it may be anything."""
+        return dict(self.conditions).get(key, "")
+
+    def first_page(self) -> ListAddress:
+        """The same list from its beginning."""
+        return replace(self, after=None, before=None)
+
+    def sorted_by(self, key: str) -> ListAddress:
+        """The same sessions sorted by something; by what they are sorted by already, turned round."""
+        sort = f"-{key}" if self.sort in (key, DEFAULT_SORT) and self.sort != f"-{key}" else key
+        return replace(self.first_page(), sort=sort)
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """The parameters of the address; what is as usual is left out."""
+        found = [("q", self.text)] if self.text else []
+        found += self.conditions
+        usual = ListAddress()
+        found += [
+            (name, getattr(self, name))
+            for name in ("sort", "effort")
+            if getattr(self, name) != getattr(usual, name)
+        ]
+        for name in ("after", "before"):
+            key = getattr(self, name)
+            if key is not None:
+                found.append((name, msgspec.json.encode(key).decode()))
+        return found
+
+    def __str__(self) -> str:
+        parameters = urlencode(self.parameters())
+        return f"{_PATH}?{parameters}" if parameters else _PATH
+
+
+def parse_address(parameters: Iterable[tuple[str, str]]) -> ListAddress:
+    """The list that an address asks for.
+
+    Raises:
+        InvalidInput: it makes no sense.
+    """
+    given = [(key, value.strip()) for key, value in parameters if value.strip()]
+    if sum(len(key) + len(value) for key, value in given) > _MOST:
+        raise InvalidInput(f"a query has at most {_MOST:,} characters")
+    named = {key: value for key, value in given if key in _RESERVED}
+    if (effort := named.get("effort", "seconds")) not in MEASURES:
+        raise InvalidInput(f"there is no measure of effort {effort!r}: {', '.join(MEASURES)}")
+    address = ListAddress(
+        text=named.get("q", ""),
+        conditions=tuple((key, value) for key, value in given if key not in _RESERVED),
+        sort=named.get("sort", DEFAULT_SORT),
+        effort=effort,
+        after=parse_key(named["after"]) if "after" in named else None,
+        before=parse_key(named["before"]) if "before" in named else None,
+    )
+    _ = address.query, address.order  # raise
+    return address

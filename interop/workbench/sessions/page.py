@@ -1,0 +1,181 @@
+"""The page with the list of sessions: its filters, its table, and the ways to its other pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from ....engine.display import shorten
+from ....engine.text import quantity
+from ....scoring.listing.query import STATES
+from ....scoring.trajectory.effort import MEASURES
+from ..markup.html import Html, Node, tag
+from .address import DEFAULT_SORT, ListAddress
+from .rows import COLUMNS
+from .table import SessionTable
+
+__all__ = ("list_contents", "paged", "searching_note")
+
+_CHOICES: Final = 200  # values that a choice offers
+_TAUS: Final = ("any", "1", "2", "3")
+_HINT: Final = "a text, or agent=two-stage utility=..0.3 rounds=5.. tau=2"
+
+
+def list_contents(
+    table: SessionTable,
+    address: ListAddress,
+    rows: Sequence[Html],
+    *,
+    note: str,
+    before: str | None,
+    after: str | None,
+    problem: str = "",
+) -> list[Node]:
+    """What the page shows.
+
+    Args:
+        table: the sessions.
+        address: of the list.
+        rows: of the sessions on this page.
+        note: how many sessions there are, and the like.
+        before: the address of the page before; None where there is none.
+        after: of the page that follows.
+        problem: why the address makes no sense; empty where it does.
+    """
+    return [
+        tag("h1", "Sessions"),
+        _filters(table, address),
+        tag("p", problem, class_="problem", role="alert") if problem else None,
+        tag(
+            "p",
+            tag("span", note, id="count", role="status"),
+            tag("a", "Show all", href="/sessions") if not address.plain else None,
+            class_="note",
+        ),
+        tag(
+            "div",
+            tag(
+                "table",
+                tag("caption", "Sessions, with what was measured", class_="unseen"),
+                tag("thead", tag("tr", [_title(key, title, address) for key, title in COLUMNS])),
+                tag("tbody", rows, id="rows"),
+                class_="sessions",
+                data_descending=address.sort.startswith("-"),
+            ),
+            class_="wide",
+            tabindex=0,
+            role="region",
+            aria_label="Sessions",
+        ),
+        tag(
+            "nav",
+            tag("a", "← Earlier page", href=before, rel="prev", id="before") if before else None,
+            tag("a", "Next page →", href=after, rel="next", id="after") if after else None,
+            class_="pages",
+            aria_label="Pages of the list",
+        ),
+    ]
+
+
+def searching_note(found: int, total: int, looked: int, *, loaded: bool, complete: bool) -> str:
+    """How many sessions a list holds, and how far it has come."""
+    if not loaded:
+        return f"reading the list: {quantity(total, 'session')} so far …"
+    if not complete:
+        return f"{found:,} found in {looked:,} of {quantity(total, 'session')} …"
+    return f"{found:,} of {quantity(total, 'session')}"
+
+
+def _title(key: str, title: str, address: ListAddress) -> Html:
+    if not key:
+        return tag("th", title, scope="col")
+    now = {key: "ascending", f"-{key}": "descending"}.get(address.sort)
+    mark = {"ascending": " ▲", "descending": " ▼"}.get(now or "", "")
+    link = tag("a", f"{title}{mark}", href=str(address.sorted_by(key)))
+    return tag("th", link, scope="col", aria_sort=now)
+
+
+def _filters(table: SessionTable, address: ListAddress) -> Html:
+    labels = [key for key in table.labels if len(table.values(key)) <= _CHOICES]
+    states = {state: table.values("state").get(state, 0) for state in STATES}
+    values = {key: dict(table.values(key)) for key in ("task", *labels)}
+    fields: list[Node] = [
+        _field(
+            "q",
+            "Search",
+            tag(
+                "input",
+                id="f-q",
+                name="q",
+                type="search",
+                value=address.text,
+                placeholder=_HINT,
+                autocomplete="off",
+                spellcheck="false",
+            ),
+        ),
+        _choice("state", "State", {one: count for one, count in states.items() if count}, address),
+    ]
+    fields += [_choice(key, key.capitalize(), values[key], address) for key in values]
+    fields += [
+        _field("tau", "τ used up", _select("tau", dict.fromkeys(_TAUS), address)),
+        _field("utility", "Utility", _range("utility", "0.5..0.8", address)),
+        _field("rounds", "Rounds", _range("rounds", "5..", address)),
+        _field("effort", "Effort", _efforts(address)),
+    ]
+    named = {"state", "tau", "utility", "rounds", *values}
+    kept = [(key, value) for key, value in address.conditions if key not in named]
+    if address.sort != DEFAULT_SORT:
+        kept.append(("sort", address.sort))
+    hidden = [tag("input", type="hidden", name=key, value=value) for key, value in kept]
+    button = tag("button", "Apply", type="submit")
+    return tag("form", fields, hidden, button, class_="filters", action="/sessions", id="filters")
+
+
+def _field(name: str, title: str, control: Html) -> Html:
+    return tag("div", tag("label", title, for_=f"f-{name}"), control, class_="field")
+
+
+def _choice(name: str, title: str, values: Mapping[str, int], address: ListAddress) -> Html | None:
+    if len(values) < 2 and not address.condition(name):
+        return None
+    return _field(name, title, _select(name, dict(sorted(values.items())), address))
+
+
+def _select(name: str, values: Mapping[str, int | None], address: ListAddress) -> Html:
+    chosen = address.condition(name)
+    options = [tag("option", "any" if name != "tau" else "–", value="")]
+    offered = dict(values)
+    if chosen and chosen not in offered:
+        offered[chosen] = None
+    for value, count in offered.items():
+        shown = shorten(value, 40) if count is None else f"{shorten(value, 40)} ({count:,})"
+        options.append(tag("option", shown, value=value, selected=value == chosen))
+    return tag("select", options, id=f"f-{name}", name=name)
+
+
+def _range(name: str, hint: str, address: ListAddress) -> Html:
+    return tag(
+        "input",
+        id=f"f-{name}",
+        name=name,
+        value=address.condition(name),
+        placeholder=hint,
+        size=8,
+        autocomplete="off",
+    )
+
+
+def _efforts(address: ListAddress) -> Html:
+    options = [
+        tag("option", name.replace("_", " "), value=name, selected=name == address.effort)
+        for name in MEASURES
+    ]
+    return tag("select", options, id="f-effort", name="effort")
+
+
+def paged(address: ListAddress, **keys: object) -> str:
+    """The address of another page of a list."""
+    return str(replace(address.first_page(), **keys))

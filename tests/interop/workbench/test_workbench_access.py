@@ -1,0 +1,151 @@
+"""Who is let into the workbench, from where, and by what."""
+
+from __future__ import annotations
+
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.log.open import open_log
+from duolog.interop.workbench.access.guard import HostNames
+from duolog.interop.workbench.access.identity import Access, Identity
+from duolog.interop.workbench.access.rates import Rate
+from duolog.interop.workbench.bench import BenchLimits
+from workbench import SECRET, visiting
+
+PAGES = ("/sessions", "/v1/sessions/rows", "/v1/sessions/stream")
+
+
+def test_a_token_says_who_somebody_is_and_cannot_be_made_up() -> None:
+    access = Access(SECRET)
+    for who in (Identity("operator"), Identity("viewer"), Identity("participant", "ann", "s")):
+        token = access.token(who)
+        assert access.by_token(token) == who
+        assert access.by_cookie(access.cookie(who)) == who
+        assert access.by_cookie(token) is None  # a link is no cookie
+    assert Access("another secret of theirs").by_cookie(access.cookie(Identity("viewer"))) is None
+    data, _, mac = access.token(Identity("viewer")).partition(".")
+    forged = access.token(Identity("participant", "ann", "s")).partition(".")[0]
+    for bad in ("", ".", "ä", data, f"{forged}.{mac}", f"{data}.", f"{data}x.{mac}", SECRET[:-1]):
+        assert access.by_token(bad) is None
+        assert access.by_cookie(bad) is None
+
+
+def test_a_participant_is_an_actor_of_a_session() -> None:
+    with pytest.raises(InvalidInput, match="an actor of a session"):
+        Identity("participant")
+    with pytest.raises(InvalidInput, match="an actor of a session"):
+        Identity("viewer", "ann", "s")
+
+
+def test_of_a_read_only_workbench_everybody_is_a_viewer() -> None:
+    access = Access(SECRET, read_only=True)
+    assert access.by_token(SECRET) == Identity("viewer")
+    assert access.by_cookie(Access(SECRET).cookie(Identity("operator"))) == Identity("viewer")
+
+
+def test_a_client_has_a_number_of_tries_and_gets_new_ones_with_time() -> None:
+    now = 0.0
+    rate = Rate(2, 0.5, lambda: now)
+    assert [rate.take("a") for _ in range(3)] == [True, True, False]
+    assert rate.take("b")
+    now = 2.0
+    assert [rate.take("a") for _ in range(2)] == [True, False]
+
+
+async def test_without_a_cookie_there_are_no_data() -> None:
+    async with open_log("memory://") as log, visiting(log, None) as stranger:
+        entrance = await stranger.get("/")
+        assert entrance.status_code == 200
+        assert "log.db" not in entrance.text
+        page = await stranger.client.get("/sessions?agent=a%26b&q=x")
+        assert page.status_code == 303
+        assert page.headers["location"] == "/?to=%2Fsessions%3Fagent%3Da%2526b%26q%3Dx"
+        for path in PAGES[1:]:
+            assert (await stranger.get(path)).status_code == 401
+
+
+async def test_the_token_is_exchanged_for_a_strict_cookie() -> None:
+    async with open_log("memory://") as log, visiting(log, None) as stranger:
+        assert (await stranger.post("/enter", {})).status_code == 401
+        entered = await stranger.post("/enter", {"token": SECRET})
+        assert entered.json() == {"role": "operator", "session": ""}
+        cookie = entered.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert SECRET not in cookie
+        assert (await stranger.get("/sessions")).status_code == 200
+        assert (await stranger.post("/enter", {})).json()["role"] == "operator"
+
+
+async def test_tokens_cannot_be_guessed_at_leisure() -> None:
+    limits = BenchLimits(entries=(3, 0.001))
+    async with open_log("memory://") as log, visiting(log, None, limits=limits) as stranger:
+        tries = [await stranger.post("/enter", {"token": f"guess {n}"}) for n in range(5)]
+        assert [one.status_code for one in tries] == [401, 401, 401, 429, 429]
+        refused = await stranger.post("/enter", {"token": SECRET})
+        assert refused.status_code == 429
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example:8730"}, 421),
+        ({"Host": "10.0.0.7"}, 421),
+        ({"Host": "[::1]:8730"}, 200),
+        ({"Host": "localhost"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}, 403),
+        ({"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+    ],
+)
+async def test_requests_come_from_here_and_are_meant_for_here(
+    headers: dict[str, str], status: int
+) -> None:
+    async with open_log("memory://") as log, visiting(log) as visitor:
+        assert (await visitor.client.get("/sessions", headers=headers)).status_code == status
+
+
+async def test_a_server_on_all_addresses_answers_to_addresses_and_to_its_names() -> None:
+    hosts = HostNames(["bench.example.org"], any_address=True)
+    async with open_log("memory://") as log, visiting(log, hosts=hosts) as visitor:
+        for host, status in (
+            ("10.0.0.7:8730", 200),
+            ("[2001:db8::1]", 200),
+            ("Bench.Example.Org", 200),
+            ("evil.example", 421),
+        ):
+            answer = await visitor.client.get("/sessions", headers={"Host": host})
+            assert answer.status_code == status, host
+
+
+async def test_what_changes_something_says_where_it_comes_from() -> None:
+    async with open_log("memory://") as log, visiting(log) as visitor:
+        bare = await visitor.client.post("/enter", json={})
+        assert bare.status_code == 403
+        for media in ("text/plain", "application/x-www-form-urlencoded"):
+            posted = await visitor.post("/enter", {}, **{"Content-Type": media})
+            assert posted.status_code == 415
+        large = await visitor.post("/enter", {"token": "x" * 5000})
+        assert large.status_code == 413
+
+
+async def test_a_client_that_asks_too_much_has_to_wait() -> None:
+    limits = BenchLimits(reads=(3, 0.001))
+    async with open_log("memory://") as log, visiting(log, limits=limits) as visitor:
+        found = [(await visitor.get("/v1/sessions/rows")).status_code for _ in range(4)]
+        assert found == [200, 200, 200, 429]
+
+
+async def test_every_answer_forbids_what_is_not_from_here() -> None:
+    async with open_log("memory://") as log, visiting(log) as visitor:
+        for path in ("/", "/sessions", "/v1/sessions/rows", "/assets/dom.js", "/nothing"):
+            headers = (await visitor.get(path)).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert "http" not in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert headers["cache-control"] == ("no-cache" if "assets" in path else "no-store")

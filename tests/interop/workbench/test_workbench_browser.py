@@ -1,0 +1,112 @@
+"""The workbench in a real browser: entering, the list of sessions, and what it looks like to all."""
+
+from __future__ import annotations
+
+import pytest
+from browser import Watched, browsing, needs_browser, serious_findings
+from duolog.engine.log.open import open_log
+from duolog.testing.records import RecordWriter
+from duolog.testing.sessions import put_records
+from workbench import SECRET, working
+
+pytestmark = [pytest.mark.slow, needs_browser]
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(1)</script>"
+
+
+def session(number: int) -> RecordWriter:
+    script = RecordWriter(f"s-{number}")
+    group = {"agent": f"a{number % 2}", "user": HOSTILE}
+    script.opened(clock="virtual", config={"group": group, "judge": "judge"})
+    script.human("hello")
+    script.scored(number / 100, snapshot=script.output("a plan"))
+    script.human("better")
+    script.rated(1, 2)
+    return script
+
+
+async def test_the_list_in_a_browser() -> None:
+    async with open_log("memory://") as log, browsing() as browser:
+        for number in range(60):
+            await put_records(log, session(number).records)
+        async with working(log) as (_, port):
+            context = await browser.new_context(viewport={"width": 1280, "height": 800})
+            watched = Watched(await context.new_page())
+            page = watched.page
+            base = f"http://127.0.0.1:{port}"
+
+            # A deep link with the token leads to what it names, and the token leaves the address.
+            await page.goto(f"{base}/sessions?agent=a1&sort=-utility#token={SECRET}")
+            await page.wait_for_selector("tr[data-session='s-59'][data-measured] svg.spark")
+            assert page.url == f"{base}/sessions?agent=a1&sort=-utility"
+            assert await page.locator("#rows tr").count() == 30
+
+            # Rows come and change while one looks.
+            await page.wait_for_selector("#connection[data-state=live]")
+            await put_records(log, session(61).records)
+            await page.wait_for_selector("#rows tr:first-child[data-session='s-61'] svg")
+            assert "31 of 61" in await page.inner_text("#count")
+
+            # Filters, by keyboard alone.
+            await page.keyboard.press("/")
+            await page.keyboard.type("utility=..0.05")
+            await page.keyboard.press("Enter")
+            await page.wait_for_url("**/sessions?q=utility%3D..0.05&agent=a1&sort=-utility")
+            assert await page.locator("#rows tr").count() == 3
+            await page.locator("#rows a").first.focus()
+            await page.go_back()
+            assert await page.locator("#rows tr").count() == 31
+
+            for scheme, width in (("light", 320), ("dark", 1280), ("light", 2560)):
+                await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await page.set_viewport_size({"width": width, "height": 900})
+                wide = await page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width
+                if width == 1280 or scheme == "light":
+                    assert await serious_findings(page) == []
+            await page.emulate_media(forced_colors="active")
+            assert await serious_findings(page) == []
+            assert watched.complaints == []
+            assert all(one.startswith(base) for one in watched.requests)
+
+            stranger = Watched(await (await browser.new_context()).new_page())
+            await stranger.page.goto(f"{base}/sessions?agent=a1")
+            await stranger.page.get_by_label("Token").fill("a wrong one")
+            await stranger.page.keyboard.press("Enter")
+            await stranger.page.get_by_text("Not let in").wait_for()
+            await stranger.page.get_by_label("Token").fill(SECRET)
+            await stranger.page.keyboard.press("Enter")
+            await stranger.page.wait_for_url("**/sessions?agent=a1")
+
+
+async def test_modules_in_a_browser() -> None:
+    async with open_log("memory://") as log, browsing() as browser, working(log) as (_, port):
+        page = await browser.new_page()
+        await page.goto(f"http://127.0.0.1:{port}/")
+
+        async def order(descending: bool) -> object:
+            return await page.evaluate(
+                """async (descending) => {
+                  const { compareKeys } = await import("/assets/order.js");
+                  const keys = [[0.5, 3], [null, 1], [0.7, 2], [0.5, 1], [null, 0]];
+                  return keys.sort((a, b) => compareKeys(a, b, descending)).map((k) => k.join());
+                }""",
+                descending,
+            )
+
+        assert await order(False) == ["0.5,1", "0.5,3", "0.7,2", ",0", ",1"]
+        assert await order(True) == ["0.7,2", "0.5,3", "0.5,1", ",0", ",1"]
+        leads = await page.evaluate(
+            """async () => {
+              const { destination } = await import("/assets/enter.js");
+              const to = ["/sessions?a=b", "//evil.example", "https://evil.example", "/\\\\evil", "/"];
+              return to.map((one) => destination(`?to=${encodeURIComponent(one)}`, ""));
+            }"""
+        )
+        assert leads == ["/sessions?a=b", *["/sessions"] * 4]
+        assert (
+            await page.evaluate(
+                "try { document.body.innerHTML = '<b>x</b>'; 'set' } catch (e) { e.name }"
+            )
+            == "TypeError"
+        )

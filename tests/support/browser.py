@@ -1,0 +1,79 @@
+"""A real browser for tests of pages: Debian's chromium, driven by Playwright.
+
+The browser and what it looks at run in the same event loop. Where there is no browser, tests are
+skipped with the reason; with ``DUOLOG_BROWSER=required``, as in ``.ci/run``, they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright
+
+__all__ = ("CHROMIUM", "Watched", "browsing", "needs_browser", "serious_findings")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None and os.environ.get("DUOLOG_BROWSER") != "required",
+    reason="there is no chromium here: apt-get install -y --no-install-recommends chromium",
+)
+
+
+class Watched:
+    """A page, and what went wrong on it: errors of scripts, refused requests, violated policies.
+
+    Attributes:
+        page: the page.
+        complaints: what the browser complained of.
+        requests: the addresses that were asked for.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+        )
+        page.on("request", lambda request: self.requests.append(request.url))
+
+
+@asynccontextmanager
+async def browsing() -> AsyncIterator[Browser]:
+    """A browser."""
+    assert CHROMIUM is not None, "DUOLOG_BROWSER=required, and there is no chromium"
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+async def serious_findings(page: Page) -> list[str]:
+    """What axe-core finds wrong with a page, of what it calls serious or critical."""
+    found_at = find_spec("axe_playwright_python")
+    assert found_at is not None
+    assert found_at.origin is not None
+    script = Path(found_at.origin).with_name("axe.min.js")
+    session = await page.context.new_cdp_session(page)  # which no policy of the page keeps out
+    await session.send("Runtime.evaluate", {"expression": script.read_text(encoding="utf-8")})
+    found: dict[str, Any] = await page.evaluate("axe.run({resultTypes: ['violations']})")
+    return [
+        f"{finding['id']}: {node['html'][:120]}"
+        for finding in found["violations"]
+        if finding["impact"] in ("serious", "critical")
+        for node in finding["nodes"]
+    ]

@@ -1,0 +1,121 @@
+"""The workbench without a browser: visitors in each role, over ASGI or on a port of its own."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from typing import Any
+
+import anyio
+import httpx
+from duolog.engine.log.contract import EventLog
+from duolog.interop.http.limits import HttpLimits
+from duolog.interop.http.server import HttpServer
+from duolog.interop.workbench.access.guard import HostNames
+from duolog.interop.workbench.access.identity import Access, Identity
+from duolog.interop.workbench.app import PARTS, Part, make_bench, make_workbench
+from duolog.interop.workbench.bench import Bench, BenchLimits
+
+__all__ = ("SECRET", "Visitor", "identity", "visiting", "working")
+
+SECRET = "the secret of the tests"
+BASE = "http://127.0.0.1:8730"
+
+
+def identity(role: str, actor: str = "ann", session: str = "s") -> Identity:
+    """Somebody in a role; a participant is ``ann`` in session ``s``."""
+    if role == "participant":
+        return Identity("participant", actor, session)
+    return Identity("operator" if role == "operator" else "viewer")
+
+
+class Visitor:
+    """Somebody who asks the workbench for pages and data."""
+
+    def __init__(self, client: httpx.AsyncClient, bench: Bench) -> None:
+        self.client = client
+        self.bench = bench
+
+    async def get(self, path: str, **parameters: str | int) -> httpx.Response:
+        """Reads something."""
+        return await self.client.get(path, params=parameters or None)
+
+    async def data(self, path: str, **parameters: str | int) -> dict[str, Any]:
+        """Reads data, which have to be there."""
+        answer = await self.get(path, **parameters)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = json.loads(answer.text)
+        return found
+
+    async def post(self, path: str, body: object, **headers: str) -> httpx.Response:
+        """Sends something as a page of the workbench does."""
+        return await self.client.post(path, json=body, headers={"Origin": BASE} | headers)
+
+
+@asynccontextmanager
+async def visiting(
+    log: EventLog,
+    role: str | None = "operator",
+    *,
+    who: Identity | None = None,
+    read_only: bool = False,
+    hosts: HostNames | None = None,
+    limits: BenchLimits | None = None,
+    parts: tuple[Part, ...] = PARTS,
+) -> AsyncIterator[Visitor]:
+    """A workbench of the log, whose sessions have been read, and somebody who visits it.
+
+    Args:
+        log: the log.
+        role: of the visitor; None for one without a cookie.
+        who: the visitor, instead of a role.
+        read_only: whether the workbench is.
+        hosts: the names that it answers to.
+        limits: what a client may take.
+        parts: what it consists of.
+    """
+    access = Access(SECRET, read_only=read_only)
+    bench = make_bench(log, access, name="log.db", limits=limits)
+    app = make_workbench(bench, hosts, parts)
+    cookies = {}
+    if who is not None or role is not None:
+        cookies[access.cookie_name] = access.cookie(who or identity(role or ""))
+    transport = httpx.ASGITransport(app, raise_app_exceptions=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.table.run)
+        while not bench.table.loaded:
+            await bench.table.wait()
+        async with httpx.AsyncClient(transport=transport, base_url=BASE, cookies=cookies) as client:
+            yield Visitor(client, bench)
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def working(
+    log: EventLog,
+    *,
+    port: int = 0,
+    read_only: bool = False,
+    limits: BenchLimits | None = None,
+    parts: tuple[Part, ...] = PARTS,
+) -> AsyncIterator[tuple[Bench, int]]:
+    """A workbench of the log that listens on a port."""
+    stopping = anyio.Event()
+    http = HttpLimits()
+    access = Access(SECRET, read_only=read_only)
+    bench = make_bench(log, access, name="log.db", limits=limits, http=http, stopping=stopping)
+    server = HttpServer(make_workbench(bench, None, parts), stopping, http)
+    bound = socket.create_server(("127.0.0.1", port))
+    with closing(bound):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bench.table.run)
+            async with anyio.create_task_group() as serving:
+                serving.start_soon(server.run, [bound])
+                await server.started()
+                try:
+                    yield bench, bound.getsockname()[1]
+                finally:
+                    server.stop()
+            tasks.cancel_scope.cancel()
