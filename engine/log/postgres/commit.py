@@ -70,11 +70,14 @@ class _Sql:
             f"FROM {s}.log FOR UPDATE"
         )
         self.states = f"SELECT {_STATE} FROM {s}.summaries WHERE session = ANY($1::text[])"
-        self.streams = f"SELECT session, stream, key, version FROM {s}.streams WHERE session = ANY($1::bigint[])"
+        self.streams = (
+            "SELECT t.session, t.stream, t.key, (SELECT version FROM "
+            f"{s}.records WHERE stream = t.key ORDER BY version DESC LIMIT 1) FROM {s}.streams t "
+            "WHERE t.session = ANY($1::bigint[])"
+        )
         self.hashes = (
-            f"SELECT t.key, c.hash FROM {s}.streams t JOIN {s}.records r ON r.stream = t.key "
-            f"AND r.version = t.version JOIN {s}.chain c ON c.position = r.position "
-            "WHERE t.key = ANY($1::bigint[])"
+            "SELECT w.stream, c.hash FROM unnest($1::bigint[], $2::bigint[]) AS w (stream, version) "
+            f"JOIN {s}.records r USING (stream, version) JOIN {s}.chain c ON c.position = r.position"
         )
         events = ", ".join(f"r.{name.strip()}" for name in EVENT.split(","))
         self.by_ids = (
@@ -97,27 +100,40 @@ class _Sql:
                     $11::text[], $12::bytea[], $13::bigint[]
                 )
             ), summed AS (
-                INSERT INTO {s}.summaries ({_STATE})
-                SELECT * FROM unnest(
-                    $14::bigint[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
-                    $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
-                    $25::double precision[], $26::boolean[], $27::double precision[],
-                    $28::double precision[], $29::bigint[], $30::bytea[]
+                UPDATE {s}.summaries AS o SET
+                    state = n.state, events = n.events, version = n.version, rounds = n.rounds,
+                    acted = n.acted, utility = n.utility, evaluated = n.evaluated, last = n.last,
+                    position = n.position
+                FROM unnest(
+                    $14::bigint[], $15::text[], $16::bigint[], $17::bigint[], $18::bigint[],
+                    $19::bigint[], $20::double precision[], $21::boolean[], $22::double precision[],
+                    $23::bigint[]
+                ) AS n (
+                    key, state, events, version, rounds, acted, utility, evaluated, last, position
                 )
-                ON CONFLICT (key) DO UPDATE SET
-                    task = excluded.task, instance = excluded.instance, labels = excluded.labels,
-                    origin = excluded.origin, state = excluded.state, events = excluded.events,
-                    version = excluded.version, rounds = excluded.rounds, acted = excluded.acted,
-                    utility = excluded.utility, evaluated = excluded.evaluated,
-                    opened = excluded.opened, last = excluded.last, position = excluded.position
-            ), grown AS (
-                INSERT INTO {s}.streams (key, session, stream, version)
-                SELECT * FROM unnest($31::bigint[], $32::bigint[], $33::text[], $34::bigint[])
-                ON CONFLICT (key) DO UPDATE SET version = excluded.version
+                WHERE o.key = n.key
             ), moved AS (
-                UPDATE {s}.log SET position = $35
+                UPDATE {s}.log SET position = $24
             )
             SELECT pg_notify('{s}', '')"""
+        self.opened = f"""
+            INSERT INTO {s}.summaries ({_STATE})
+            SELECT * FROM unnest(
+                $1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+                $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::double precision[],
+                $13::boolean[], $14::double precision[], $15::double precision[], $16::bigint[],
+                $17::bytea[]
+            )
+            ON CONFLICT (key) DO UPDATE SET
+                task = excluded.task, instance = excluded.instance, labels = excluded.labels,
+                origin = excluded.origin, state = excluded.state, events = excluded.events,
+                version = excluded.version, rounds = excluded.rounds, acted = excluded.acted,
+                utility = excluded.utility, evaluated = excluded.evaluated,
+                opened = excluded.opened, last = excluded.last, position = excluded.position"""
+        self.begun = (
+            f"INSERT INTO {s}.streams (key, session, stream) "
+            "SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[])"
+        )
         self.ids = (
             f"INSERT INTO {s}.ids (session, id, position) "
             "SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])"
@@ -155,8 +171,8 @@ class Committer:
         self._crc = 0
         self._rows: list[tuple[object, ...]] = []
         self._records: list[Record] = []
-        self._touched: dict[SessionState, None] = {}
-        self._grown: dict[StreamState, tuple[int, str]] = {}
+        self._touched: dict[SessionState, bool] = {}  # whether what it is about changed
+        self._begun: list[tuple[int, int, str]] = []  # new streams
         self._links: list[tuple[int, bytes, bytes]] = []
         self._ids: dict[tuple[str, str], Record | None] = {}
         self._taken: list[tuple[int, str, int]] = []
@@ -177,9 +193,9 @@ class Committer:
             OSError, asyncpg.PostgresError: nothing was written.
         """
         self._connection = connection
-        for gathered in (self._rows, self._records, self._links, self._taken):
+        for gathered in (self._rows, self._records, self._links, self._taken, self._begun):
             gathered.clear()
-        for mapped in (self._touched, self._grown, self._ids, self._consumers):
+        for mapped in (self._touched, self._ids, self._consumers):
             mapped.clear()
         self._moved.clear()
         await connection.execute("BEGIN")
@@ -258,13 +274,16 @@ class Committer:
                 self._consumers[consumer, version] = at
 
     async def _look_up_hashes(self, group: Sequence[Append]) -> None:
-        streams = {}
+        streams: dict[int, StreamState] = {}
         for append in group:
             known = self._cache.get(append.session)
             entry = known.streams.get(append.stream) if known is not None else None
             if entry is not None and entry.hash is None:
                 streams[entry.key] = entry
-        for key, value in await self._connection.fetch(self._sql.hashes, list(streams)):
+        found = await self._connection.fetch(
+            self._sql.hashes, list(streams), [entry.version for entry in streams.values()]
+        )
+        for key, value in found:
             streams[key].hash = value
 
     async def _look_up_ids(self, ids: Sequence[tuple[int, str, str]]) -> None:
@@ -302,8 +321,10 @@ class Committer:
             state.key = self._position + 1
             state.salt = new_salt() if self._chained else None
             self._cache[session] = state
+            self._touched[state] = True
         if entry is None:
             entry = state.streams[append.stream] = StreamState(self._position + 1, 0)
+            self._begun.append((entry.key, state.key, append.stream))
         return self._add(append, state, entry)
 
     def _add(self, append: Append, state: SessionState, entry: StreamState) -> list[Record]:
@@ -373,9 +394,8 @@ class Committer:
                 self._links.append((position, body_mac, entry.hash))
         self._position, self._crc, entry.version = position, crc, version
         self._records += records
-        self._touched[state] = None
-        self._grown[entry] = (state.key, stream)
-        state.advance(append, position)
+        about = state.advance(append, position)
+        self._touched[state] = about or self._touched.get(state, False)
         return records
 
     def _move(self, advance: Advance | None, *, redelivered: bool = False) -> None:
@@ -395,18 +415,18 @@ class Committer:
     async def _write(self) -> None:
         execute, sql = self._connection.execute, self._sql
         if self._rows:
-            states = [_state_row(state) for state in self._touched]
-            streams = [
-                (entry.key, owner, stream, entry.version)
-                for entry, (owner, stream) in self._grown.items()
-            ]
+            known = [_progress(state) for state, about in self._touched.items() if not about]
             await execute(
                 sql.write,
                 *zip(*self._rows, strict=True),
-                *zip(*states, strict=True),
-                *zip(*streams, strict=True),
+                *(zip(*known, strict=True) if known else [()] * 10),
                 self._position,
             )
+        opened = [_state_row(state) for state, about in self._touched.items() if about]
+        if opened:
+            await execute(sql.opened, *zip(*opened, strict=True))
+        if self._begun:
+            await execute(sql.begun, *zip(*self._begun, strict=True))
         if self._taken:
             await execute(sql.ids, *zip(*self._taken, strict=True))
         if self._links:
@@ -454,4 +474,20 @@ def _state_row(state: SessionState) -> tuple[object, ...]:
         state.last,
         state.position,
         state.salt,
+    )
+
+
+def _progress(state: SessionState) -> tuple[object, ...]:
+    """What of a session changes with each append."""
+    return (
+        state.key,
+        state.state,
+        state.events,
+        state.version,
+        state.counted.number,
+        state.counted.acted,
+        state.utility,
+        state.evaluated,
+        state.last,
+        state.position,
     )

@@ -223,7 +223,8 @@ class Reader:
         s = self._schema
         end = await self.call(
             lambda connection: connection.fetchrow(
-                f"SELECT t.key, t.version FROM {s}.streams t JOIN {s}.summaries o "
+                f"SELECT t.key, (SELECT version FROM {s}.records WHERE stream = t.key "
+                f"ORDER BY version DESC LIMIT 1) FROM {s}.streams t JOIN {s}.summaries o "
                 "ON o.key = t.session WHERE o.session = $1 AND t.stream = $2",
                 session,
                 stream,

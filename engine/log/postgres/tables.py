@@ -54,9 +54,8 @@ CREATE TABLE {schema}.streams (
     key bigint PRIMARY KEY,
     session bigint NOT NULL,
     stream text COLLATE "C" NOT NULL,
-    version bigint NOT NULL,
     UNIQUE (session, stream)
-) WITH (fillfactor = 70);
+);
 
 CREATE TABLE {schema}.records (
     position bigint PRIMARY KEY,
