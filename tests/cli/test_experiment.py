@@ -13,6 +13,7 @@ from duolog.engine.events import JSON, SessionOpened
 from duolog.engine.log.open import open_log
 from hypothesis import given
 from hypothesis import strategies as st
+from installed_tasks import TASKS
 
 GRID = """
 task = "travel"
@@ -114,7 +115,7 @@ ON_MODELS = 'task = "travel"\nmodels = ["m"]\n'
         # no TOML, or not what belongs there
         ("task = travel", "is no TOML: Invalid value (at line 1, column 8)"),
         ('agents = ["auto"]', "task is missing"),
-        ('task = "sailing"', "no task 'sailing'; there are: travel"),
+        ('task = "sailing"', f"no task 'sailing'; there are: {TASKS}"),
         ('task = "travel"\ndataset = "/nowhere"', "'/nowhere'"),
         # keys
         ('task = "travel"\nagent = ["auto"]', "agent: there is no such key; did you mean agents?"),

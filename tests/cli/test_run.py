@@ -16,6 +16,7 @@ import pytest
 from duolog.cli import main
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
+from installed_tasks import TASKS
 
 SMALL = ["travel", "--agents", "auto,one-stage", "--users", "proactive", "--sessions", "3"]
 
@@ -148,7 +149,7 @@ def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["sailing"], "no task 'sailing'; there are: travel"),
+        (["sailing"], f"no task 'sailing'; there are: {TASKS}"),
         (["travel", "--agents", "three-stage"], "three-stage"),
         (["travel", "--agents", " , "], "--agents"),
         (["travel", "--users", "grumpy"], "grumpy"),

@@ -16,6 +16,7 @@ from duolog.cli import main
 from duolog.engine.events import MessageSent, ProgressRated, SessionClosed, SnapshotTaken
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Record
+from installed_tasks import TASKS
 from openai_server import OpenAIServer
 from terminal import Terminal, at_terminal
 from travel_model import play
@@ -271,7 +272,7 @@ def pipe(where: Path, text: str, *arguments: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["sailing"], "no task 'sailing'; there are: travel"),
+        (["sailing"], f"no task 'sailing'; there are: {TASKS}"),
         (["travel", "--agent", "three-stage"], "no agent 'three-stage'"),
         (["travel", "--agent", "auto"], "agent 'auto' works alone"),
         (["travel", "--instance", "x"], "no instance 'x'"),

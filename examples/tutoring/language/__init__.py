@@ -1,0 +1,3 @@
+"""What tutors and students say to each other, and how each reads it."""
+
+__all__ = ()

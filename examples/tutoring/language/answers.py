@@ -1,0 +1,165 @@
+"""What students say about problems, and how a tutor reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from ....engine.errors import InvalidInput
+from ...kit.phrases import Patterns, Phrases, is_deferral
+from ..maths.expressions import find_problems, parse_number
+
+__all__ = ("SAYING", "Said", "read_said")
+
+SAYING: Final = Phrases(
+    {
+        "result": (
+            "I get {answer}.",
+            "that gives {answer}, I think.",
+            "I got {answer} for that one.",
+            "it should be {answer}.",
+            "{answer}?",
+        ),
+        "result of": (
+            "for {problem} I get {answer}.",
+            "{problem} gives {answer}, I think.",
+            "I got {answer} for {problem}.",
+        ),
+        "working": ("I {does}.", "what I do is: I {does}.", "because I {does}."),
+        "fuzzy": (
+            "something with {size}, but I am not sure about the sign.",
+            "either {size} or minus {size}, I keep mixing that up.",
+        ),
+        "fuzzy fraction": (
+            "some fraction, a bit more than {near} perhaps.",
+            "I have it somewhere in my notes, roughly {near}.",
+        ),
+        "wrote": (
+            "I wrote {answers}.",
+            "I have written down {answers}.",
+            "so, {answers}.",
+        ),
+        "one": ("{answer} for number {number}",),
+        "copied": (
+            "thanks, I have copied that.",
+            "great, I have put that on the sheet.",
+            "okay, written down.",
+        ),
+        "stuck": (
+            "I don't get number {number}. How do I start?",
+            "what do I have to do in number {number}?",
+            "number {number} makes no sense to me.",
+        ),
+        "begs": (
+            "can't you just tell me what number {number} is?",
+            "could you just give me the answer to number {number}?",
+            "just tell me number {number}, please.",
+        ),
+        "no idea": (
+            "no idea, to be honest.",
+            "I don't know.",
+            "can't you just tell me?",
+            "not sure, can you do it?",
+        ),
+        "complete": (
+            "that is all of it, I think.",
+            "I am through with the sheet.",
+            "done, I hope.",
+        ),
+    },
+    openings=("", "", "", "hmm, ", "okay, "),
+)
+"""All that students say, besides their request."""
+
+_READ: Final = Patterns(
+    {
+        "begs": r"\bjust (?:tell|give)\b|can you do it|\bgive me the answer",
+        "stuck": r"\b(?:don't|do not) (?:get|understand)\b|how do I start|what do I (?:have to )?do"
+        r"|makes no sense|\bstuck (?:on|in|with)\b|no idea how number",
+        "no idea": r"\bno idea\b|\bI don't know\b|\bnot sure, can\b",
+        "complete": r"\ball of it\b|\bthrough with\b|\bdone\b",
+    }
+)
+_NUMBER: Final = r"(?:-|−|minus )?\d+(?:/\d+)?"
+_FOR_NUMBER: Final = re.compile(rf"(?:x = )?({_NUMBER}) for number (\d+)", re.IGNORECASE)
+_OF_NUMBER: Final = re.compile(rf"number (\d+)\D{{1,12}}?(?:x = )?({_NUMBER})\b", re.IGNORECASE)
+_ITEM: Final = re.compile(r"number (\d+)", re.IGNORECASE)
+_ANY: Final = re.compile(rf"(?:x = )?(?<![\d/])({_NUMBER})(?![\d/])", re.IGNORECASE)
+_UNSURE: Final = re.compile(
+    r"\beither\b|not sure about the sign|\brough|a bit more|perhaps", re.IGNORECASE
+)
+
+
+class Said(NamedTuple):
+    """What a student's message holds, as far as it can be read.
+
+    Attributes:
+        results: problems with the answers to them; an empty problem is the one that was asked.
+        items: numbers of items with the answers to them.
+        stuck: number of the item that they do not know how to begin; 0 for none.
+        begs: number of the item of which they want the answer; 0 for none, -1 for what was asked.
+        lost: whether they cannot do what was asked.
+        unclear: whether they seem to answer, and it cannot be made out what.
+    """
+
+    results: tuple[tuple[str, Fraction], ...] = ()
+    items: tuple[tuple[int, Fraction], ...] = ()
+    stuck: int = 0
+    begs: int = 0
+    lost: bool = False
+    unclear: bool = False
+
+
+@lru_cache(maxsize=512)
+def read_said(text: str, asked: tuple[str, ...]) -> Said:
+    """Reads a student's message.
+
+    Args:
+        text: the message.
+        asked: problems that were asked before it.
+    """
+    heard = {one.key for one in _READ.read(text)}
+    named = _ITEM.search(text)
+    number = int(named[1]) if named else 0
+    if "begs" in heard:
+        return Said(begs=number or -1)
+    if "stuck" in heard:
+        return Said(stuck=number)
+    if "no idea" in heard or is_deferral(text):
+        return Said(lost=True)
+    if _UNSURE.search(text):
+        return Said(unclear=True)
+    items = [(int(item), answer) for answer, item in _FOR_NUMBER.findall(text)]
+    items = items or [(int(item), answer) for item, answer in _OF_NUMBER.findall(text)]
+    if items:
+        return Said(items=tuple((item, _number(answer)) for item, answer in items))
+    results = _results(text, asked)
+    return Said(results=results, unclear=bool(asked) and not results)
+
+
+def _results(text: str, asked: Sequence[str]) -> tuple[tuple[str, Fraction], ...]:
+    """Answers to problems, each near the problem that it names; else the only number there is."""
+    found = []
+    for sentence in re.split(r"(?<=[.!?])\s+", text):
+        problems = find_problems(sentence)
+        rest = sentence
+        for problem in problems:
+            rest = rest.replace(problem, " ", 1)
+        numbers = _ANY.findall(rest)
+        if len(numbers) == 1:
+            found.append((problems[0] if problems else "", _number(numbers[0])))
+    named = [one for one in found if one[0]]
+    if named:
+        return tuple(named)
+    return tuple(found) if len(found) == 1 and len(asked) <= 1 else ()
+
+
+def _number(written: str) -> Fraction:
+    plain = written.lower().replace("minus ", "-").replace("−", "-")
+    try:
+        return parse_number(plain)
+    except InvalidInput:  # three quarters of nothing, as in 3/0
+        return Fraction(0)

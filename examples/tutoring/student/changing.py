@@ -1,0 +1,59 @@
+"""How a student's profile changes: what they have taken in since they last acted, whoever speaks for them."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from ....engine.session.decisions import ChangeProfile
+from ....engine.session.view import View
+from ...kit.phrases import spelled
+from ..maths.rules import Component
+from ..maths.solving import components_in
+from .fold import StudentFold
+from .student import Student, profile_of
+
+__all__ = ("StudentChanging", "StudentMemory")
+
+_NAMED: Final = 3  # components that are named in the reason of a change
+
+
+@final
+class StudentMemory:
+    """The session as a student's own view shows it, read once.
+
+    Attributes:
+        fold: what it comes from.
+    """
+
+    def __init__(self) -> None:
+        self.fold = StudentFold()
+        self._fed = 0
+
+    def now(self, view: View) -> Student | None:
+        """The student with all that they have seen by now; None where the view describes none."""
+        for record in view.records[self._fed :]:
+            self.fold.feed(record)
+        self._fed = len(view.records)
+        return self.fold.now()
+
+
+@final
+class StudentChanging:
+    """Says what a student has learned since their profile last changed; one for each session."""
+
+    def __init__(self) -> None:
+        self._memory = StudentMemory()
+        self._topics: tuple[Component, ...] = ()
+
+    def __call__(self, view: View) -> ChangeProfile | None:
+        """The profile as it is now; None where nothing was learned."""
+        now, before = self._memory.now(view), self._memory.fold.student
+        if now is None or before is None or now.knows == before.knows:
+            return None
+        if not self._topics:
+            used = [c for item in self._memory.fold.items for c in components_in(item.problem)]
+            self._topics = tuple(dict.fromkeys(used))
+        gains = {one: now.knows[one] - before.knows[one] for one in now.knows}
+        best = sorted((one for one in gains if gains[one] > 0.0), key=lambda one: -gains[one])
+        reason = f"learned about {spelled(best[:_NAMED])}"
+        return ChangeProfile(profile_of(now, self._topics), reason)

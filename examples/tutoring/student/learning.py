@@ -1,0 +1,111 @@
+"""How much a student learns from what they are told and try: P(T) of knowledge tracing, by what is done.
+
+A lesson about a component moves P(L) by ``P(L) += (1 - P(L)) * T``. Seven opportunities with feedback
+are typical for mastery (Koedinger et al. 2023), which is T of about 0.15 for practice alone; help is
+worth more or less than that by what it is. Directions come from the literature, sizes are ours:
+
+- an answer teaches nothing (Bastani et al. 2025: pupils who got answers did worse afterwards);
+- a hint makes a next attempt possible, and teaches little by itself (Aleven & Koedinger 2000);
+- an explanation that takes up the very error that was made teaches most (refutation: Tippett 2010), and
+  one that refutes an error nobody made teaches less than a plain one;
+- a worked example helps those who do not know yet (Sweller & Cooper 1985; Kalyuga et al. 2003);
+- all of it works better after a failure of one's own than before any try (VanLehn et al. 2003; Schwartz &
+  Bransford 1998), less if it comes with much else (cognitive load: Sweller 1988), is said again, or
+  meets a tired student.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ..maths.rules import Component
+from .student import Student, tiredness
+
+__all__ = ("Lesson", "LessonKind", "practise", "take_in")
+
+LessonKind: TypeAlias = Literal["right", "wrong", "hint", "explanation", "example", "answer"]
+"""What a tutor does with a component; ``right`` and ``wrong`` are feedback on an attempt."""
+
+_T: Final[Mapping[str, float]] = {
+    "answer": 0.0,
+    "right": 0.24,
+    "wrong": 0.08,
+    "hint": 0.10,
+    "explanation": 0.30,
+    "example": 0.35,
+    "refutation": 0.60,
+    "strange refutation": 0.12,
+}
+"""P(T) of a lesson, for a rested student of average pace after a failure of their own."""
+
+_UNTRIED: Final = 0.5
+"""Factor for what is taught before the student has found out that they need it."""
+
+_AGAIN: Final = 0.6
+"""Factor for each time that the same was said before."""
+
+_LONG: Final = 90
+"""Words of a message up to which all of it is taken in."""
+
+_DULL: Final = 0.4
+"""Share of P(T) that is lost to a student who is tired out."""
+
+_READING: Final = 150.0
+"""Words that take as much energy to read as an attempt."""
+
+
+class Lesson(NamedTuple):
+    """Something taught about a component.
+
+    Attributes:
+        kind: what was done.
+        component: about which.
+        refutes: the misconception that an explanation takes up, if it does.
+    """
+
+    kind: LessonKind
+    component: Component
+    refutes: str = ""
+
+
+def practise(student: Student, effort: float = 1.0) -> Student:
+    """The student after some work of their own, which tires; whether it was right is not known yet."""
+    return msgspec.structs.replace(student, spent=round(student.spent + effort, 3))
+
+
+def take_in(student: Student, lessons: Sequence[Lesson], words: int) -> Student:
+    """The student after a message of so many words, with what it teaches."""
+    knows, told = dict(student.knows), dict(student.told)
+    erred = list(student.erred)
+    taught = {lesson.component for lesson in lessons if lesson.kind not in ("right", "wrong")}
+    load = max(1, len(taught)) * max(1.0, words / _LONG)
+    awake = 1.0 - _DULL * tiredness(student)
+    for lesson in lessons:
+        component = lesson.component
+        if lesson.kind == "wrong" and component not in erred:
+            erred.append(component)
+        effect = _effect(student, lesson) * student.pace * awake
+        if lesson.kind not in ("right", "wrong"):
+            effect *= 1.0 if component in erred else _UNTRIED
+            thing = f"{lesson.kind}/{component}/{lesson.refutes}"
+            effect *= _AGAIN ** told.get(thing, 0) / load
+            told[thing] = told.get(thing, 0) + 1
+        known = knows[component]
+        knows[component] = round(known + (1.0 - known) * min(effect, 1.0), 4)
+    return msgspec.structs.replace(
+        student,
+        knows=knows,
+        told=told,
+        erred=tuple(erred),
+        spent=round(student.spent + words / _READING, 3),
+    )
+
+
+def _effect(student: Student, lesson: Lesson) -> float:
+    if lesson.kind != "explanation" or not lesson.refutes:
+        return _T[lesson.kind]
+    own = student.believes[lesson.component] == lesson.refutes
+    return _T["refutation" if own else "strange refutation"]
