@@ -1,0 +1,3 @@
+"""Data analysis: survey tables with patterns and decoys, a report, and a reader who tires."""
+
+__all__ = ()

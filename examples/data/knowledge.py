@@ -1,0 +1,248 @@
+"""What an agent knows: from messages, and from the outcomes of its own actions; from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+import msgspec
+
+from ...engine.events import JSON, SnapshotTaken
+from ...engine.session.view import ActionSeen, View
+from ...engine.text import lines_of
+from ..kit.phrases import is_deferral
+from ..kit.views import outcomes
+from .analysis import SHEETS, Rows, Sheet, claims_of, query_for, sheet_of
+from .facts import DEFAULTS, Claim, Names, Ruling, Rulings, Topic
+from .language.messages import MessageReader
+from .language.rulings import asked_rulings
+
+__all__ = ("Known", "Memory", "Wishes")
+
+
+_ONE = "one"
+"""What an agent calls what the survey is about: no table says it."""
+
+
+class Wishes(msgspec.Struct, frozen=True):
+    """What the human has let the agent know.
+
+    Attributes:
+        topics: what they asked, the latest last.
+        rulings: what they ruled.
+        advice: the topic on which they want a recommendation; None if they did not say.
+        charts: products of which they want a chart.
+        short: they want less to read.
+        lost: their last message was not understood.
+        ruled: their last message was a ruling.
+        vague: a name in it of which it is not clear what is asked.
+    """
+
+    topics: tuple[Topic, ...] = ()
+    rulings: Mapping[Ruling, bool] = {}
+    advice: Topic | None = None
+    charts: tuple[str, ...] = ()
+    short: bool = False
+    lost: bool = False
+    ruled: bool = False
+    vague: str | None = None
+
+
+@final
+class Findings:
+    """What the results of queries bear out.
+
+    Attributes:
+        rows: results by query; None for one that failed.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Rows | None] = {}
+        self._claims: dict[tuple[str, bool], Mapping[Topic, Claim]] = {}
+
+    def all(self, names: Names, rulings: Rulings) -> dict[Topic, Claim]:
+        """All claims that can be made by now, under rulings."""
+        found: dict[Topic, Claim] = {}
+        for sheet in SHEETS:
+            found.update(self._sheet(sheet, names, rulings))
+        return found
+
+    def on(self, topic: Topic, names: Names, rulings: Rulings) -> Claim | None:
+        """The claim on a topic; None where its query was not made."""
+        return self._sheet(sheet_of(topic.kind), names, rulings).get(topic)
+
+    def _sheet(self, sheet: Sheet, names: Names, rulings: Rulings) -> Mapping[Topic, Claim]:
+        sql, within = query_for(sheet, rulings), rulings["within"]
+        rows = self.rows.get(sql)
+        if not rows:
+            return {}
+        if (sql, within) not in self._claims:
+            self._claims[sql, within] = claims_of(sheet, rows, names, within=within)
+        return self._claims[sql, within]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """All that an agent knows.
+
+    Attributes:
+        alone: nobody else takes part.
+        names: of the survey, as the schema has them; None before it was listed.
+        wishes: what the human let it know.
+        asked: rulings that it has asked about.
+        proposed: topics that it has proposed.
+        findings: what its queries have found.
+        charts: lines by query; None for one that failed.
+        before: lines of its last report.
+        theirs: lines that a human wrote into the report.
+    """
+
+    alone: bool
+    names: Names | None
+    wishes: Wishes
+    asked: frozenset[Ruling]
+    proposed: frozenset[Topic]
+    findings: Findings
+    charts: Mapping[str, str | None]
+    before: tuple[str, ...]
+    theirs: tuple[str, ...]
+
+    @property
+    def rulings(self) -> Rulings:
+        """What it goes by: what was ruled, and what it takes for granted."""
+        return {**DEFAULTS, **self.wishes.rulings}
+
+    def claims(self) -> dict[Topic, Claim]:
+        """All claims that it can make, by what it goes by."""
+        return {} if self.names is None else self.findings.all(self.names, self.rulings)
+
+    def claim(self, topic: Topic, rulings: Rulings | None = None) -> Claim | None:
+        """Its claim on a topic, by what it goes by or by other rulings; None where it has none."""
+        if self.names is None:
+            return None
+        return self.findings.on(topic, self.names, rulings or self.rulings)
+
+
+@final
+class Memory:
+    """Recalls what an agent knows from its view; keeps what it has read, so as not to read it twice."""
+
+    def __init__(self) -> None:
+        self._names: Names | None = None
+        self._reader: MessageReader | None = None
+        self._findings = Findings()
+        self._charts: dict[str, str | None] = {}
+        self._absorbed: set[int] = set()
+
+    def recall(self, view: View) -> Known:
+        """All that an agent knows by what it can see."""
+        for action in outcomes(view):
+            if action.version not in self._absorbed:
+                self._absorbed.add(action.version)
+                self._absorb(action)
+        asked: set[Ruling] = set()
+        offered: set[Topic] = set()
+        wishes = Wishes()
+        if self._reader is not None:
+            wishes = _listen(view, self._reader, asked, offered)
+        before, theirs = _reports(view)
+        return Known(
+            alone=not any(one.role == "human" for one in view.participants),
+            names=self._names,
+            wishes=wishes,
+            asked=frozenset(asked),
+            proposed=frozenset(offered),
+            findings=self._findings,
+            charts=self._charts,
+            before=before,
+            theirs=theirs,
+        )
+
+    def _absorb(self, action: ActionSeen) -> None:
+        found = _observed(action)
+        sql = str(action.arguments.get("sql", ""))
+        if action.name == "Schema" and found is not None:
+            self._names = _names(found)
+            self._reader = MessageReader(self._names)
+        elif action.name == "Query":
+            self._findings.rows[sql] = None if found is None else _rows(found)
+        elif action.name == "Chart":
+            self._charts[sql] = None if found is None else str(found["text"])
+
+
+def _listen(view: View, reader: MessageReader, asked: set[Ruling], offered: set[Topic]) -> Wishes:
+    """Reads the request and the messages in order; notes what the agent itself asked and offered."""
+    topics: dict[Topic, None] = dict.fromkeys(reader.read(view.request).topics)
+    rulings: dict[Ruling, bool] = {}
+    charts: list[str] = []
+    advice: Topic | None = None
+    short = lost = ruled = False
+    vague: str | None = None
+    question: tuple[Ruling, ...] = ()
+    offer: Topic | None = None
+    for message in view.messages:
+        if message.actor == view.me:
+            question = asked_rulings(message.text)
+            offer = reader.proposed(message.text)
+            asked.update(question)
+            offered.update(() if offer is None else (offer,))
+            continue
+        if message.text == view.request:
+            continue
+        heard = reader.read(message.text, question)
+        wanted = (offer,) if heard.agreed and offer is not None and not heard.topics else ()
+        for topic in (*wanted, *heard.topics):
+            topics.pop(topic, None)  # the latest stands last
+            topics[topic] = None
+        rulings.update(heard.rulings)
+        charts += heard.charts
+        advice = heard.advice or advice
+        short = short or heard.short
+        ruled = bool(heard.rulings)
+        lost = not heard.understood and not is_deferral(message.text)
+        vague = next(iter(heard.vague), None)
+        question, offer = (), None
+    return Wishes(tuple(topics), rulings, advice, tuple(charts), short, lost, ruled, vague)
+
+
+def _reports(view: View) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lines of the agent's last report, and those that humans added to what stood there."""
+    standing: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    theirs: dict[str, None] = {}
+    for record in view.records:
+        event = record.event
+        if isinstance(event, SnapshotTaken):
+            lines = tuple(lines_of(event.content))
+            if record.actor == view.me:
+                own = lines
+            else:
+                theirs.update(dict.fromkeys(line for line in lines if line not in standing))
+            standing = lines
+    return own, tuple(line for line in theirs if line in standing)
+
+
+def _observed(action: ActionSeen) -> Mapping[str, JSON] | None:
+    resolved = action.resolved
+    found = resolved.observation if resolved is not None and resolved.outcome == "ok" else None
+    return found if isinstance(found, Mapping) else None
+
+
+def _rows(found: Mapping[str, JSON]) -> Rows:
+    rows = found.get("rows")
+    if not isinstance(rows, list | tuple):
+        return ()
+    return [row for row in rows if isinstance(row, list | tuple)]
+
+
+def _names(schema: Mapping[str, JSON]) -> Names:
+    """The names in the schema; a region that is spelled in several ways is one."""
+    regions = {name.strip().title() for name in _values(schema, "people", "region")}
+    products = _values(schema, "ratings", "product")
+    return Names(_ONE, tuple(sorted(regions)), tuple(sorted(products)))
+
+
+def _values(schema: Mapping[str, JSON], table: str, column: str) -> list[str]:
+    found: JSON = schema
+    for key in (table, "columns", column, "values"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return [str(value) for value in found] if isinstance(found, Mapping) else []

@@ -1,0 +1,296 @@
+"""The rule-driven analyst: reads as far as they can, asks on, objects, and decides when it is enough.
+
+They alone know their profile, and say one thing at a time in their own words. What they have read and
+believe is a `Reading`; they cannot tell a wrong belief from a right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import final
+
+import msgspec
+
+from ...engine.events import JSON
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
+from ...engine.session.view import View
+from ...engine.text import lines_of
+from ...users.personas import Persona
+from ..kit.views import outcomes, own_messages, trait, unannounced
+from .analysis import Sheet, claims_of, query_for, sheet_of
+from .attention import OWN_ANALYSIS, Reading
+from .facts import DEFAULTS, RULINGS, Claim, Ruling, Topic, advice_on
+from .language.messages import HUMAN, MessageReader, asks_to_rephrase, say_advice_wish
+from .language.rulings import asked_rulings, read_rulings, say_ruling
+from .language.topics import say_topic, wordings_of
+from .profile import Profile, read_profile, write_profile
+from .report import Assumed, ReportReader, say_advice, say_claim
+from .world.instances import Wants, opened_by
+
+__all__ = ("DataPerson", "Mind")
+
+_ASKS = 2
+"""Times that somebody asks the same thing before they leave it."""
+
+_TOO_MUCH = 8
+"""Lines that go unread, at which somebody complains."""
+
+_TIRED = 20
+"""Words that somebody can still take in when they stop."""
+
+_TRIES_THEMSELVES = 0.5
+"""Share of the people whose persona acts who look things up that they asked for in vain."""
+
+_CARE = 0.6
+"""Share of the tables that people, on their own, look at before they select from them."""
+
+_QUERY_SECONDS, _WRITE_SECONDS = (60.0, 120.0), (20.0, 40.0)
+
+
+class Mind(msgspec.Struct, frozen=True):
+    """What an analyst has in mind.
+
+    Attributes:
+        view: what they see.
+        profile: what they know, and wanted when they last thought about it.
+        wants: what they want by now.
+        reading: what they have taken in by now.
+        before: what they had taken in at their last act.
+        said: their own messages, the request first.
+    """
+
+    view: View
+    profile: Profile
+    wants: Wants
+    reading: Reading
+    before: Reading
+    said: tuple[str, ...]
+
+
+@final
+class DataPerson:
+    """What an analyst wants, sees and says; one for each session."""
+
+    def __init__(self) -> None:
+        self._reading: Reading | None = None
+        self._messages: MessageReader | None = None
+        self._taken = 0
+        self._profiles: tuple[JSON, Profile] | None = None
+
+    def see(self, view: View, profile: JSON) -> Mind:
+        """Reads what is new, and sees what it makes them want."""
+        if self._profiles is None or self._profiles[0] is not profile:
+            self._profiles = (profile, read_profile(profile))
+        known = self._profiles[1]
+        if self._reading is None:
+            self._reading = Reading(known.names, known.attention, known.stamina)
+            self._messages = MessageReader(known.names)
+        for record in view.records[self._taken :]:
+            self._reading.feed(record)
+        self._taken = len(view.records)
+        now = self._reading.copy()
+        now.catch_up()
+        first = known.wants.topics
+        opened = opened_by(first, known.opens, known.pivot, now.believed)
+        goal = opened.goal if opened.goal == known.pivot else known.wants.goal
+        wants = Wants(opened.topics, goal)
+        return Mind(view, known, wants, now, self._reading, tuple(own_messages(view)))
+
+    def wrong(self, state: Mind, output: str) -> float:
+        """Assumptions in a report that they know to be wrong."""
+        reader = ReportReader(state.profile.names)
+        stated = (reader.read(line) for line in lines_of(output))
+        return sum(
+            1.0
+            for one in stated
+            if isinstance(one, Assumed) and one.holds != state.profile.rulings[one.ruling]
+        )
+
+    def comment(self, state: Mind, persona: Persona, words: Random) -> str | None:
+        """A wrong assumption, what they do not follow, what else they want to know, or nothing."""
+        if unannounced(state.view):
+            return HUMAN.say("added", words)
+        odd = words.random() < persona.ambiguous
+        if state.view.snapshot is None:
+            return self._hint(state, words, odd=odd)
+        for ruling in self._objections(state):
+            return self._rule(state, ruling, words, odd=odd)
+        for topic in state.reading.puzzling:
+            if topic in state.wants.topics and _times(state, _charts(topic)) < _ASKS:
+                return HUMAN.say("chart", words, about=topic.about)
+        if len(state.reading.unread) >= _TOO_MUCH and not _times(state, HUMAN.variants("long")):
+            return HUMAN.say("long", words)
+        if state.wants.goal == state.profile.pivot and _lacks_advice(state):
+            return say_advice_wish(state.wants.goal, words)
+        for topic in _open(state):
+            return say_topic(topic, state.profile.names.subject, words, odd=odd)
+        if _lacks_advice(state):
+            return say_advice_wish(state.wants.goal, words)
+        return None
+
+    def answer(self, state: Mind, question: str, persona: Persona, words: Random) -> str:
+        """What is asked, as far as they understand the question; else what they want to know."""
+        odd = words.random() < persona.ambiguous
+        rulings = asked_rulings(question)
+        if rulings and words.random() < persona.mishears:
+            rulings = tuple(r for r in RULINGS if r not in rulings)[:1]
+        if rulings:
+            return self._rule(state, rulings[0], words, odd=odd)
+        offer = self._messages.proposed(question) if self._messages else None
+        if offer is not None and offer in _open(state):
+            return HUMAN.say("yes", words)
+        clear = persona if not asks_to_rephrase(question) else _clearly(persona)
+        said = self.comment(state, clear, words)
+        return said or HUMAN.say("done" if offer is None else "no", words)
+
+    def work(self, state: Mind, persona: Persona, words: Random) -> Decision | None:
+        """Looks up what they have asked for in vain, if they act at all."""
+        if not persona.acts or state.view.snapshot is None:
+            return None
+        if trait(state.view, "tries").random() >= _TRIES_THEMSELVES:
+            return None
+        for topic in state.wants.topics:
+            asked = _times(state, wordings_of(topic, state.profile.names.subject))
+            if topic not in state.reading.believed and asked >= _ASKS:
+                return self._find_out(state, topic, words)
+        return None
+
+    def content(self, state: Mind, persona: Persona) -> bool:
+        """Whether they believe to know enough, or are tired."""
+        if state.reading.left <= _TIRED:
+            return True
+        wanted = state.wants.topics
+        open_ = sum(1 for topic in wanted if topic not in state.reading.believed)
+        if persona.contentment < 1.0:
+            return open_ <= (1.0 - persona.contentment) * len(wanted)
+        if any(True for _ in self._objections(state)) or _lacks_advice(state):
+            return False
+        return len(_open(state)) <= persona.untold
+
+    def rate(self, state: Mind, view: View) -> Rate | None:
+        """By what they have learned since their last act; by a question, where that was all."""
+        gained = [t for t in state.reading.believed if t not in state.before.believed]
+        if any(topic in state.wants.topics for topic in gained):
+            done = not _open(state) and not _lacks_advice(state)
+            return Rate(5 if done else 4, "That answers something that I wanted to know.")
+        if len(state.reading.unread) >= _TOO_MUCH:
+            return Rate(2, "That is more than I can take in.")
+        last = view.messages[-1].text if view.messages else ""
+        if asked_rulings(last):
+            return Rate(3, "A fair question.")
+        changed = state.reading.believed != state.before.believed
+        if changed or state.reading.advice != state.before.advice:
+            return Rate(3, "Something has changed.")
+        if read_rulings(state.said[-1]) and not asks_to_rephrase(last):
+            return Rate(3, "They go by what I said.")
+        asked = self._messages is not None and self._messages.read(state.said[-1]).topics
+        return Rate(1 if asked else 2, "I know no more than before.")
+
+    def change(self, state: Mind) -> ChangeProfile | None:
+        """What they have understood raises further questions, and may turn to another decision."""
+        if state.wants == state.profile.wants:
+            return None
+        profile = msgspec.structs.replace(state.profile, wants=state.wants)
+        fresh = [t for t in state.wants.topics if t not in state.profile.wants.topics]
+        reason = "understood something that raises further questions"
+        if not fresh:
+            reason = "understood something that another decision rests on"
+        return ChangeProfile(write_profile(profile), reason)
+
+    def alone(self, state: Mind, words: Random) -> Decision | None:
+        """Looks things up one after the other, and writes them down, until they are tired."""
+        if state.reading.left < OWN_ANALYSIS:
+            return self._conclude(state, words)
+        for topic in state.wants.topics:
+            if topic not in state.reading.believed:
+                return self._find_out(state, topic, words)
+        return self._conclude(state, words)
+
+    # --- what they say -------------------------------------------------------------------------------
+
+    def _objections(self, state: Mind) -> Iterator[Ruling]:
+        """Assumptions that they noticed and know to be wrong, and have not objected to in vain."""
+        for ruling, holds in state.reading.assumed.items():
+            said = sum(1 for text in state.said if ruling in read_rulings(text))
+            if holds != state.profile.rulings[ruling] and said < _ASKS:
+                yield ruling
+
+    def _hint(self, state: Mind, words: Random, *, odd: bool) -> str | None:
+        """Something about the data that nobody would guess."""
+        unusual = [r for r in RULINGS if state.profile.rulings[r] != DEFAULTS[r]]
+        return self._rule(state, words.choice(unusual), words, odd=odd) if unusual else None
+
+    def _rule(self, state: Mind, ruling: Ruling, words: Random, *, odd: bool) -> str:
+        return say_ruling(ruling, words, holds=state.profile.rulings[ruling], odd=odd)
+
+    # --- what they do themselves ---------------------------------------------------------------------
+
+    def _find_out(self, state: Mind, topic: Topic, words: Random) -> Decision | None:
+        """Selects what answers a topic; then writes that into the report."""
+        sheet = sheet_of(topic.kind)
+        sql = query_for(sheet, state.profile.rulings, careful=_cares(state.view, sheet))
+        done = [a for a in outcomes(state.view) if a.arguments.get("sql") == sql]
+        if not done:
+            return Decision((Act("Query", {"sql": sql}),), words.uniform(*_QUERY_SECONDS))
+        resolved = done[-1].resolved
+        claim = _claim(resolved.observation if resolved else None, sheet, topic, state)
+        lines = lines_of(state.view.snapshot_text)
+        if claim is None or say_claim(claim) in lines:
+            return None
+        lines.append(say_claim(claim))
+        return Decision((Submit("\n".join(lines)),), words.uniform(*_WRITE_SECONDS))
+
+    def _conclude(self, state: Mind, words: Random) -> Decision | None:
+        """Writes down a recommendation, by what they believe; once."""
+        claim = state.reading.believed.get(state.wants.goal)
+        if claim is None or state.reading.advice == advice_on(claim):
+            return None
+        lines = [*lines_of(state.view.snapshot_text), say_advice(advice_on(claim))]
+        return Decision((Submit("\n".join(lines)),), words.uniform(*_WRITE_SECONDS))
+
+
+def _open(state: Mind) -> list[Topic]:
+    """What they want to know, do not believe to know, and have not asked for in vain."""
+    subject = state.profile.names.subject
+    return [
+        topic
+        for topic in state.wants.topics
+        if topic not in state.reading.believed
+        and _times(state, wordings_of(topic, subject)) < _ASKS
+    ]
+
+
+def _lacks_advice(state: Mind) -> bool:
+    """Whether they miss a recommendation on what they have to decide, and have not given up on it."""
+    advice, goal = state.reading.advice, state.wants.goal
+    if advice is not None and advice.topic == goal:
+        return False
+    return _times(state, HUMAN.variants(goal.kind, about=goal.about)) < _ASKS
+
+
+def _times(state: Mind, wordings: tuple[str, ...]) -> int:
+    """How often they have said a thing after the request, in any of these wordings."""
+    plain = tuple(text.lower() for text in wordings)
+    return sum(1 for said in state.said[1:] if said.lower().endswith(plain))
+
+
+def _charts(topic: Topic) -> tuple[str, ...]:
+    return HUMAN.variants("chart", about=topic.about)
+
+
+def _clearly(persona: Persona) -> Persona:
+    return msgspec.structs.replace(persona, ambiguous=0.0)
+
+
+def _cares(view: View, sheet: Sheet) -> bool:
+    return trait(view, f"care/{sheet}").random() < _CARE
+
+
+def _claim(found: JSON, sheet: Sheet, topic: Topic, state: Mind) -> Claim | None:
+    rows = found.get("rows") if isinstance(found, dict) else None
+    if not isinstance(rows, list | tuple):
+        return None
+    table = [row for row in rows if isinstance(row, list | tuple)]
+    within = state.profile.rulings["within"]
+    return claims_of(sheet, table, state.profile.names, within=within).get(topic)
