@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+import msgspec
+
 from ...engine.errors import InvalidInput
 from ..kit.briefs import load_brief
 from ..kit.scorer import TaskScorer
@@ -17,6 +19,7 @@ from .plan import render_plan
 from .rule_agent import finance_agent
 from .rule_user import finance_alone, finance_changing, finance_user
 from .utility import FINANCE, finance_utility
+from .world import market
 from .world.generator import make_instance
 from .world.household import Budget
 
@@ -75,10 +78,21 @@ def _world(name: str, seed: int) -> World:
 
 
 def _witness(name: str, seed: int) -> Witness:
-    """The plan that the instance was made from, for a client who knows what they need."""
+    """The best plan for a client who holds what they hold at first.
+
+    It is the one that the instance was made from, with another share of stocks perhaps: that is where
+    what a client holds and what they need pull in two directions. Once their mind has changed in all
+    that it can, the plan that the instance was made from is worth 1.
+    """
     world = _world(name, seed)
-    needs, plan = world.instance.needs, world.instance.witness
-    return Witness(judge(plan, world.budget, needs, needs).value, render_plan(plan))
+    instance, budget = world.instance, world.budget
+    plans = [
+        msgspec.structs.replace(instance.witness, stocks=stocks)
+        for stocks in range(0, 101, market.STEP)
+    ]
+    values = [judge(plan, budget, instance.holds, instance.needs).value for plan in plans]
+    best = max(values)
+    return Witness(best, render_plan(plans[values.index(best)]))
 
 
 _SPEC: Final = TaskSpec(

@@ -20,7 +20,7 @@ from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.finance.language.advice import read_figures
 from duolog.examples.finance.language.profiles import read_profile
 from duolog.examples.finance.task import finance_task
-from duolog.testing import Played, played
+from duolog.testing import Played, check_task, played
 
 TASK = finance_task()
 
@@ -135,3 +135,8 @@ async def test_every_pair_comes_to_an_end_of_its_own_without_a_word_of_the_profi
     secret = [text.lower() for text in msgspec.convert(private["profile"], list[str])]
     said = [event.text.lower() for event in events(one) if isinstance(event, MessageSent)]
     assert not [text for text in said for sentence in secret if sentence in text]
+
+
+@pytest.mark.slow
+async def test_the_task_is_held_to_what_any_task_is_held_to() -> None:
+    await check_task(TASK, instances=2)
