@@ -282,6 +282,45 @@ MUTANTS = (
         "session",
     ),
     Mutant(
+        "what a callback raises passes",
+        "telemetry.live_updates",
+        "            with PluginCall(name):\n                result = callback(update)\n"
+        "                if inspect.isawaitable(result):\n                    await result\n",
+        "            result = callback(update)\n"
+        "            if inspect.isawaitable(result):\n                await result\n",
+        "product",
+    ),
+    Mutant(
+        "what a consumer raises passes",
+        "engine.log.consumer",
+        '            with PluginCall(f"consumer {consumer.name!r}"):\n'
+        "                outputs = await consumer.consume(records)\n",
+        "            outputs = await consumer.consume(records)\n",
+        "product",
+    ),
+    Mutant(
+        "a measurement that the hook refuses is missing without a word",
+        "engine.scorers.runner",
+        "        except (CodecError, DuplicateConflict, InvalidInput, PluginFailed) as error:",
+        "        except (CodecError, DuplicateConflict, InvalidInput) as error:",
+        "product",
+    ),
+    Mutant(
+        "who shows progress ends the product",
+        "engine.log.jsonl_export",
+        '        with PluginCall("progress"):\n            progress(count)\n',
+        "        progress(count)\n",
+        "product",
+    ),
+    Mutant(
+        "an update is delivered twice",
+        "telemetry.live_updates",
+        "        self._held = None\n        self._delivered += 1",
+        "        self._held = None if self._delivered % 5 else update\n"
+        "        self._delivered += 1",
+        "product",
+    ),
+    Mutant(
         "who is refused and gone leaves an error",
         SERVER,
         "        except OSError:  # the client is gone already",

@@ -18,6 +18,7 @@ from ..errors import (
     Divergence,
     DuplicateConflict,
     InvalidInput,
+    PluginFailed,
     SessionInterrupted,
 )
 from ..events import Event, ScorerFailed, ScorerRef, StopAdvised, UtilityScored
@@ -231,7 +232,8 @@ class ScorerRunner:
             return ()
         try:
             return await self._record(running, record, measurements)
-        except (CodecError, DuplicateConflict, InvalidInput) as error:
+        except (CodecError, DuplicateConflict, InvalidInput, PluginFailed) as error:
+            # The last is the redaction hook's: what it refuses once, it refuses again.
             return await self._quarantine(running, record, error)
 
     async def _quarantine(

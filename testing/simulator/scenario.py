@@ -10,13 +10,27 @@ import msgspec
 
 from .machine.disk import DISK_FAULTS
 
-__all__ = ("STORES", "Fault", "Operation", "OperationKind", "Outcome", "Scenario", "Store", "draw")
+__all__ = (
+    "PLUG_INS",
+    "STORES",
+    "Fault",
+    "Operation",
+    "OperationKind",
+    "Outcome",
+    "Scenario",
+    "Store",
+    "draw",
+)
 
-Store: TypeAlias = Literal["memory", "sqlite", "session", "network"]
-"""What is run: a log in memory, one in a file, a session on a log in memory, a server of one and its
-clients."""
+Store: TypeAlias = Literal["memory", "sqlite", "session", "product", "network"]
+"""What is run: a log in memory, one in a file, a session on a log in memory, a product that records into
+one, a server of one and its clients."""
 
-STORES: Final[tuple[Store, ...]] = ("memory", "sqlite", "session", "network")
+STORES: Final[tuple[Store, ...]] = ("memory", "sqlite", "session", "product", "network")
+
+PLUG_INS: Final = ("hook", "on_update", "on_stop", "observe", "attend", "consumer", "progress")
+"""What may raise in a product: the redaction hook, two callbacks, two scorers (one that only computes and
+one that awaits), a consumer, who shows progress."""
 
 OperationKind: TypeAlias = Literal[
     "append",
@@ -157,6 +171,8 @@ def draw(store: Store, seed: int) -> Scenario:
         return Scenario(store, seed, (), tuple(_of_session(random) for _ in range(3)))
     if store == "network":
         return _of_network(seed, random)
+    if store == "product":
+        return Scenario(store, seed, (), tuple(_of_product(random) for _ in range(3)))
     count = random.choice((3, 5, 8, 12))
     workers, sessions = random.randint(1, 4), random.randint(1, 3)
     kinds = random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
@@ -202,6 +218,12 @@ def _of_network(seed: int, random: Random) -> Scenario:
         most = count if kind in _MANNERS else 8 * count
         faults.append(Fault(kind, random.randint(1, most), random.randrange(1 << 30)))
     return Scenario("network", seed, operations, tuple(faults))
+
+
+def _of_product(random: Random) -> Fault:
+    kind = random.choice((*PLUG_INS, "cancel"))
+    most = {"progress": 1, "cancel": 120, "on_stop": 2, "consumer": 8}.get(kind, 20)
+    return Fault(kind, random.randint(1, most), random.randrange(1 << 30))
 
 
 def _of_session(random: Random) -> Fault:

@@ -24,6 +24,7 @@ from .loop import SimulatedLoop
 from .machine.clock import Wall, simulated_clock
 from .machine.disk import SimulatedDisk
 from .machine.processes import simulated_forks
+from .product import run_product_scenario
 from .scenario import Outcome, Scenario
 from .sessions import run_session_scenario
 from .watchdog import Watch, watchdog
@@ -67,6 +68,8 @@ class Stage:
             return Execution(scenario, directory, self._open_log, _no_threads, self._walls).run()
         if scenario.store == "session":
             return run_session_scenario(scenario)
+        if scenario.store == "product":
+            return run_product_scenario(scenario)
         if scenario.store == "network":
             from .network.exchange import run_network_scenario
 

@@ -16,7 +16,7 @@ from duolog.engine.log.summary import SessionState
 from duolog.testing import check_log_in_simulation
 from duolog.testing.simulator.campaign import command, run_seeds
 from duolog.testing.simulator.machine.vfs import UnsupportedSqlite, intercepted
-from duolog.testing.simulator.scenario import Fault, Store, draw
+from duolog.testing.simulator.scenario import PLUG_INS, Fault, Store, draw
 from duolog.testing.simulator.stage import prepared
 from duolog.testing.simulator.watchdog import watchdog
 
@@ -50,6 +50,12 @@ def test_sessions_end_as_they_would_have() -> None:
     assert set(campaign.happened) == {"kill", "cancel", "policy", "scorer"}
 
 
+def test_a_product_bears_whatever_its_plug_ins_raise() -> None:
+    campaign = run_seeds("product", range(40))
+    assert campaign.failures == ()
+    assert set(campaign.happened) >= set(PLUG_INS) - {"on_stop"} | {"cancel"}
+
+
 def test_a_server_and_its_clients_agree_on_a_network_that_fails() -> None:
     campaign = run_seeds("network", range(60))
     assert campaign.failures == ()
@@ -72,7 +78,13 @@ def test_a_run_that_does_not_end_is_ended_and_named(capsys: pytest.CaptureFixtur
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_fresh_seeds(seed: int) -> None:
-    counts: dict[Store, int] = {"memory": 20_000, "sqlite": 2000, "session": 500, "network": 1000}
+    counts: dict[Store, int] = {
+        "memory": 20_000,
+        "sqlite": 2000,
+        "session": 500,
+        "product": 500,
+        "network": 1000,
+    }
     for store, count in counts.items():
         first = seed * 1_000_000
         failures = run_seeds(store, range(first, first + count)).failures

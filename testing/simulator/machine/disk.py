@@ -172,9 +172,11 @@ class SimulatedDisk:
         seconds = self._random.choice(_SLOW)
         if seconds < _PATIENCE:
             self._slowly = self.operations + _SLOWLY
-        if self._wait(seconds):
-            # Others may find that the log is held for too long.
-            (self.slowed if seconds < _PATIENCE else self.happened).append("slow")
+        # Others may find that the log is held for too long.
+        where = self.slowed if seconds < _PATIENCE else self.happened
+        where.append("slow")
+        if not self._wait(seconds):
+            where.pop()
 
     def stop_failing(self) -> None:
         """From here on nothing goes wrong."""

@@ -417,6 +417,21 @@ async def test_whatever_a_scorer_raises_quarantines_it_and_nothing_else(
     assert await scored(log, "b") == [(1, 1), (2, 2)]
 
 
+async def test_a_measurement_that_the_redaction_hook_refuses_is_said_to_be_missing() -> None:
+    def redact(draft: Draft) -> Draft:
+        if isinstance(draft.event, UtilityScored) and draft.event.round == 2:
+            raise ValueError("no digits")
+        return draft
+
+    async with MemoryLog(redact=redact) as log, measuring(log, Reader()) as pool:
+        await say(log, "a", "x", "y", "z")
+        await pool.settle()
+        [failure] = await failures(log, "a")
+        assert failure.type == "PluginFailed"
+        assert "the redaction hook raised ValueError: no digits" in failure.error
+        assert await scored(log, "a") == [(1, 1)]
+
+
 async def test_what_a_scorer_raises_as_it_is_ended_is_no_failure_of_its(log: Store) -> None:
     async def look(record: Record) -> None:
         try:
