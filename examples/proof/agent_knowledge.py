@@ -26,6 +26,9 @@ from .wishes import Form, in_form
 
 __all__ = ("Knowledge",)
 
+_REDRAWN: Final = 6
+"""Times that a step is written again, where what comes out is as wrong as before."""
+
 _SEARCH_AFTER: Final = 2
 """Doubts about one claim after which the agent looks for a counterexample."""
 
@@ -180,7 +183,7 @@ class Knowledge:
         if self.lemma is not None:
             family = FAMILIES[self.lemma]
             lemmas = {family.label: family.claim}
-        steps = draft(label, claim, lemmas, seed=self.seed, tries=self.tries)
+        steps = draft(label, claim, lemmas, seed=self.seed, tries=self.tries, opaque=self.alone)
         return self._marked(Section("Claim", label, claim.text, fails, steps))
 
     def _marked(self, section: Section) -> Section:
@@ -276,8 +279,16 @@ class Knowledge:
         self.results[section_key(section)] = steps
         if steps:
             self.theirs.pop(section.label, None)
-        for step in steps:
-            self.tries[step] = self.tries.get(step, 0) + 1
+        for _ in range(_REDRAWN):
+            for step in steps:
+                self.tries[step] = self.tries.get(step, 0) + 1
+            written = self._lemma_section() if section.kind == "Lemma" else None
+            written = written or (
+                self._section(section.label) if section.label in self.stated else None
+            )
+            steps = (self.verdict(written) or ()) if written is not None else ()
+            if not steps:
+                return
 
     def suspicious(self) -> tuple[str, ...]:
         """Targets that were doubted or refused so often that they may be false."""

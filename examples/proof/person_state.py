@@ -38,6 +38,7 @@ class PersonState:
         document: the output as it stands.
         read: what they, or the checker, found in a version of a section: doubts, or none.
         understood: the versions of sections that they have read with care themselves.
+        mine: the versions of sections that they wrote themselves.
         fails: the claims that they know to fail, and where.
         told: what they have said so far, as one would understand it, with how often.
         found: how often they found an error in a section, by label.
@@ -53,6 +54,7 @@ class PersonState:
         self.document: Document = {}
         self.read: dict[str, tuple[Doubt, ...]] = {}
         self.understood: set[str] = set()
+        self.mine: set[str] = set()
         self.fails: dict[str, int] = {}
         self.told: dict[Heard, int] = {}
         self.found: dict[str, int] = {}
@@ -61,7 +63,10 @@ class PersonState:
         for record in view.records:
             event = record.event
             if isinstance(event, SnapshotTaken):
-                self.document = read_document(event.content)
+                before, self.document = self.document, read_document(event.content)
+                if record.actor == view.me:
+                    fresh = {section_key(one) for one in self.document.values()}
+                    self.mine |= fresh - {section_key(one) for one in before.values()}
                 self._see_failures(
                     {s.label: s.fails for s in self.document.values() if s.fails is not None}
                 )
@@ -166,6 +171,10 @@ class PersonState:
                 self.fails[label] = n
 
     def _outcome(self, name: str, arguments: Mapping[str, JSON], observation: JSON) -> None:
+        section = self.document.get(str(arguments.get("label"))) if name == "Accept" else None
+        if section is not None:
+            self.read[section_key(section)] = ()
+            self.understood.add(section_key(section))
         if not isinstance(observation, Mapping):
             return
         if name == "FindCounterexample":

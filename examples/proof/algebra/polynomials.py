@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -89,6 +90,7 @@ def divided(one: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
     return polynomial(*quotient), polynomial(*rest)
 
 
+@lru_cache(maxsize=8192)
 def spelled(one: Polynomial, variable: str = "n") -> str:
     """The polynomial as text, from the highest power down: ``n^3 - 2*n + 1``."""
     text = ""

@@ -25,17 +25,26 @@ from .document import Step
 
 __all__ = ("lemma_place", "prime_powers", "prove", "show_cases")
 
+_LONGEST = 60
+"""The largest divisor whose cases are listed in one step."""
 _SHIFTS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
 
 
-def prove(label: str, claim: Claim, lemmas: Mapping[str, Divides]) -> tuple[Step, ...]:
+def prove(
+    label: str, claim: Claim, lemmas: Mapping[str, Divides], *, opaque: bool = False
+) -> tuple[Step, ...]:
     """A proof, step by step.
 
     Args:
         label: of the claim; names the steps.
         claim: what to prove.
         lemmas: what may be cited, by label; the first that is of use is.
+        opaque: do not take the claim apart: one long list of cases, as far as that fits.
     """
+    if opaque and isinstance(claim, Divides) and claim.divisor <= _LONGEST:
+        writer = _Writer(label, claim)
+        writer.by_cases(claim.divisor)
+        return tuple(writer.steps)
     return _prove(label, claim, tuple(lemmas.items()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -24,6 +25,9 @@ DOUBTS: Final = 0.5
 FALSE_ALARMS: Final = 0.1
 """Share of its right steps that an agent has a doubt about."""
 
+_CASES: Final = 8
+"""Cases that are as likely to hold an error as any other step is."""
+
 _NUMBER = re.compile(r"(?<![\^\d])\d+")
 _AT = re.compile(r"([A-Z]\d{1,2}) at n(?: ([-+]) (\d+))?")
 
@@ -36,6 +40,7 @@ def draft(
     seed: str,
     tries: Mapping[str, int],
     rate: float = SLIPS,
+    opaque: bool = False,
 ) -> tuple[Step, ...]:
     """A proof as somebody writes it down who slips now and then.
 
@@ -47,15 +52,30 @@ def draft(
         lemmas: what may be cited, by label.
         seed: of the writer.
         tries: how often a step was written again, by its name.
-        rate: share of the steps that come out wrong.
+        rate: share of the steps that come out wrong; of longer lists of cases, more.
+        opaque: see ``prove``.
     """
-    steps: list[Step] = []
-    for step in prove(label, claim, lemmas):
-        random = Random(f"{seed}/{claim.text}/{step.name}/{tries.get(step.name, 0)}")
-        slipped = _slipped(step, random) if random.random() < rate else step
-        doubt = random.random() < (DOUBTS if slipped is not step else FALSE_ALARMS)
-        steps.append(msgspec.structs.replace(slipped, doubt=doubt))
-    return tuple(steps)
+    drawn = f"{seed}/{claim.text}"
+    return tuple(
+        _drawn(step, f"{drawn}/{step.name}/{tries.get(step.name, 0)}", rate)
+        for step in prove(label, claim, lemmas, opaque=opaque)
+    )
+
+
+@lru_cache(maxsize=8192)
+def _drawn(step: Step, seed: str, rate: float) -> Step:
+    """A step as it is written down: right or wrong, with or without a doubt."""
+    random = Random(seed)
+    slipped = _slipped(step, random) if random.random() < _share(step, rate) else step
+    doubt = random.random() < (DOUBTS if slipped is not step else FALSE_ALARMS)
+    return msgspec.structs.replace(slipped, doubt=doubt)
+
+
+def _share(step: Step, rate: float) -> float:
+    """How likely a step is to come out wrong: a list of cases, the likelier the longer it is."""
+    cases = step.reason.count("->")
+    right: float = (1.0 - rate) ** max(cases / _CASES, 1.0)
+    return 1.0 - right
 
 
 def _slipped(step: Step, random: Random) -> Step:

@@ -15,21 +15,26 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.records import Record
+from duolog.engine.session.fork import fork
+from duolog.engine.session.runner import Session
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.kit.task import HUMAN_ALONE
 from duolog.examples.proof.proving.checker import check_section
 from duolog.examples.proof.proving.document import read_document
 from duolog.examples.proof.task import proof_task
-from duolog.testing import Played, played
+from duolog.testing import Played, check_task, played
 from duolog.users.personas import PERSONAS
 
 TASK = proof_task()
 
 
-async def play(agent: str, user: str = "proactive", instance: int = 0, seed: int = 6) -> Played:
+def session(agent: str, instance: int = 0, user: str = "proactive") -> Session:
     who = NOBODY if TASK.automated(agent) else user
-    cell = Cell(agent=agent, user=who, instance=str(instance), seed=seed)
-    return await played(TASK.session(cell, Setting()))
+    return TASK.session(Cell(agent=agent, user=who, instance=str(instance), seed=6), Setting())
+
+
+async def play(agent: str, user: str = "proactive", instance: int = 0) -> Played:
+    return await played(session(agent, instance, user))
 
 
 def trace(one: Played) -> Sequence[Record]:
@@ -84,10 +89,30 @@ async def test_people_check_and_agents_verify_before_they_show_what_matters() ->
 
 
 @pytest.mark.slow
-async def test_doing_it_alone_beats_what_nobody_checked_and_asking_first_beats_both() -> None:
+async def test_asking_first_beats_doing_it_alone_which_beats_what_nobody_checked() -> None:
     mean = {}
-    for agent in ("auto", HUMAN_ALONE, "one-stage", "two-stage"):
-        runs = [await play(agent, instance=instance) for instance in range(10)]
+    for agent in ("auto", HUMAN_ALONE, "two-stage"):
+        runs = [await play(agent, instance=instance) for instance in range(8)]
         mean[agent] = statistics.mean(max(utilities(one)) for one in runs)
     assert 0.02 < mean["auto"] < mean[HUMAN_ALONE] - 0.2
-    assert mean[HUMAN_ALONE] < mean["one-stage"] < mean["two-stage"] < 0.95
+    assert mean[HUMAN_ALONE] < mean["two-stage"] < 0.95
+
+
+@pytest.mark.slow
+async def test_to_take_over_a_long_proof_that_nobody_checked_is_worse_than_to_begin_afresh() -> (
+    None
+):
+    taken_over, afresh = [], []
+    for instance in range(8):
+        auto = await play("auto", instance=instance)
+        records = [record for stream in auto.streams.values() for record in stream]
+        first = next(r.version for r in trace(auto) if isinstance(r.event, SnapshotTaken))
+        one = fork(session(HUMAN_ALONE, instance), records, first, past=session("auto", instance))
+        taken_over.append(utilities(await played(one))[-1])
+        afresh.append(utilities(await play(HUMAN_ALONE, instance=instance))[-1])
+    assert statistics.mean(taken_over) < statistics.mean(afresh) - 0.05
+
+
+@pytest.mark.slow
+async def test_it_keeps_the_contract_of_tasks() -> None:
+    await check_task(TASK, seed=9, instances=2)
