@@ -75,9 +75,21 @@ class Mathematician:
         return PersonState(view, profile)
 
     def wrong(self, state: PersonState, output: str) -> float:
-        """How many of the claims that matter are missing, in another form, or known to be flawed."""
+        """How many of the claims that matter are missing, in another form, or known to be flawed.
+
+        A proof that neither they nor a machine has looked at counts half.
+        """
         document = read_document(output)
-        return float(sum(state.is_open(label, document) for label in state.wishes.core))
+        core = state.wishes.core
+        open_ones = [label for label in core if state.is_open(label, document)]
+        loose = [
+            label
+            for label in core
+            if label not in open_ones
+            and not document[label].machine
+            and section_key(document[label]) not in state.read
+        ]
+        return len(open_ones) + 0.5 * len(loose)
 
     def change(self, state: PersonState) -> ChangeProfile | None:
         """Another mind, once the claim that they had built on is seen to fail."""
@@ -207,7 +219,8 @@ class Mathematician:
                 return say("later", words, labels=about.label)
             return say_form(about.label, state.wishes.form(about.label), words)
         if topic == "minor":
-            return say_labels("minor", state.wishes.minor, words)
+            missing = [one for one in state.wishes.minor if one not in state.document]
+            return say_labels("minor", missing or state.wishes.minor, words)
         told = next(self._comments(state, persona, words), None)
         return told or "No, that is all. Thank you."
 
