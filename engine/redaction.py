@@ -17,7 +17,15 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from .events import JSON
 
-__all__ = ("REMOVED", "is_secret_name", "redact", "redact_forms", "redact_json", "secrets_in")
+__all__ = (
+    "REMOVED",
+    "is_secret_name",
+    "may_hold_forms",
+    "redact",
+    "redact_forms",
+    "redact_json",
+    "secrets_in",
+)
 
 REMOVED: Final = "[removed]"
 """Stands where a secret was."""
@@ -151,7 +159,33 @@ _MARKED: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (markers, form) for markers, forms in _MARKERS for form in forms
 )
 
-_ALL_MARKERS: tuple[str, ...] = tuple(marker for markers, _ in _MARKERS for marker in markers)
+# One of these occurs in every text that holds one of the markers (and, behind "://", a password). Each
+# begins with a character that is rare in texts, so that most of a text is passed over at once: all
+# together take a fifth of the time that it takes to look for the markers one by one.
+_SIGNS = tuple(
+    re.compile(sign).search
+    for sign in (
+        (
+            r"_(?:(?<=(?:sk|hf)_)|(?<=(?:gh[pousr]|npm|ntn|glc|lin)_)"
+            r"|(?<=(?:hpat|hpss|glsa|figd|hsec|gems|thub)_)|(?=live|v1_))"
+        ),
+        (
+            r"-(?:(?<=sk-)|(?<=xai-)"
+            r"|(?<=(?:vapi|tvly|lpat|gldt|glrt|lptt|xapp|rock|CSPX|pypi|PMAK|CRET)-))"
+        ),
+        r"A(?=KIA|SIA|BIA|CCA|BSK|Iza)",
+        r"G(?:(?=R1348941)|(?<=SG)(?=\.))",
+        r"J(?<=eyJ)",
+        r"V(?<=PRIV)(?=ATE KEY)",
+        r"z(?<=uthoriz)(?=ation: [Bb]asic)",
+        r"x(?=ox)",
+        r"k(?=s\.slack\.com)",
+        r"v(?<=hv)(?=[sb]\.)",
+        r"9(?<=ya29)(?=\.)",
+        r"y(?<=sntry)",
+        r"://[^/\s:@\"']{0,500}:[^/\s@\"']{1,500}@",
+    )
+)
 
 # The secret half of an AWS pair has no form of its own: it goes where the other half stands.
 _AWS = re.compile(r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}")
@@ -206,10 +240,7 @@ def redact_forms(text: str) -> str:
     For conversations, in which people and agents write of code: there ``token = next(tokens)`` is no
     secret. Fast where there is none: most forms are ruled out by looking for their beginnings.
     """
-    for marker in _ALL_MARKERS:  # no generator: this runs for every record that is imported
-        if marker in text:
-            break
-    else:
+    if not may_hold_forms(text):
         return text
     if "AKIA" in text or "ASIA" in text:
         text = _AWS_SECRET.sub(REMOVED, text)
@@ -217,6 +248,19 @@ def redact_forms(text: str) -> str:
         if any(marker in text for marker in markers):
             text = form.sub(_replacement, text)
     return text
+
+
+def may_hold_forms(text: str) -> bool:
+    """Whether a text may hold what ``redact_forms`` replaces; far cheaper where it does not.
+
+    Args:
+        text: also one that is written as JSON. What stands before a token there may be a part of an
+            escape, so that only ``redact_forms`` of the texts in it says whether it is one.
+    """
+    for sign in _SIGNS:  # no generator: this runs for every record that is imported
+        if sign(text) is not None:
+            return True
+    return "earer " in text or "earer:" in text
 
 
 def is_secret_name(name: str) -> bool:

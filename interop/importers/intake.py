@@ -8,18 +8,29 @@ from ...engine.validation import written
 from .protocol import Foreign, Remark
 from .secrets import without_secrets
 
-__all__ = ("body_of", "taken_in")
-
-
-def body_of(one: Foreign) -> Remark | bytes:
-    """The body of an event; a remark where no log can hold it."""
-    try:
-        return written(one.draft.event, *codec.kind_of(one.draft.event))[0]
-    except CodecError as error:
-        return Remark("problem", str(error), f"session {one.session}", one.session)
+__all__ = ("taken_in", "unfit")
 
 
 def taken_in(one: Foreign) -> tuple[Foreign, bytes] | Remark:
-    """The event without secrets, and its body; a remark where no log can hold it."""
-    body = body_of(one)
-    return body if isinstance(body, Remark) else without_secrets(one, body)
+    """The event without secrets, and its body; a remark where it cannot be written as JSON.
+
+    What else a log may refuse is left to the log, which looks at every event itself: see ``unfit``.
+    """
+    try:
+        body = codec.encode_body(one.draft.event)
+    except CodecError as error:
+        return _remark(one, error)
+    return without_secrets(one, body)
+
+
+def unfit(one: Foreign) -> Remark | None:
+    """Why no log can hold an event; None where it can."""
+    try:
+        written(one.draft.event, *codec.kind_of(one.draft.event))
+    except CodecError as error:
+        return _remark(one, error)
+    return None
+
+
+def _remark(one: Foreign, error: CodecError) -> Remark:
+    return Remark("problem", str(error), f"session {one.session}", one.session)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias, final
@@ -11,18 +11,19 @@ import anyio.to_thread
 import msgspec
 
 from ...engine import codec
-from ...engine.errors import InvalidInput
+from ...engine.errors import CodecError, InvalidInput
 from ...engine.events import SessionOpened
 from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from ...engine.records import TRACE, Draft, Record
 from ...engine.text import quantity
-from .intake import body_of, taken_in
+from .intake import taken_in, unfit
 from .protocol import Foreign, Found, Importer, Reading, Remark
 
 __all__ = ("ImportResult", "import_foreign", "survey_foreign")
 
 _BATCH: Final = 256
+_BYTES: Final = 1 << 20  # of bodies that wait
 
 _Progress: TypeAlias = Callable[[int], None]
 
@@ -59,9 +60,9 @@ async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> 
                 if one.kind == "problem":
                     problems.append(one)
             else:
-                body = body_of(one)
-                if isinstance(body, Remark):
-                    problems.append(body)
+                wrong = unfit(one)
+                if wrong is not None:
+                    problems.append(wrong)
     return problems
 
 
@@ -145,6 +146,7 @@ class _Stream:
         self._held: AsyncIterator[Record] | None = log.read(session, stream=stream)
         self._version = 0
         self._waiting: list[Draft] = []
+        self._size = 0
         self.known = 0
         self.added = 0
 
@@ -160,19 +162,42 @@ class _Stream:
                 return None
             self._held = None
         self._waiting.append(draft)
-        if len(self._waiting) >= _BATCH:
-            await self.flush()
+        self._size += len(body)
         return None
 
-    async def flush(self) -> None:
-        """Appends what waits."""
-        if self._waiting:
-            records = await self._log.append(
-                self._session, self._waiting, stream=self._stream, expected_version=self._version
-            )
-            self._version = records[-1].version
-            self.added += len(records)
-            self._waiting = []
+    @property
+    def full(self) -> bool:
+        """Whether enough waits to be appended."""
+        return len(self._waiting) >= _BATCH or self._size >= _BYTES
+
+    async def flush(self) -> list[Remark]:
+        """Appends what waits; gives what the log cannot hold of it, which is left out.
+
+        Raises:
+            InvalidInput: the log refuses it.
+        """
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        if not waiting:
+            return []
+        left_out: list[Remark] = []
+        try:
+            await self._append(waiting)
+        except CodecError:
+            found = [unfit(Foreign(self._session, self._stream, draft)) for draft in waiting]
+            left_out = [one for one in found if one is not None]
+            fit = [draft for draft, wrong in zip(waiting, found, strict=True) if wrong is None]
+            if not left_out:
+                raise
+            if fit:
+                await self._append(fit)
+        return left_out
+
+    async def _append(self, drafts: Sequence[Draft]) -> None:
+        records = await self._log.append(
+            self._session, drafts, stream=self._stream, expected_version=self._version
+        )
+        self._version = records[-1].version
+        self.added += len(records)
 
 
 def _same(record: Record, draft: Draft, body: bytes) -> bool:
@@ -255,6 +280,8 @@ class _Import:
             self._refuse(one.session, wrong)
         elif one.stream != TRACE:
             await self._flush(before=one.stream)
+        elif stream.full:
+            await self._write(stream)
 
     async def finish(self) -> None:
         """Writes what waits of the session that was read last."""
@@ -278,10 +305,16 @@ class _Import:
         """Writes the trace before what was measured of it."""
         for name in sorted(self._streams, key=lambda name: name != TRACE):
             if name != before and not self._refused:
-                try:
-                    await self._streams[name].flush()
-                except InvalidInput as error:
-                    self._refuse(str(self._session), str(error))
+                await self._write(self._streams[name])
+
+    async def _write(self, stream: _Stream) -> None:
+        try:
+            left_out = await stream.flush()
+        except InvalidInput as error:
+            self._refuse(str(self._session), str(error))
+            return
+        for remark in left_out:
+            self._remark(remark)
 
     def _remark(self, remark: Remark) -> None:
         if remark.kind == "problem" and not self._keep_going:

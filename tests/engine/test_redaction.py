@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from duolog.engine import redaction
 from duolog.engine.events import JSON
 from duolog.engine.redaction import is_secret_name, redact, redact_json, secrets_in
 from hypothesis import given
@@ -197,3 +198,19 @@ def test_names_that_tell_of_secrets(name: str, secret: bool) -> None:
 )
 def test_reading_a_long_text_costs_little(piece: str) -> None:
     redact(piece * (20_000 // len(piece)), environ={})  # what is quadratic here takes minutes
+
+
+@pytest.mark.parametrize(
+    "marker", [marker for markers, _ in redaction._MARKERS for marker in markers]
+)
+def test_a_text_with_the_beginning_of_a_form_is_always_looked_at(marker: str) -> None:
+    behind = "ann:secret@host" if marker == "://" else ""
+    for text in (
+        f"{marker}{behind}",
+        f"some_text-A: {marker}{behind} x",
+        f"\\n{marker}{behind}\\n",
+    ):
+        assert redaction.may_hold_forms(text)
+    assert not redaction.may_hold_forms(
+        "def a_task(at: str) -> None:  # see https://host/a?b=c, AK 9."
+    )

@@ -33,7 +33,7 @@ from ..conversation.builder import ConversationBuilder
 from ..conversation.cast import Cast
 from ..conversation.steps import AGENT, HUMAN
 from ..conversation.transcript import Entry, opening_of
-from ..intake import taken_in
+from ..intake import taken_in, unfit
 from ..protocol import Foreign, Reading, Remark
 from ..trace_builder import TraceBuilder
 from .conversations import ConversationReader, by_session
@@ -250,11 +250,10 @@ def _is_ours(event: object) -> bool:
 
 def _storable(one: Foreign) -> Draft:
     """The event without secrets; what no log can hold of it is replaced by a text that says so."""
-    fit = taken_in(one)
-    if isinstance(fit, Remark):
+    if unfit(one) is not None:
         event = storable(command_of(one.draft.event)).event
         one = one._replace(draft=msgspec.structs.replace(one.draft, event=event))
-        fit = taken_in(one)
-        if isinstance(fit, Remark):
-            raise InvalidInput(fit.what)
+    fit = taken_in(one)
+    if isinstance(fit, Remark):
+        raise InvalidInput(fit.what)
     return fit[0].draft
