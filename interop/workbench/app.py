@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from ..._version import __version__
@@ -25,7 +25,7 @@ from .access.identity import Access
 from .access.rates import Rate
 from .asset_files import asset_route
 from .bench import Bench, BenchLimits
-from .frame import ENTRANCE
+from .frame import ENTRANCE, problem_page
 from .session.routes import session_routes
 from .sessions.routes import session_list_routes
 from .sessions.table import SessionTable
@@ -114,7 +114,8 @@ def make_workbench(
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     known = {404: f"there is nothing at {request.url.path}", 405: f"{request.method} is not for it"}
-    message = known.get(error.status_code, error.detail)
+    usual = error.detail in ("Not Found", "Method Not Allowed")
+    message = known.get(error.status_code, error.detail) if usual else error.detail
     if request.url.path.startswith("/v1/") or request.method != "GET":
         return problem(error.status_code, message, error.headers)
-    return PlainTextResponse(f"{message}\n", error.status_code, error.headers)
+    return problem_page(message, error.status_code)

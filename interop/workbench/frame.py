@@ -11,7 +11,7 @@ from .access.identity import Identity
 from .bench import Bench
 from .markup.html import Html, Node, document, join, tag
 
-__all__ = ("ENTRANCE", "page")
+__all__ = ("ENTRANCE", "page", "problem_page")
 
 _PLACES: Final = (("/sessions", "Sessions"), ("/live", "Live"), ("/compare", "Compare"))
 _TITLE: Final = 80
@@ -25,6 +25,7 @@ def page(
     script: str,
     at: str = "",
     position: int = 0,
+    kind: str | None = None,
     status: int = 200,
 ) -> Response:
     """A page of the workbench.
@@ -37,6 +38,7 @@ def page(
         script: the JavaScript module that makes it live, by the name of its file.
         at: the place in the navigation that it belongs to.
         position: of the log, up to which the page shows it; where its stream goes on.
+        kind: of the page, for the style sheet.
         status: of the response.
     """
     places = _PLACES if identity.reads_log else ()
@@ -56,13 +58,16 @@ def page(
         class_="top",
     )
     body = tag(
-        "body", header, tag("main", *contents, id="main", tabindex=-1, data_position=position)
+        "body",
+        header,
+        tag("main", *contents, id="main", tabindex=-1, data_position=position),
+        class_=kind,
     )
     head = _head(f"{title} · {bench.name}" if identity.reads_log else title, script)
     return HTMLResponse(document(head, body), status)
 
 
-def _head(title: str, script: str) -> Html:
+def _head(title: str, script: str | None) -> Html:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -71,8 +76,16 @@ def _head(title: str, script: str) -> Html:
         tag("title", shorten(title, _TITLE)),
         tag("link", rel="icon", href="/assets/icon.svg", type="image/svg+xml"),
         tag("link", rel="stylesheet", href="/assets/workbench.css"),
-        tag("script", type="module", src=f"/assets/{script}"),
+        tag("script", type="module", src=f"/assets/{script}") if script else None,
     )
+
+
+def problem_page(message: str, status: int) -> Response:
+    """A page that says why there is nothing to be seen, and where the sessions are."""
+    back = tag("p", tag("a", "All sessions", href="/sessions"))
+    said = tag("p", message, class_="problem", role="alert")
+    main = tag("main", tag("h1", "Nothing to be seen"), said, back, id="main", class_="entrance")
+    return HTMLResponse(document(_head("Duolog workbench", None), tag("body", main)), status)
 
 
 def _entrance() -> str:

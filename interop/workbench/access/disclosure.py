@@ -1,8 +1,8 @@
 """What somebody may see of a session's records, by their role; every route and stream asks here.
 
 - An operator sees all of it.
-- A viewer sees no private part of an opening, no notes, no replies of models, and no details of a
-  simulated user's faults: each of these may say what only one actor knows.
+- A viewer sees no private part of an opening and no later profile, no notes, no replies of models, and
+  no details of a simulated user's faults: each of these may say what only one actor knows.
 - A participant sees what the session shows to the actor that they are, and no measurement.
 
 What a viewer may not see keeps its place: the record stays, and its contents are withheld.
@@ -20,6 +20,7 @@ from ....engine.events import (
     Forgotten,
     ModelCalled,
     NoteTaken,
+    ProfileChanged,
     SessionOpened,
     SimulatorFlagged,
     Unknown,
@@ -76,6 +77,8 @@ def _withheld(record: Record) -> Record:
         kept = replace(event, private={})
     elif isinstance(event, NoteTaken):
         kept = replace(event, text=WITHHELD)
+    elif isinstance(event, ProfileChanged):
+        kept = replace(event, profile=None, reason=WITHHELD if event.reason else "")
     elif isinstance(event, ModelCalled):
         kept = replace(event, reply=None, error=WITHHELD if event.error else None)
     elif isinstance(event, SimulatorFlagged):

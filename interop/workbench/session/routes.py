@@ -1,16 +1,173 @@
-"""The routes of a session."""
+"""The routes of a session: the page, and the parts that its script asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, final
 
+import msgspec
+from msgspec.structs import asdict
+from sse_starlette import ServerSentEvent
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
+from ....engine.errors import InvalidInput, SessionNotFound
+from ....engine.log.jsonl_export import to_jsonl
+from ...http.responses import as_json
+from ...http.sse import EventStream
+from ..access.guard import identity_of
+from ..access.roles import Endpoint, readers
 from ..bench import Bench
+from ..events import message, position_of, streaming
+from ..frame import page
+from ..markup.html import join
+from ..markup.text import plain
+from .about import about_session
+from .drafts import difference, document
+from .page import command_list, commands, session_contents
+from .reading import Growth, SessionReading
+from .readings import Readings
+from .transcript import Transcript
 
 __all__ = ("session_routes",)
+
+_NAME: Final = 1000  # characters of a session's id
+_TEXT: Final = 400_000  # characters of a raw record
 
 
 def session_routes(bench: Bench) -> Sequence[Route]:
     """The routes."""
-    return ()
+    routes = _Routes(bench)
+    data: dict[str, Endpoint] = {
+        "index": routes.index,
+        "records": routes.records,
+        "state": routes.state,
+        "output": routes.output,
+        "about": routes.about,
+        "raw": routes.raw,
+        "stream": routes.stream,
+    }
+    return (
+        Route("/session", readers(routes.page)),
+        *(Route(f"/v1/session/{name}", readers(endpoint)) for name, endpoint in data.items()),
+    )
+
+
+@final
+class _Routes:
+    """The endpoints, and what they share."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._readings = Readings(bench)
+
+    async def page(self, request: Request) -> Response:
+        """The page."""
+        bench, identity = self._bench, identity_of(request)
+        session = request.query_params.get("id", "")[:_NAME]
+        try:
+            summary = await bench.log.summary(session)
+        except SessionNotFound as error:
+            raise HTTPException(404, str(error)) from None
+        contents = session_contents(bench, identity, summary)
+        return page(
+            bench,
+            identity,
+            session,
+            *contents,
+            script="session.js",
+            position=summary.position,
+            kind="session-page",
+        )
+
+    async def _reading(self, request: Request) -> SessionReading:
+        session = request.query_params.get("session", "")[:_NAME]
+        return await self._readings.of(session, identity_of(request))
+
+    async def index(self, request: Request) -> Response:
+        """Where its records are: all of them, or those after some."""
+        reading = await self._reading(request)
+        growth = reading.growth(min(_number(request, "after", 0), reading.count))
+        more = {
+            "virtual": reading.opened is not None and reading.opened.clock == "virtual",
+            "actors": [(one.name, one.role) for one in reading.participants],
+        }
+        return as_json(_grown(growth) | more)
+
+    async def records(self, request: Request) -> Response:
+        """Entries of the transcript, as HTML."""
+        reading = await self._reading(request)
+        first = _number(request, "from", 1)
+        last = min(_number(request, "to", first), first + self._bench.limits.window - 1)
+        transcript = Transcript(self._bench.log, reading, identity_of(request))
+        parts = await transcript.part(first, last)
+        return as_json({"from": first, "to": min(last, reading.count), "html": join(parts).text})
+
+    async def state(self, request: Request) -> Response:
+        """What it amounted to after some of its records."""
+        reading = await self._reading(request)
+        return as_json(await reading.at(_number(request, "at", reading.count)))
+
+    async def output(self, request: Request) -> Response:
+        """A version of the output, as a document or as what changed since another."""
+        reading = await self._reading(request)
+        version, against = _number(request, "version", 0), _number(request, "against", 0)
+        transcript = Transcript(self._bench.log, reading, identity_of(request))
+        event = await transcript.snapshot(version)
+        if event is None:
+            raise HTTPException(404, f"there is no version {version} of the output")
+        if request.query_params.get("shape") == "changes":
+            before = await transcript.snapshot(against) if against else None
+            html = await difference(before, event)
+        else:
+            html = document(event)
+        return as_json({"version": version, "media": event.media_type, "html": html.text})
+
+    async def about(self, request: Request) -> Response:
+        """What it is, and the commands for a moment of it."""
+        reading = await self._reading(request)
+        summary = await self._bench.log.summary(reading.session)
+        at = _number(request, "at", reading.count)
+        version = await reading.version_at(at)
+        parts = [
+            about_session(summary, reading, self._bench.options),
+            command_list(commands(self._bench, reading.session, version)),
+        ]
+        return as_json({"html": join(parts).text, "version": version})
+
+    async def raw(self, request: Request) -> Response:
+        """A record as the log holds it, as far as it may be seen."""
+        reading = await self._reading(request)
+        number = _number(request, "at", 0)
+        found = await reading.window(number, number)
+        if not found:
+            raise HTTPException(404, f"there is no record {number}")
+        text = msgspec.json.format(to_jsonl(found[0]).rstrip(), indent=1).decode()
+        return as_json({"html": plain(text, limit=_TEXT).text})
+
+    async def stream(self, request: Request) -> EventStream:
+        """What comes to it, as server-sent events."""
+        session = request.query_params.get("session", "")[:_NAME]
+        identity, after = identity_of(request), position_of(request)
+        await self._readings.of(session, identity)  # raises where there is none
+
+        async def messages() -> AsyncGenerator[ServerSentEvent, None]:
+            async for growth in self._readings.follow(session, identity, after):
+                yield message("grown", _grown(growth), growth.position)
+
+        return streaming(self._bench, messages())
+
+
+def _grown(growth: Growth) -> dict[str, object]:
+    return asdict(growth) | {"drafts": [draft._asdict() for draft in growth.drafts]}
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name)
+    if text is None or text == "":
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise InvalidInput(f"{name} is a whole number from 0, not {text[:40]!r}")
+    return int(text)

@@ -184,6 +184,13 @@ class SessionTable:
     def _latest(self) -> Iterator[int]:
         return reversed(self._recent)
 
+    def has_news(self, session: str, position: int) -> bool:
+        """Whether a session is known to have records after a position."""
+        if self._touched.get(session, 0) > position:
+            return True
+        place = self._places.get(session)
+        return place is not None and self.summaries[place].position > position
+
     async def wait(self) -> None:
         """Waits until something is new: a session has changed, or more of them have been read."""
         await self._news.wait()

@@ -79,6 +79,85 @@ async def test_the_list_in_a_browser() -> None:
             await stranger.page.wait_for_url("**/sessions?agent=a1")
 
 
+def long_session(count: int) -> RecordWriter:
+    script = RecordWriter("long")
+    script.opened(clock="virtual", config={"judge": "judge", "utility": "u"})
+    for number in range(count):
+        script.human(f"{HOSTILE} *word* {number}")
+        script.scored(min(number / 20, 1), snapshot=script.output(f"# Plan\n\nline {number}"))
+        script.agent("an [answer](https://evil.example) ![x](https://evil.example/x.png)")
+        script.rated(number + 1, 1 + number % 5)
+    return script
+
+
+async def test_a_session_in_a_browser() -> None:
+    script = long_session(60)
+    total = len(script.records)
+    async with open_log("memory://") as log, browsing() as browser:
+        await put_records(log, script.records)
+        async with working(log) as (_, port):
+            context = await browser.new_context(viewport={"width": 1280, "height": 800})
+            watched = Watched(await context.new_page())
+            page = watched.page
+            base = f"http://127.0.0.1:{port}"
+            await page.goto(f"{base}/session?id=long&at=8#token={SECRET}")
+            now = page.locator("article.now")
+            await page.locator("article.now[data-i='8']").wait_for()
+            await page.wait_for_selector(".curve.utility .dot")
+
+            # The whole page is as it was after eight records.
+            assert await page.locator("article:visible").count() == 8
+            assert await page.locator(".curve.utility circle").count() == 2
+            await page.keyboard.press("ArrowRight")
+            assert await now.get_attribute("data-i") == "9"
+            await page.keyboard.press("]")
+            assert await now.get_attribute("data-i") == "12"
+            await page.keyboard.press("Home")
+            assert await page.locator("article:visible").count() == 1
+            await (
+                page.get_by_text("No rounds yet").or_(page.get_by_text("Round 1")).first.wait_for()
+            )
+
+            # By the slider to a part that was not loaded, and on to what is going on.
+            await page.locator("#slider").fill("200")
+            await page.locator("article.now[data-i='200']").wait_for()
+            assert "at=200" in (
+                await page.evaluate("new Promise(f => setTimeout(() => f(location.search), 400))")
+            )
+            await page.locator("#transcript").focus()
+            await page.keyboard.press("f")
+            await page.locator(f"article[data-i='{total}']").wait_for()
+            assert "at=" not in (
+                await page.evaluate("new Promise(f => setTimeout(() => f(location.search), 400))")
+            )
+            assert await page.locator("article").count() < total  # only what is near is there
+
+            # A curve leads into the transcript, and what comes is shown.
+            await page.get_by_text("Numbers").click()
+            await page.get_by_role("button", name="30", exact=True).click()
+            await page.locator("h2[data-round='30']").wait_for()
+            await page.get_by_text("Round 30 (").wait_for()
+            await page.locator("#follow").click()
+            more = [record for record in long_session(61).records if record.position > total]
+            await put_records(log, more)
+            await page.locator(f"article[data-i='{total + len(more)}']").wait_for()
+
+            # The output as a document, and what changed since another version; all by keyboard.
+            await page.locator("#tab-curves").focus()
+            await page.keyboard.press("ArrowRight")
+            await page.get_by_text("line 60").first.wait_for()
+            await page.get_by_role("button", name="Changes").press("Enter")
+            await page.locator(".draft ins", has_text="line 60").wait_for()
+
+            for scheme, width in (("light", 1280), ("dark", 1280), ("light", 320)):
+                await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await page.set_viewport_size({"width": width, "height": 900})
+                assert await page.evaluate("document.documentElement.scrollWidth") <= width
+                assert await serious_findings(page) == []
+            assert watched.complaints == []
+            assert all(one.startswith(base) for one in watched.requests)
+
+
 async def test_modules_in_a_browser() -> None:
     async with open_log("memory://") as log, browsing() as browser, working(log) as (_, port):
         page = await browser.new_page()

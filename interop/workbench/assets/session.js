@@ -1,0 +1,252 @@
+// A session: transcript, curves, output and work, all as they were at one moment, or as they are now.
+
+import { copy, get, make, pieces, soon } from "./dom.js";
+import { follow } from "./stream.js";
+import { Transcript } from "./transcript.js";
+import { Curves } from "./curves.js";
+import { Output } from "./output.js";
+import { Work, rank } from "./work.js";
+
+const byId = (id) => document.getElementById(id);
+const parameters = new URLSearchParams(location.search);
+const session = parameters.get("id");
+const model = {
+  count: 0, times: [], rounds: [], drafts: [], work: [], advice: [], actors: [], closed: 0,
+  virtual: true, at: null,
+};
+
+const clock = (time) => {
+  if (!model.virtual) return new Date(time * 1000).toLocaleString();
+  const whole = Math.floor(time);
+  const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) => String(part).padStart(2, "0"));
+  const hours = Math.floor(whole / 3600);
+  return hours ? `${hours}:${parts.join(":")}` : `${Number(parts[0])}:${parts[1]}`;
+};
+const now = () => model.at ?? model.count;
+const roundAt = (number) => rank(model.rounds, number + 1);
+
+// --- the parts of the page ------------------------------------------------------------------------
+
+const load = async (from, to) => (await get("/v1/session/records", { session, from, to })).html;
+const transcript = new Transcript(byId("transcript"), byId("entries"), load,
+  (number) => curves.mark(roundAt(number)));
+const curves = new Curves(byId("panel-curves"), (round) => {
+  const number = model.rounds[round - 1];
+  if (!number) return;
+  if (number > now()) go(number);
+  transcript.reach(number, "start").then(() => curves.mark(round));
+});
+const output = new Output(byId("panel-output"), session);
+const work = new Work(byId("panel-work"), (number) => go(number), clock);
+
+let asking = null;
+const readState = async () => {
+  asking?.abort();
+  asking = new AbortController();
+  const at = now();
+  try {
+    const state = await get("/v1/session/state", { session, at }, asking.signal);
+    if (at !== now()) return;
+    curves.show(state);
+    const shown = byId("state");
+    shown.textContent = state.state;
+    shown.className = `state ${state.state}`;
+    const asked = state.approvals.length;
+    byId("moment").dataset.approvals = asked ? `${asked} waiting for approval` : "";
+    say();
+  } catch (error) {
+    if (error.name !== "AbortError") byId("moment").textContent = error.message;
+  }
+};
+const readStateSoon = soon(readState, 120);
+
+let aboutAt = -1;
+const showAbout = async () => {
+  const at = now();
+  if (byId("panel-about").hidden || at === aboutAt) return;
+  aboutAt = at;
+  const { html } = await get("/v1/session/about", { session, at });
+  byId("panel-about").replaceChildren(pieces(html));
+};
+const showAboutSoon = soon(() => showAbout().catch(() => { aboutAt = -1; }), 200);
+
+// --- the moment -----------------------------------------------------------------------------------
+
+const say = () => {
+  const at = now();
+  const round = roundAt(at);
+  const time = model.times[at - 1];
+  const text = model.count
+    ? `record ${at.toLocaleString("en")} of ${model.count.toLocaleString("en")} · round ${round}`
+      + ` · ${time === undefined ? "" : clock(time)}`
+    : "no records yet";
+  const waiting = byId("moment").dataset.approvals;
+  byId("moment").textContent = waiting ? `${text} · ${waiting}` : text;
+};
+
+const address = soon(() => {
+  const query = new URLSearchParams(location.search);
+  if (model.at === null) query.delete("at");
+  else query.set("at", String(model.at));
+  history.replaceState(null, "", `?${query}`);
+}, 300);
+
+const show = () => {
+  const at = now();
+  const slider = byId("slider");
+  slider.max = String(Math.max(model.count, 1));
+  slider.value = String(at);
+  const following = model.at === null;
+  byId("follow").setAttribute("aria-pressed", String(following));
+  document.body.classList.toggle("looking-back", !following);
+  byId("records").textContent = `${model.count.toLocaleString("en")} records`;
+  transcript.show(model.at);
+  work.show(model);
+  output.update(following ? [...model.drafts] : model.drafts.filter((draft) => draft.number <= at));
+  say();
+  readStateSoon();
+  showAboutSoon();
+};
+
+/** Takes the whole page to a moment; null for what is going on. */
+const go = (at, reach = true) => {
+  model.at = at === null ? null : Math.min(Math.max(at, 1), model.count);
+  show();
+  address();
+  if (reach) transcript.reach(now(), "end");
+};
+const step = (by) => {
+  if (by > 0 && model.at === null) return;
+  const at = now() + by;
+  go(at > model.count ? null : at);
+};
+const stepRound = (by) => {
+  const at = now();
+  let round = roundAt(at);
+  if (by < 0 && model.rounds[round - 1] !== at) by += 1;
+  round = Math.max(round + by, 1);
+  go(model.rounds[round - 1] ?? null);
+};
+
+byId("slider").addEventListener("input", (event) => go(Number(event.target.value)));
+byId("first").addEventListener("click", () => go(1));
+byId("back").addEventListener("click", () => step(-1));
+byId("on").addEventListener("click", () => step(1));
+byId("follow").addEventListener("click", () => go(null));
+
+const KEYS = {
+  ArrowLeft: () => step(-1), ArrowRight: () => step(1), "[": () => stepRound(-1),
+  "]": () => stepRound(1), Home: () => go(1), End: () => go(null), f: () => go(null),
+};
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select, [role=tablist]")) return;
+  const act = KEYS[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+// --- what is clicked on ---------------------------------------------------------------------------
+
+const openTab = (name) => {
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const mine = tab.id === `tab-${name}`;
+    tab.setAttribute("aria-selected", String(mine));
+    tab.tabIndex = mine ? 0 : -1;
+    byId(tab.getAttribute("aria-controls")).hidden = !mine;
+  }
+  showAboutSoon();
+};
+for (const tab of document.querySelectorAll("[role=tab]")) {
+  tab.addEventListener("click", () => openTab(tab.id.slice(4)));
+  tab.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by) return;
+    const tabs = [...document.querySelectorAll("[role=tab]")];
+    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
+    next.focus();
+    openTab(next.id.slice(4));
+  });
+}
+
+byId("main").addEventListener("click", async (event) => {
+  const draft = event.target.closest("[data-draft]");
+  if (draft) {
+    openTab("output");
+    output.choose(Number(draft.dataset.draft));
+    return;
+  }
+  const copied = event.target.closest("[data-copy]");
+  if (copied) {
+    await copy(copied.dataset.copy);
+    copied.textContent = "Copied";
+    setTimeout(() => { copied.textContent = "Copy"; }, 1500);
+    return;
+  }
+  const number = event.target.closest("a.number");
+  if (number && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    const entry = number.closest("article");
+    if (event.shiftKey || entry.classList.contains("now")) await showRaw(entry);
+    else go(Number(entry.dataset.i), false);
+  }
+});
+
+/** Shows, or hides again, a record as the log holds it. */
+const showRaw = async (entry) => {
+  const there = entry.querySelector(":scope > .raw");
+  if (there) {
+    there.remove();
+    return;
+  }
+  const { html } = await get("/v1/session/raw", { session, at: entry.dataset.i });
+  const raw = make("div", { class: "raw" });
+  raw.append(pieces(html));
+  entry.append(raw);
+};
+
+byId("private")?.addEventListener("change", (event) => {
+  document.body.classList.toggle("show-private", event.target.checked);
+});
+
+// --- records that come ----------------------------------------------------------------------------
+
+const take = (growth) => {
+  for (const name of ["times", "rounds", "drafts", "work", "advice"]) {
+    for (const one of growth[name]) model[name].push(one);
+  }
+  model.count = growth.count;
+  model.closed = growth.closed;
+};
+const grown = async (growth) => {
+  let news = growth;
+  if (growth.count <= model.count) return;
+  if (growth.after !== model.count) news = await get("/v1/session/index", { session, after: model.count });
+  if (news.after !== model.count) return;
+  const stay = model.at === null && transcript.atEnd;
+  take(news);
+  transcript.grow(model.count);
+  show();
+  if (stay) transcript.reach(model.count, "end");
+};
+
+let queue = Promise.resolve();
+const begin = async () => {
+  const index = await get("/v1/session/index", { session });
+  model.virtual = index.virtual;
+  model.actors = index.actors;
+  take(index);
+  byId("waiting").hidden = true;
+  transcript.grow(model.count);
+  const at = Number(parameters.get("at") ?? 0);
+  model.at = at >= 1 && at <= model.count ? at : null;
+  show();
+  if (model.at !== null) await transcript.reach(model.at, "end");
+  else if (!model.closed && model.count) await transcript.reach(model.count, "end");
+  curves.mark(roundAt(transcript.top()));
+  follow("/v1/session/stream", { session }, index.position, {
+    grown: (growth) => { queue = queue.then(() => grown(growth)).catch(() => {}); },
+  });
+};
+begin().catch((error) => { byId("waiting").textContent = error.message; });

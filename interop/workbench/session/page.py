@@ -1,0 +1,166 @@
+"""The page of a session: what stands around the parts that its script fills."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from ....engine.display import shorten
+from ....engine.log.contract import SessionSummary
+from ....engine.text import quantity
+from ..access.identity import Identity
+from ..bench import Bench
+from ..markup.html import Html, Node, tag
+
+__all__ = ("command_list", "commands", "session_contents")
+
+_NAME = 120
+_TABS = (("curves", "Curves"), ("output", "Output"), ("work", "Work"), ("about", "About"))
+
+
+def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) -> list[Node]:
+    """What the page holds before its script fills it."""
+    about = " · ".join(part for part in (summary.task, summary.instance) if part)
+    labels = [tag("span", shorten(one, 40), class_="label") for one in summary.group.values()]
+    head = tag(
+        "div",
+        tag("h1", shorten(summary.session, _NAME), dir="auto"),
+        tag("span", shorten(about, _NAME), class_="about", dir="auto"),
+        labels,
+        tag("span", summary.state, class_=f"state {summary.state}", id="state"),
+        tag("span", quantity(summary.events, "record"), id="records", class_="quiet"),
+        class_="session-head",
+    )
+    private = None
+    if identity.role == "operator":
+        box = tag("input", type="checkbox", id="private")
+        private = tag("label", box, " private notes and profiles", class_="switch")
+    moment = tag(
+        "div",
+        tag(
+            "button",
+            "|◀",
+            type="button",
+            id="first",
+            title="to the beginning (Home)",
+            aria_label="To the beginning",
+        ),
+        tag(
+            "button",
+            "◀",
+            type="button",
+            id="back",
+            title="back by a record (←)",
+            aria_label="Back by a record",
+        ),
+        tag(
+            "input",
+            type="range",
+            id="slider",
+            min=1,
+            max=max(summary.events, 1),
+            value=max(summary.events, 1),
+            aria_label="Moment: after how many records",
+        ),
+        tag(
+            "button",
+            "▶",
+            type="button",
+            id="on",
+            title="on by a record (→)",
+            aria_label="On by a record",
+        ),
+        tag(
+            "button",
+            "▶|",
+            type="button",
+            id="follow",
+            title="to what is going on (f)",
+            aria_label="Follow what is going on",
+            aria_pressed="true",
+        ),
+        tag("output", "", id="moment", for_="slider"),
+        private,
+        class_="moment",
+        role="group",
+        aria_label="Moment that is shown",
+    )
+    tabs = [
+        tag(
+            "button",
+            title,
+            type="button",
+            role="tab",
+            id=f"tab-{name}",
+            aria_controls=f"panel-{name}",
+            aria_selected=str(name == "curves").lower(),
+            tabindex=0 if name == "curves" else -1,
+        )
+        for name, title in _TABS
+    ]
+    panels = [
+        tag(
+            "div",
+            id=f"panel-{name}",
+            role="tabpanel",
+            aria_labelledby=f"tab-{name}",
+            tabindex=0,
+            hidden=name != "curves",
+            class_=f"panel {name}",
+        )
+        for name, _ in _TABS
+    ]
+    transcript = tag(
+        "section",
+        tag("div", id="entries"),
+        tag("p", "Reading …", id="waiting", class_="quiet"),
+        id="transcript",
+        tabindex=0,
+        aria_label="Transcript",
+    )
+    side = tag(
+        "section",
+        tag("div", tabs, role="tablist", aria_label="Measures"),
+        panels,
+        class_="side",
+        aria_label="Measures and output",
+    )
+    return [head, moment, tag("div", transcript, side, class_="panes")]
+
+
+def commands(bench: Bench, session: str, version: int) -> Sequence[tuple[str, str]]:
+    """What shows or goes on with the same on the command line: what for, and the command."""
+
+    def line(*words: str) -> str:
+        return shlex.join(["duolog", *words])
+
+    log = bench.name
+    found = [
+        ("this session as a text", line("show", log, session)),
+        (
+            "as it was live, up to here",
+            line("replay", log, "--session", session, "--until", f"v{max(version, 1)}"),
+        ),
+        ("on the terminal", line("watch", log, "--session", session)),
+    ]
+    if version >= 2:
+        forking = line("fork", log, session, "--at-version", str(version))
+        found.append(("another course from here on", forking))
+    return found
+
+
+def command_list(found: Sequence[tuple[str, str]]) -> Html:
+    """Commands, each with a button that copies it."""
+    return tag(
+        "ul",
+        [
+            tag(
+                "li",
+                tag("span", what),
+                tag("code", command),
+                tag("button", "Copy", type="button", data_copy=command),
+            )
+            for what, command in found
+        ],
+        class_="commands",
+    )

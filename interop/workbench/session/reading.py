@@ -1,0 +1,345 @@
+"""What is known of a session's records without holding them: where they are, and what they amount to.
+
+Records are numbered from 1 in order of position; a *moment* is such a number: the session as it was
+after so many of its records. What a page shows of a moment is read from the log again, so a long
+session costs a few numbers for each of its records here, and nothing else.
+"""
+
+from __future__ import annotations
+
+import copy
+from array import array
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, final
+
+import anyio
+import msgspec
+from anyio.lowlevel import checkpoint
+
+from ....engine.errors import CodecError
+from ....engine.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Participant,
+    SessionOpened,
+)
+from ....engine.log.contract import EventLog
+from ....engine.records import TRACE, Record
+from ....scoring.trajectory.fold import TrajectoryFold
+from ....scoring.trajectory.options import Options
+from ....scoring.trajectory.points import Point
+from ....scoring.trajectory.updates import (
+    RoundOpened,
+    ScorerDown,
+    StopAdvice,
+    StopWithdrawn,
+    Update,
+)
+from ..access.disclosure import Disclosure
+from ..access.identity import Identity
+from .work import Stint, WorkFold
+
+__all__ = ("DraftSeen", "Growth", "Moment", "SessionReading")
+
+_AT_ONCE: Final = 64  # records between two turns of everybody else
+_KEPT: Final = 2000  # records between two folds that are kept for looking back
+_SHOWN: Final = (StopAdvice, StopWithdrawn, ScorerDown)
+
+
+class DraftSeen(NamedTuple):
+    """A version of the output: the number of its record, its trace version, and who wrote it."""
+
+    number: int
+    version: int
+    actor: str
+    role: str
+
+
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
+    """What has come to a session after some of its records.
+
+    Attributes:
+        after: after how many.
+        count: how many there are now.
+        position: of the last one.
+        times: of each.
+        rounds: the numbers of the records with which rounds began.
+        drafts: the versions of the output.
+        work: who worked when.
+        advice: the numbers of the records at which a tolerance was used up.
+        closed: the number of the record that closed it; 0 where none did.
+    """
+
+    after: int
+    count: int
+    position: int
+    times: Sequence[float]
+    rounds: Sequence[int]
+    drafts: Sequence[DraftSeen]
+    work: Sequence[Stint]
+    advice: Sequence[int]
+    closed: int
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """A session as it was after some of its records.
+
+    Attributes:
+        count: after how many.
+        state: ``open``, or why it was closed.
+        points: its rounds.
+        stops: by tolerance τ, the round after which it was used up.
+        missing: why it has no utility; None where it has one.
+        approvals: what somebody asked leave for and nobody has answered: the number of the record,
+            who asked, and what.
+    """
+
+    count: int
+    state: str = "open"
+    points: tuple[Point, ...] = ()
+    stops: Mapping[int, int] = {}
+    missing: str | None = None
+    approvals: Sequence[tuple[int, str, str]] = ()
+
+
+@final
+class SessionReading:
+    """A session as somebody may see it, read on when it grows.
+
+    Args:
+        log: the log.
+        session: session id.
+        identity: who sees it.
+        options: how it is scored.
+
+    Attributes:
+        opened: how it was opened, as they may see it; None where that is not known.
+        count: how many records there are.
+        problem: why not all of it could be scored; empty where it could.
+        advice: updates that are shown with a record, by its number.
+    """
+
+    def __init__(self, log: EventLog, session: str, identity: Identity, options: Options) -> None:
+        self.session = session
+        self.opened: SessionOpened | None = None
+        self.count = 0
+        self.problem = ""
+        self.advice: dict[int, list[Update]] = {}
+        self._log = log
+        self._identity = identity
+        self._options = options
+        self._disclosure = Disclosure(identity)
+        self._positions = array("q")
+        self._times = array("d")
+        self._rounds = array("q")
+        self._drafts: list[DraftSeen] = []
+        self._asked: dict[int, tuple[int, str, str]] = {}
+        self._answered: list[tuple[int, int]] = []
+        self._closed = 0
+        self._work = WorkFold()
+        self._now = TrajectoryFold(session, options)
+        self._then: tuple[int, TrajectoryFold] = (0, self._fresh())
+        self._folds: list[tuple[int, TrajectoryFold]] = []
+        self._reading = anyio.Lock()
+        self._looking = anyio.Lock()
+
+    @property
+    def position(self) -> int:
+        """Of the last record; 0 before the first."""
+        return self._positions[-1] if self._positions else 0
+
+    @property
+    def participants(self) -> Sequence[Participant]:
+        """Who takes part."""
+        return () if self.opened is None else self.opened.participants
+
+    # --- reading on -------------------------------------------------------------------------------
+
+    async def refresh(self) -> None:
+        """Reads the records that have come.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        async with self._reading:
+            records = self._log.read_all(session=self.session, after_position=self.position)
+            async for record in records:
+                self._take(record)
+                if len(self._positions) % _AT_ONCE == 0:
+                    await checkpoint()
+
+    def _take(self, record: Record) -> None:
+        updates: Sequence[Update] = ()
+        seen: Record | None = None
+        try:
+            updates = self._now.feed(record)
+            seen = self._disclosure.see(record)
+        except CodecError as error:
+            self.problem = str(error)
+            seen = record if self._identity.role == "operator" else None
+        if seen is None:
+            return
+        number = self.count = self.count + 1
+        self._positions.append(record.position)
+        self._times.append(record.time)
+        for update in updates:
+            if isinstance(update, RoundOpened):
+                self._rounds.append(number)
+            elif isinstance(update, _SHOWN):
+                self.advice.setdefault(number, []).append(update)
+        try:
+            self._note(seen, number)
+        except CodecError as error:
+            self.problem = str(error)
+        if number % _KEPT == 0:
+            self._folds.append((number, copy.deepcopy(self._now)))
+
+    def _note(self, record: Record, number: int) -> None:
+        self._work.feed(record, number)
+        kind = record.kind
+        if kind == "SnapshotTaken":
+            self._drafts.append(DraftSeen(number, record.version, record.actor, record.role))
+        elif kind == "SessionClosed":
+            self._closed = number
+        elif kind in ("ApprovalAsked", "ApprovalGiven", "SessionOpened"):
+            event = record.event
+            if isinstance(event, ApprovalAsked):
+                self._asked[record.version] = (number, record.actor, event.question)
+            elif isinstance(event, ApprovalGiven):
+                self._answered.append((number, event.asked))
+            elif isinstance(event, SessionOpened):
+                self.opened = event
+
+    def _fresh(self) -> TrajectoryFold:
+        return TrajectoryFold(self.session, self._options, emit=False)
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    def growth(self, after: int = 0) -> Growth:
+        """What has come after some of its records."""
+        rounds = self._rounds[bisect_left(self._rounds, after + 1) :]
+        first = bisect_left(self._drafts, (after + 1,))
+        return Growth(
+            after=after,
+            count=self.count,
+            position=self.position,
+            times=[round(time, 3) for time in self._times[after:]],
+            rounds=list(rounds),
+            drafts=self._drafts[first:],
+            work=self._work.since(after),
+            advice=[number for number in self.advice if number > after],
+            closed=self._closed,
+        )
+
+    def count_at(self, position: int) -> int:
+        """How many of its records there were at a position of the log."""
+        return bisect_left(self._positions, position + 1)
+
+    def round_begins(self, number: int) -> int | None:
+        """The round that begins with a record; None where none does."""
+        place = bisect_left(self._rounds, number)
+        begins = place < len(self._rounds) and self._rounds[place] == number
+        return place + 1 if begins else None
+
+    def draft_before(self, version: int) -> DraftSeen | None:
+        """The version of the output before one, by trace versions; None where there is none."""
+        place = bisect_left(self._drafts, version, key=lambda draft: draft.version)
+        return self._drafts[place - 1] if place else None
+
+    def draft(self, version: int) -> DraftSeen | None:
+        """The version of the output with this trace version."""
+        place = bisect_left(self._drafts, version, key=lambda draft: draft.version)
+        found = self._drafts[place] if place < len(self._drafts) else None
+        return found if found is not None and found.version == version else None
+
+    @property
+    def opened_at(self) -> float:
+        """When its first record came; 0 before that."""
+        return self._times[0] if self._times else 0.0
+
+    async def version_at(self, count: int) -> int:
+        """The trace version that it had reached after this many of its records.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        for first in range(min(count, self.count), 0, -_AT_ONCE):
+            records = await self.window(first - _AT_ONCE + 1, first)
+            for record in reversed(records):
+                if record.stream == TRACE:
+                    return record.version
+        return 0
+
+    async def window(self, first: int, last: int) -> list[Record]:
+        """Its records from one number to another, as they may be seen.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        first, last = max(first, 1), min(last, self.count)
+        if first > last:
+            return []
+        wanted = set(self._positions[first - 1 : last])
+        disclosure = Disclosure(self._identity)
+        found: list[Record] = []
+        after = self._positions[first - 1] - 1
+        async for record in self._log.read_all(session=self.session, after_position=after):
+            if record.position in wanted:
+                seen = self._seen(disclosure, record)
+                if seen is not None:
+                    found.append(seen)
+            if record.position >= self._positions[last - 1]:
+                break
+        return found
+
+    def _seen(self, disclosure: Disclosure, record: Record) -> Record | None:
+        try:
+            return disclosure.see(record)
+        except CodecError:
+            return record if self._identity.role == "operator" else None
+
+    async def at(self, count: int) -> Moment:
+        """The session as it was after this many of its records.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        async with self._looking:
+            count = min(max(count, 0), self.count)
+            fold = self._now if count == self.count else await self._folded(count)
+            trajectory = fold.trajectory()
+            answered = {asked for number, asked in self._answered if number <= count}
+            return Moment(
+                count=count,
+                state=trajectory.state,
+                points=trajectory.points,
+                stops=dict(fold.stops),
+                missing=fold.utility_missing,
+                approvals=[
+                    asked
+                    for version, asked in self._asked.items()
+                    if asked[0] <= count and version not in answered
+                ],
+            )
+
+    async def _folded(self, count: int) -> TrajectoryFold:
+        """A fold of the first records: the one at hand, or one that was kept, and read on."""
+        done, fold = self._then
+        kept = [one for one in self._folds if one[0] <= count]
+        if done > count or (kept and kept[-1][0] > done):
+            done, fold = (0, self._fresh()) if not kept else kept[-1]
+            fold = copy.deepcopy(fold)
+        self._then = (0, self._fresh())  # one that is interrupted may have taken only a part
+        if done < count:
+            after = self._positions[done] - 1
+            upto = self._positions[count - 1]
+            async for record in self._log.read_all(session=self.session, after_position=after):
+                if record.position > upto:
+                    break
+                try:
+                    fold.feed(record)
+                except CodecError as error:
+                    self.problem = str(error)
+        self._then = (count, fold)
+        return fold

@@ -1,0 +1,67 @@
+"""The sessions that are being looked at: one reading for each role, shared by all who look at it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final, final
+
+import anyio
+
+from ....engine.log.session_states import SessionStates
+from ..access.identity import Identity
+from ..bench import Bench
+from .reading import Growth, SessionReading
+
+__all__ = ("Readings",)
+
+_KEPT: Final = 16
+_MOST: Final = 400  # records in one message: where more have come, the page asks for them itself
+
+
+@final
+class Readings:
+    """Readings of sessions; those that were not used for the longest time are dropped.
+
+    Args:
+        bench: what the parts of the workbench share.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._held: SessionStates[SessionReading] = SessionStates(_KEPT)
+
+    async def of(self, session: str, identity: Identity) -> SessionReading:
+        """A session as somebody may see it, as of now.
+
+        Raises:
+            SessionNotFound: the log has no such session.
+            LogError: the log cannot be read.
+        """
+        name = f"{identity.role}/{identity.actor}/{session}"
+        held = self._held.get(name)
+        if held is None:
+            await self._bench.log.summary(session)  # raises where there is none
+            held = SessionReading(self._bench.log, session, identity, self._bench.options)
+        self._held.keep(name, held)
+        await held.refresh()
+        return held
+
+    async def follow(self, session: str, identity: Identity, after: int) -> AsyncIterator[Growth]:
+        """What comes to a session after a position of the log, in messages at a pace.
+
+        Raises:
+            SessionNotFound: the log has no such session.
+            LogError: the log cannot be read.
+        """
+        table = self._bench.table
+        done: int | None = None
+        while True:
+            reading = await self.of(session, identity)
+            done = reading.count_at(after) if done is None else done
+            while reading.count > done:
+                growth = reading.growth(max(done, reading.count - _MOST))
+                yield growth
+                done = growth.count
+            if not table.has_news(session, reading.position):
+                await table.wait()
+            await anyio.sleep(self._bench.limits.pace)
