@@ -66,7 +66,9 @@ def action(
         consequential: see ``ActionSpec``.
     """
     _, components = msgspec.json.schema_components((kind,))
-    schema = dict(components[kind.__name__])
+    schema = dict(components.pop(kind.__name__))
+    if components:  # what its fields are made of, so that the schema can be read by itself
+        schema["$defs"] = components
     spec = ActionSpec(
         name=kind.__name__,
         description=str(schema.pop("description", "")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import anyio
 import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
@@ -11,11 +12,14 @@ from duolog.engine.events import (
     ActionTaken,
     Event,
     MessageSent,
+    ModelCalled,
     ProfileChanged,
     SessionOpened,
     SnapshotTaken,
     UtilityScored,
 )
+from duolog.engine.models.clients.rehearsal import Rehearsal
+from duolog.engine.models.gateway import Models
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.finance.language.advice import read_figures
 from duolog.examples.finance.language.profiles import read_profile
@@ -135,6 +139,19 @@ async def test_every_pair_comes_to_an_end_of_its_own_without_a_word_of_the_profi
     secret = [text.lower() for text in msgspec.convert(private["profile"], list[str])]
     said = [event.text.lower() for event in events(one) if isinstance(event, MessageSent)]
     assert not [text for text in said for sentence in secret if sentence in text]
+
+
+def test_on_models_too_minds_change() -> None:
+    rehearsal = Rehearsal()
+    cell = Cell(agent="two-stage", user="feedback", instance="0", seed=1, model="m", user_model="m")
+    setting = Setting(models=Models(rehearsal), rehearsal=rehearsal)
+    session = TASK.session(cell, setting)  # imports what models take, which blocks
+    one = anyio.run(played, session)
+    assert one.result.reason == "finished"
+    callers = [r.actor for r in one.streams["trace"] if isinstance(r.event, ModelCalled)]
+    assert {"user", "agent"} <= set(callers)
+    assert [event for event in events(one) if isinstance(event, ProfileChanged)]
+    assert best([one]) > 0.5
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON, ActionResolved, Role
 from duolog.engine.session.environment import Action
 from duolog.examples.kit.actions import ActionTable, action
+from jsonschema import Draft202012Validator, ValidationError
 
 
 class Put(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,3 +77,23 @@ def test_on_resuming_an_effect_is_applied_again_and_nothing_else() -> None:
     environment.recall(taken("Put", weight=7), ActionResolved(action=1, outcome="failed"))
     environment.recall(taken("Weigh"), ActionResolved(action=1, outcome="ok"))
     assert heap == [5]
+
+
+class Stone(msgspec.Struct, frozen=True):
+    """A stone."""
+
+    weight: int
+
+
+class PutAll(msgspec.Struct, frozen=True):
+    """Put several stones on the heap."""
+
+    stones: tuple[Stone, ...]
+
+
+def test_a_schema_holds_what_its_fields_are_made_of() -> None:
+    table: ActionTable[list[int]] = ActionTable([action(PutAll, lambda heap, asked: None)])
+    schema = dict(table.specs["PutAll"].parameters)
+    Draft202012Validator(schema).validate({"stones": [{"weight": 3}]})
+    with pytest.raises(ValidationError, match="heavy"):
+        Draft202012Validator(schema).validate({"stones": [{"weight": "heavy"}]})
