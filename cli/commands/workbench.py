@@ -111,12 +111,16 @@ async def _serve(
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
     from ...interop.workbench.app import make_bench, make_workbench
+    from ..bench_forks import BenchForks
 
     access = Access(token or secrets.token_urlsafe(24), read_only=read_only)
     stopping = anyio.Event()
     limits = HttpLimits(connections=connections, per_client=connections)
     async with existing_log(where) as log, anyio.create_task_group() as tasks:
-        bench = make_bench(log, access, name=name_of(log), http=limits, stopping=stopping)
+        forks = None if read_only else BenchForks(log, tasks)
+        bench = make_bench(
+            log, access, name=name_of(log), http=limits, stopping=stopping, forks=forks
+        )
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
         server = HttpServer(make_workbench(bench, hosts), stopping, limits)
         collect_rarely()

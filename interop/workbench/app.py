@@ -26,6 +26,7 @@ from .access.rates import Rate
 from .asset_files import asset_route
 from .bench import Bench, BenchLimits
 from .frame import ENTRANCE, problem_page
+from .session.forking import Forker
 from .session.routes import session_routes
 from .sessions.routes import session_list_routes
 from .sessions.table import SessionTable
@@ -48,6 +49,7 @@ def make_bench(
     limits: BenchLimits | None = None,
     http: HttpLimits | None = None,
     stopping: anyio.Event | None = None,
+    forks: Forker | None = None,
 ) -> Bench:
     """What the parts of a workbench share; ``table.run()`` is for the caller to run.
 
@@ -59,6 +61,7 @@ def make_bench(
         limits: what one client may take.
         http: limits of the connections.
         stopping: set when the server stops, so that event streams end.
+        forks: begins forks of sessions; None where nobody can.
     """
     return Bench(
         log=log,
@@ -70,6 +73,7 @@ def make_bench(
         http=http or HttpLimits(),
         streams=set(),
         stopping=stopping or anyio.Event(),
+        forks=forks,
     )
 
 

@@ -13,6 +13,7 @@ from ...scoring.trajectory.options import Options
 from ..http.limits import HttpLimits
 from ..http.sse import EventStream
 from .access.identity import Access
+from .session.forking import Forker
 from .sessions.table import SessionTable
 
 __all__ = ("Bench", "BenchLimits")
@@ -64,6 +65,7 @@ class Bench(NamedTuple):
         streams: the event streams that are open.
         stopping: set when the server stops.
         places: the addresses that the navigation leads to.
+        forks: begins forks of sessions; None where nobody can.
     """
 
     log: EventLog
@@ -76,3 +78,4 @@ class Bench(NamedTuple):
     streams: set[EventStream]
     stopping: anyio.Event
     places: frozenset[str] = frozenset({"/sessions"})
+    forks: Forker | None = None

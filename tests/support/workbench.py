@@ -17,6 +17,7 @@ from duolog.interop.workbench.access.guard import HostNames
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.app import PARTS, Part, make_bench, make_workbench
 from duolog.interop.workbench.bench import Bench, BenchLimits
+from duolog.interop.workbench.session.forking import Forker
 
 __all__ = ("SECRET", "Visitor", "identity", "visiting", "working")
 
@@ -64,6 +65,7 @@ async def visiting(
     hosts: HostNames | None = None,
     limits: BenchLimits | None = None,
     parts: tuple[Part, ...] = PARTS,
+    forks: Forker | None = None,
 ) -> AsyncIterator[Visitor]:
     """A workbench of the log, whose sessions have been read, and somebody who visits it.
 
@@ -75,9 +77,10 @@ async def visiting(
         hosts: the names that it answers to.
         limits: what a client may take.
         parts: what it consists of.
+        forks: begins forks.
     """
     access = Access(SECRET, read_only=read_only)
-    bench = make_bench(log, access, name="log.db", limits=limits)
+    bench = make_bench(log, access, name="log.db", limits=limits, forks=forks)
     app = make_workbench(bench, hosts, parts)
     cookies = {}
     if who is not None or role is not None:

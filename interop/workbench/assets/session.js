@@ -1,6 +1,6 @@
 // A session: transcript, curves, output and work, all as they were at one moment, or as they are now.
 
-import { copy, get, make, pieces, soon } from "./dom.js";
+import { copy, get, make, pieces, post, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { Transcript } from "./transcript.js";
 import { Curves } from "./curves.js";
@@ -140,7 +140,7 @@ const KEYS = {
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, textarea, select, [role=tablist]")) return;
+  if (event.target.closest("input, textarea, select, dialog, [role=tablist]")) return;
   const act = KEYS[event.key];
   if (!act) return;
   event.preventDefault();
@@ -208,6 +208,28 @@ const showRaw = async (entry) => {
 
 byId("private")?.addEventListener("change", (event) => {
   document.body.classList.toggle("show-private", event.target.checked);
+});
+
+// --- a fork ---------------------------------------------------------------------------------------
+
+const dialog = byId("fork-dialog");
+byId("fork")?.addEventListener("click", () => {
+  byId("fork-where").textContent = `After record ${now()} the session goes on by itself, as a session of its own.`;
+  byId("fork-problem").textContent = "";
+  dialog.showModal();
+});
+byId("fork-cancel")?.addEventListener("click", () => dialog.close());
+byId("fork-form")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const given = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value.trim()));
+  const asked = { session, at: now(), ...given };
+  if (given.seed !== undefined) asked.seed = Number(given.seed);
+  try {
+    const begun = await post("/v1/session/fork", asked);
+    location.assign(`/session?id=${encodeURIComponent(begun.session)}`);
+  } catch (error) {
+    byId("fork-problem").textContent = error.message;
+  }
 });
 
 // --- records that come ----------------------------------------------------------------------------

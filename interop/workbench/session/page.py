@@ -31,6 +31,7 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
         tag("span", quantity(summary.events, "record"), id="records", class_="quiet"),
         class_="session-head",
     )
+    forks = bench.forks is not None and identity.role == "operator"
     private = None
     if identity.role == "operator":
         box = tag("input", type="checkbox", id="private")
@@ -80,6 +81,9 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
             aria_pressed="true",
         ),
         tag("output", "", id="moment", for_="slider"),
+        tag("button", "Fork here", type="button", id="fork", aria_haspopup="dialog")
+        if forks
+        else None,
         private,
         class_="moment",
         role="group",
@@ -125,7 +129,33 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
         class_="side",
         aria_label="Measures and output",
     )
-    return [head, moment, tag("div", transcript, side, class_="panes")]
+    panes = tag("div", transcript, side, class_="panes")
+    return [head, moment, panes, _fork_dialog() if forks else None]
+
+
+def _fork_dialog() -> Html:
+    """What is asked before a fork begins."""
+    fields = [
+        tag(
+            "div",
+            tag("label", title, for_=f"fork-{name}"),
+            tag("input", id=f"fork-{name}", name=name, placeholder="the same", autocomplete="off"),
+            class_="field",
+        )
+        for name, title in (("agent", "Agent"), ("user", "User"), ("seed", "Seed"))
+    ]
+    form = tag(
+        "form",
+        tag("h2", "Fork here", id="fork-title"),
+        tag("p", "", id="fork-where", class_="quiet"),
+        fields,
+        tag("p", "", id="fork-problem", class_="problem", role="alert"),
+        tag("button", "Begin the fork", type="submit"),
+        " ",
+        tag("button", "Cancel", type="button", id="fork-cancel"),
+        id="fork-form",
+    )
+    return tag("dialog", form, id="fork-dialog", aria_labelledby="fork-title")
 
 
 def commands(bench: Bench, session: str, version: int) -> Sequence[tuple[str, str]]:

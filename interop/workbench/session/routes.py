@@ -17,8 +17,9 @@ from ....engine.errors import InvalidInput, SessionNotFound
 from ....engine.log.jsonl_export import to_jsonl
 from ...http.responses import as_json
 from ...http.sse import EventStream
+from ..access.body import read_body
 from ..access.guard import identity_of
-from ..access.roles import Endpoint, readers
+from ..access.roles import Endpoint, operators, readers
 from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
@@ -26,6 +27,7 @@ from ..markup.html import join
 from ..markup.text import plain
 from .about import about_session
 from .drafts import difference, document
+from .forking import ForkRequest
 from .page import command_list, commands, session_contents
 from .reading import Growth, SessionReading
 from .readings import Readings
@@ -35,6 +37,9 @@ __all__ = ("session_routes",)
 
 _NAME: Final = 1000  # characters of a session's id
 _TEXT: Final = 400_000  # characters of a raw record
+
+
+_fork = msgspec.json.Decoder(ForkRequest).decode
 
 
 def session_routes(bench: Bench) -> Sequence[Route]:
@@ -52,6 +57,7 @@ def session_routes(bench: Bench) -> Sequence[Route]:
     return (
         Route("/session", readers(routes.page)),
         *(Route(f"/v1/session/{name}", readers(endpoint)) for name, endpoint in data.items()),
+        Route("/v1/session/fork", operators(routes.fork), methods=["POST"]),
     )
 
 
@@ -146,6 +152,18 @@ class _Routes:
             raise HTTPException(404, f"there is no record {number}")
         text = msgspec.json.format(to_jsonl(found[0]).rstrip(), indent=1).decode()
         return as_json({"html": plain(text, limit=_TEXT).text})
+
+    async def fork(self, request: Request) -> Response:
+        """Begins a fork of it at a moment."""
+        try:
+            asked = _fork(await read_body(request, self._bench.limits.body))
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"this is no request for a fork: {error}") from error
+        if self._bench.forks is None:
+            raise HTTPException(404, "nobody can fork sessions here")
+        reading = await self._readings.of(asked.session, identity_of(request))
+        version = await reading.version_at(asked.at)
+        return as_json({"session": await self._bench.forks(asked, version)})
 
     async def stream(self, request: Request) -> EventStream:
         """What comes to it, as server-sent events."""

@@ -28,6 +28,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 from duolog.interop.workbench.access.disclosure import Disclosure
 from duolog.interop.workbench.access.identity import Identity
+from duolog.interop.workbench.session.forking import ForkRequest
 from duolog.interop.workbench.session.reading import SessionReading
 from duolog.interop.workbench.session.readings import Readings
 from duolog.scoring.trajectory.fold import TrajectoryFold
@@ -327,3 +328,29 @@ async def test_a_long_session_looks_back_from_folds_that_were_kept() -> None:
             points = (await reading.at(count)).points
             assert len(points) == (count - 1) // 2 + (count - 1) % 2
             assert points[-1].effort["acts"] == len(points)
+
+
+async def test_a_fork_begins_where_one_looks_and_names_no_program() -> None:
+    script = story()
+    asked: list[tuple[ForkRequest, int]] = []
+
+    async def fork(request: ForkRequest, version: int) -> str:
+        asked.append((request, version))
+        return "a-fork"
+
+    body: dict[str, object] = {"session": "s", "at": 9, "agent": "two-stage", "seed": 8}
+    async with open_log("memory://") as log:
+        await put_records(log, script.records)
+        async with visiting(log, forks=fork) as visitor:
+            assert "Fork here" in (await visitor.get("/session", id="s")).text
+            begun = await visitor.post("/v1/session/fork", body)
+            assert begun.json() == {"session": "a-fork"}
+            assert asked == [(ForkRequest(session="s", at=9, agent="two-stage", seed=8), 8)]
+            for agent in ("exec:rm", "x.py:Agent", "openai:http://evil.example", "../a", ""):
+                refused = await visitor.post("/v1/session/fork", body | {"agent": agent})
+                assert refused.status_code == 400, agent
+            assert (await visitor.post("/v1/session/fork", {"at": "x"})).status_code == 400
+        for role, read_only in (("viewer", False), ("participant", False), ("operator", True)):
+            async with visiting(log, role, forks=fork, read_only=read_only) as visitor:
+                assert (await visitor.post("/v1/session/fork", body)).status_code == 403
+        assert len(asked) == 1

@@ -1,0 +1,53 @@
+"""Forking a session at a moment: what is asked for, and who can do it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Protocol
+
+import msgspec
+
+from ....engine.errors import InvalidInput
+
+__all__ = ("ForkRequest", "Forker")
+
+_KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,40}")
+
+
+class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be forked, and what is different from there on.
+
+    Attributes:
+        session: the origin.
+        at: after how many of its records.
+        agent: kind of agent that takes over; None for the same. Only kinds that the task knows by
+            name: nothing from a page names a program, a file or an address.
+        user: kind of user that takes over; None for the same.
+        seed: of the randomness from there on; None for the same.
+
+    Raises:
+        InvalidInput: a kind that is no name.
+    """
+
+    session: str
+    at: int
+    agent: str | None = None
+    user: str | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        for kind in (self.agent, self.user):
+            if kind is not None and not _KIND.fullmatch(kind):
+                raise InvalidInput(f"{kind[:60]!r} is no kind of agent or user that a task knows")
+
+
+class Forker(Protocol):
+    """Begins forks; they go on by themselves."""
+
+    async def __call__(self, request: ForkRequest, version: int) -> str:
+        """Begins a fork after a version of the origin's trace, and gives its id.
+
+        Raises:
+            DuologError: the session cannot be forked there, or not so.
+        """
+        ...
