@@ -75,8 +75,10 @@ async def _take(
     from .text.progress import RecordProgress
 
     path = Path(source)
+    survey = None
     if not keep_going:  # before the log is created, so that no empty log is left behind
-        _refuse(await survey_foreign(path, importer, reading))
+        survey = await survey_foreign(path, importer, reading)
+        _refuse(survey.problems)
     async with new_log(where) as log:
         with RecordProgress("importing", None) as progress:
             return await import_foreign(
@@ -86,6 +88,7 @@ async def _take(
                 reading=reading,
                 keep_going=keep_going,
                 look_first=False,
+                survey=survey,
                 progress=progress,
             )
 

@@ -8,7 +8,7 @@ from ...engine.validation import written
 from .protocol import Foreign, Remark
 from .secrets import without_secrets
 
-__all__ = ("taken_in", "unfit")
+__all__ = ("size_of", "taken_in", "unfit")
 
 
 def taken_in(one: Foreign) -> tuple[Foreign, bytes] | Remark:
@@ -25,11 +25,16 @@ def taken_in(one: Foreign) -> tuple[Foreign, bytes] | Remark:
 
 def unfit(one: Foreign) -> Remark | None:
     """Why no log can hold an event; None where it can."""
+    found = size_of(one)
+    return found if isinstance(found, Remark) else None
+
+
+def size_of(one: Foreign) -> int | Remark:
+    """Bytes of an event's body; a remark where no log can hold it."""
     try:
-        written(one.draft.event, *codec.kind_of(one.draft.event))
+        return len(written(one.draft.event, *codec.kind_of(one.draft.event))[0])
     except CodecError as error:
         return _remark(one, error)
-    return None
 
 
 def _remark(one: Foreign, error: CodecError) -> Remark:

@@ -17,13 +17,14 @@ from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from ...engine.records import TRACE, Draft, Record
 from ...engine.text import quantity
-from .intake import taken_in, unfit
+from .intake import size_of, taken_in, unfit
 from .protocol import Foreign, Found, Importer, Reading, Remark
 
-__all__ = ("ImportResult", "import_foreign", "survey_foreign")
+__all__ = ("ImportResult", "Survey", "import_foreign", "survey_foreign")
 
 _BATCH: Final = 256
 _BYTES: Final = 1 << 20  # of bodies that wait
+_KEPT: Final = 1 << 24  # bytes of bodies that are kept instead of being read again
 
 _Progress: TypeAlias = Callable[[int], None]
 
@@ -46,24 +47,41 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     remarks: tuple[Remark, ...] = ()
 
 
-async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> list[Remark]:
-    """Reads a source through without taking anything; gives the problems in it.
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found when a source was read through.
+
+    Attributes:
+        problems: in it.
+        found: all that was read, to be taken without reading it again; None where that is too much
+            to be kept.
+    """
+
+    problems: tuple[Remark, ...]
+    found: tuple[Found, ...] | None = None
+
+
+async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> Survey:
+    """Reads a source through without taking anything.
 
     Raises:
         InvalidInput: the source as a whole cannot be read.
     """
     found = _open(source, importer, reading)
     problems: list[Remark] = []
+    kept: list[Found] = []
+    size = 0
     while batch := await anyio.to_thread.run_sync(_next, found):
         for one in batch:
-            if isinstance(one, Remark):
-                if one.kind == "problem":
-                    problems.append(one)
+            held = size_of(one) if isinstance(one, Foreign) else 0
+            if isinstance(held, Remark):
+                problems.append(held)
+            elif isinstance(one, Remark) and one.kind == "problem":
+                problems.append(one)
             else:
-                wrong = unfit(one)
-                if wrong is not None:
-                    problems.append(wrong)
-    return problems
+                size += held
+        if size <= _KEPT:
+            kept += batch
+    return Survey(problems=tuple(problems), found=tuple(kept) if size <= _KEPT else None)
 
 
 async def import_foreign(
@@ -74,6 +92,7 @@ async def import_foreign(
     reading: Reading | None = None,
     keep_going: bool = False,
     look_first: bool = True,
+    survey: Survey | None = None,
     progress: _Progress | None = None,
 ) -> ImportResult:
     """Takes the sessions in a source into a log.
@@ -89,6 +108,7 @@ async def import_foreign(
         reading: how.
         keep_going: take what can be taken. Else the first problem ends the import.
         look_first: unless it keeps going, read the source through before anything is taken.
+        survey: of the source, where that was done already.
         progress: called with the number of events done so far.
 
     Raises:
@@ -98,13 +118,14 @@ async def import_foreign(
         PluginFailed: the importer or ``progress`` raised what is no ``Exception``.
     """
     reading = reading or Reading()
-    if look_first and not keep_going:
-        problems = await survey_foreign(source, importer, reading)
-        if problems:
-            first = problems[0]
+    if survey is None and look_first and not keep_going:
+        survey = await survey_foreign(source, importer, reading)
+        if survey.problems:
+            first = survey.problems[0]
             raise InvalidInput(f"{first.where}: {first.what}; nothing was imported")
     taking = _Import(log, keep_going)
-    found = _open(source, importer, reading)
+    kept = None if survey is None else survey.found
+    found = _open(source, importer, reading) if kept is None else iter(kept)
     while batch := await anyio.to_thread.run_sync(_next, found):
         for one in batch:
             await taking.take(one)

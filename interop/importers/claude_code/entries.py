@@ -6,6 +6,7 @@ their turn comes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, final
@@ -20,10 +21,8 @@ from ..protocol import Remark
 __all__ = ("Envelope", "Line", "Message", "envelopes_in", "line_at")
 
 _BOM: Final = b"\xef\xbb\xbf"
-
-
-class _Block(msgspec.Struct, gc=False):
-    type: str = ""
+_AGENT: Final = b'"agentId"'
+_IS_RESULT: Final = re.compile(rb'"type"\s*:\s*"tool_result"')
 
 
 class _Message(msgspec.Struct):
@@ -155,7 +154,7 @@ def line_at(file: BinaryIO, envelope: Envelope) -> tuple[Line, bytes]:
 def _envelope(line: bytes, number: int, offset: int) -> Envelope:
     found = decode(line.removeprefix(_BOM), _Entry)
     helper = None
-    if bytes(found.tool_use_result)[:1] == b"{":
+    if _AGENT in line and bytes(found.tool_use_result)[:1] == b"{":
         helper = decode(found.tool_use_result, _Result).agent_id
     return Envelope(
         number=number,
@@ -179,6 +178,5 @@ def _envelope(line: bytes, number: int, offset: int) -> Envelope:
 
 def _is_result(entry: _Entry) -> bool:
     content = bytes(entry.message.content) if entry.message else b""
-    if content[:1] != b"[":
-        return False
-    return any(block.type == "tool_result" for block in decode(content, list[_Block]))
+    # Inside of a text each quotation mark has a backslash before it.
+    return content[:1] == b"[" and _IS_RESULT.search(content) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..protocol import Foreign, Found, Reading, Remark
 from ..timestamps import seconds_of
 from .entries import Envelope, envelopes_in, line_at
 from .steps import StepReader
-from .tree import branches_of, main_line
+from .tree import EntryTree
 
 __all__ = ("SessionFile",)
 
@@ -62,13 +63,15 @@ class SessionFile:
         if not tree:
             yield from self._without_main_line(entries)
             return
-        main = {one.uuid for one in main_line(tree)}
+        lines = EntryTree(tree)
+        main = {one.uuid for one in lines.main}
         kept = [one for one in entries if one.uuid in main or one.uuid is None or one.sidechain]
         session = _session_of(tree) or self._path.stem
         yield from self._session(session, kept, None)
-        for branch in branches_of(tree):
+        numbers = [one.number for one in kept]
+        for branch in lines.branches():
             cut = branch.entries[branch.shared - 1].number if branch.shared else 0
-            before = [one for one in kept if one.number <= cut]
+            before = kept[: bisect_right(numbers, cut)]
             events = self._session(session, before, None)
             shared = sum(isinstance(one, Foreign) and one.stream == TRACE for one in events)
             leaf = str(branch.entries[-1].uuid)[:8]

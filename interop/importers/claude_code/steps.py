@@ -98,13 +98,14 @@ class StepReader:
             yield from self.rest()
 
     def _count(self, model: str | None, tokens: Tokens) -> None:
-        before = self._usage.tokens if self._usage is not None else Tokens()
-        most = {
-            field: max(one for one in (getattr(before, field), value) if one is not None)
-            for field, value in msgspec.structs.asdict(tokens).items()
-            if value is not None
-        }
-        tokens = msgspec.structs.replace(before, **most)
+        before = self._usage.tokens if self._usage is not None else None
+        if before is not None and before != tokens:
+            most = {
+                field: max(one for one in (getattr(before, field), value) if one is not None)
+                for field, value in msgspec.structs.asdict(tokens).items()
+                if value is not None
+            }
+            tokens = msgspec.structs.replace(before, **most)
         self._usage = ModelUse(model=model, tokens=tokens, role=AGENT, name=self._name)
 
     def _user(self, line: Line) -> Iterator[Step]:

@@ -4,16 +4,18 @@ Every entry names the one that it follows. Going back to an earlier message begi
 conversation that counts is the path to the last leaf. Tool calls that run side by side fork the
 tree as well: each result hangs on its own call, and all of them belong to the line. A summary in
 place of what was before begins a new root, and the line goes on.
+
+The work is linear in the number of entries, and for branches in the length of what they give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, final
 
 from .entries import Envelope
 
-__all__ = ("Branch", "branches_of", "main_line")
+__all__ = ("Branch", "EntryTree")
 
 _BOUNDARY = "compact_boundary"
 
@@ -30,33 +32,76 @@ class Branch(NamedTuple):
     shared: int
 
 
-def main_line(entries: Sequence[Envelope]) -> list[Envelope]:
-    """The path to the last leaf, with all calls and results beside it, in the order of the file.
+@final
+class EntryTree:
+    """The entries of a session as a tree.
 
     Args:
         entries: with an id each, in the order of the file; without those of subagents.
     """
-    if not entries:
-        return []
-    kept = _path(entries, entries[-1], _parents(entries))
-    return [entry for entry in entries if entry.uuid in kept]
 
+    def __init__(self, entries: Sequence[Envelope]) -> None:
+        self._entries = entries
+        self._parents = _parents(entries)
+        # By place, and then by reply (None for results), the places of what hangs there and may lie
+        # beside a line: parts of replies, and results.
+        self._beside: dict[str, dict[str | None, list[int]]] = {}
+        self._places: dict[str | None, list[int]] = {}
+        for place, entry in enumerate(entries):
+            self._places.setdefault(entry.uuid, []).append(place)
+            parent = self._parents.get(entry.uuid or "")
+            if parent is not None and (entry.reply or entry.result):
+                hanging = self._beside.setdefault(parent, {})
+                hanging.setdefault(entry.reply or None, []).append(place)
+        self._main = self._line(entries[-1]) if entries else []
 
-def branches_of(entries: Sequence[Envelope]) -> Iterator[Branch]:
-    """The branches off the main line, each as a path from the root to its leaf."""
-    main = {entry.uuid for entry in main_line(entries)}
-    left = [entry for entry in entries if entry.uuid not in main]
-    if not left:
-        return
-    parents = _parents(entries)
-    inner = {parents.get(entry.uuid) for entry in left if entry.uuid}
-    for leaf in left:
-        if leaf.uuid in inner or leaf.type not in ("user", "assistant"):
-            continue
-        kept = _path(entries, leaf, parents)
-        path = [entry for entry in entries if entry.uuid in kept]
-        shared = next((n for n, entry in enumerate(path) if entry.uuid not in main), len(path))
-        yield Branch(path, shared)
+    @property
+    def main(self) -> list[Envelope]:
+        """The path to the last leaf, with all calls and results beside it, in the order of the file."""
+        return [self._entries[place] for place in self._main]
+
+    def branches(self) -> Iterator[Branch]:
+        """The branches off the main line, each as a path from the root to its leaf."""
+        main = set(self._main)
+        left = [entry for place, entry in enumerate(self._entries) if place not in main]
+        inner = {self._parents.get(entry.uuid) for entry in left if entry.uuid}
+        for leaf in left:
+            if leaf.uuid in inner or leaf.type not in ("user", "assistant"):
+                continue
+            path = self._line(leaf)
+            shared = next((n for n, place in enumerate(path) if place not in main), len(path))
+            yield Branch([self._entries[place] for place in path], shared)
+
+    def _line(self, leaf: Envelope) -> list[int]:
+        """Places of the entries on the way to a leaf, with the calls beside them and their results."""
+        kept: set[str] = set()
+        at = leaf.uuid
+        while at is not None and at not in kept:
+            kept.add(at)
+            at = self._parents.get(at)
+        replies = {
+            self._entries[place].reply for uuid in kept for place in self._places.get(uuid, ())
+        }
+        waiting = list(kept)
+        while waiting:
+            for place in self._hanging(waiting.pop(), replies):
+                uuid = self._entries[place].uuid
+                if uuid is not None and uuid not in kept:
+                    kept.add(uuid)
+                    waiting.append(uuid)
+        return sorted(place for uuid in kept for place in self._places.get(uuid, ()))
+
+    def _hanging(self, uuid: str, replies: set[str | None]) -> Iterator[int]:
+        """Places of what hangs on an entry and belongs to one of these replies, and of results."""
+        hanging = self._beside.get(uuid)
+        if hanging is None:
+            return
+        yield from hanging.get(None, ())
+        # Of both the shorter is gone through: a message may have been answered anew a thousand times.
+        few, many = (hanging, replies) if len(hanging) <= len(replies) else (replies, hanging)
+        for reply in few:
+            if reply is not None and reply in many:
+                yield from hanging[reply]
 
 
 def _parents(entries: Sequence[Envelope]) -> dict[str, str | None]:
@@ -80,20 +125,3 @@ def _parents(entries: Sequence[Envelope]) -> dict[str, str | None]:
         parents[entry.uuid] = parent
         before = entry.uuid
     return parents
-
-
-def _path(
-    entries: Sequence[Envelope], leaf: Envelope, parents: Mapping[str, str | None]
-) -> set[str | None]:
-    """Ids of the entries on the way to a leaf, with the calls beside them and their results."""
-    kept: set[str | None] = set()
-    at = leaf.uuid
-    while at is not None and at not in kept:
-        kept.add(at)
-        at = parents.get(at)
-    replies = {entry.reply for entry in entries if entry.reply and entry.uuid in kept}
-    for entry in entries:
-        beside = entry.reply in replies if entry.reply else entry.result
-        if beside and parents.get(entry.uuid or "") in kept:
-            kept.add(entry.uuid)
-    return kept

@@ -20,10 +20,13 @@ from duolog.engine.events import (
     Unknown,
 )
 from duolog.engine.records import TRACE
+from duolog.interop.importers.claude_code.entries import Envelope, envelopes_in
 from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
+from duolog.interop.importers.claude_code.tree import EntryTree
 from duolog.interop.importers.protocol import Foreign
 from duolog.testing import check_importer
 from foreign_logs import read, trace_of, write_lines
+from step_counter import count_lines
 
 Json = dict[str, Any]
 
@@ -157,6 +160,23 @@ def test_a_branch_that_was_left_is_a_fork(tmp_path: Path) -> None:
         one.draft.event for one in main[1:shared]
     ]
     assert fork[shared].draft.event == MessageSent(text="In C")
+
+
+def test_many_branches_take_time_in_proportion(tmp_path: Path) -> None:
+    """A thousand answers to one message, of which one was kept."""
+
+    def steps(branches: int) -> int:
+        lines = Lines()
+        asked = lines.user("Write it")
+        for number in range(branches):
+            lines.agent(text("C"), reply=f"r{number}", parent=asked)
+        path = write_lines(tmp_path / f"{branches}.jsonl", lines.lines)
+        entries = [one for one in envelopes_in(path) if isinstance(one, Envelope)]
+        counted, found = count_lines(lambda: list(EntryTree(entries).branches()))
+        assert len(found) == branches - 1
+        return counted
+
+    assert steps(1000) < 11 * steps(100)
 
 
 def test_the_line_goes_on_where_a_summary_took_the_place_of_what_was_before(tmp_path: Path) -> None:
