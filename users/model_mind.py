@@ -35,6 +35,7 @@ from ..engine.session.view import View
 from ..engine.task import Brief
 from ..engine.text import text_of
 from .personas import Persona
+from .profiles import in_words
 from .simulated import UserIntent
 
 __all__ = ("ModelUserMind", "profile_text", "prompt_digest", "titles")
@@ -189,6 +190,7 @@ def titles(view: View) -> dict[UserIntent, str]:
 
 def profile_text(private: JSON) -> str:
     """A hidden profile in words: a list is a line each, an object is a line for each of its parts."""
+    private = in_words(private)
     if private is None:
         return ""
     if isinstance(private, Mapping):

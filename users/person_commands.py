@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
 from ..engine.session.environment import ActionSpec
+from .profiles import in_words
 
 __all__ = (
     "COMMANDS",
@@ -71,6 +72,7 @@ HELP = "\n".join(
 
 def private_text(private: JSON) -> str:
     """What only the person was given to know, in lines."""
+    private = in_words(private)
     if isinstance(private, Mapping):
         return "\n".join(private_text(part) for part in private.values())
     if isinstance(private, list | tuple):

@@ -102,7 +102,7 @@ class TutorAgent:
         """What to say by the plan: a first question before there is a sheet."""
         memory = self._memory
         script = write_script(memory, "planned", words_of(view))
-        if memory.sheet or script.acts:
+        if memory.sheet or script.acts or memory.said.unclear:
             return script
         question = diagnostic(memory)
         if question is None:

@@ -244,6 +244,7 @@ def test_profiles_are_told_in_lines() -> None:
     assert profile_text("soup") == "soup"
     assert profile_text(["soup", 3]) == "- soup\n- 3"
     assert profile_text({"profile": ["soup"]}) == "- soup"
+    assert profile_text({"profile": ["soup"], "numbers": {"salt": 0.2}}) == "- soup"
     assert profile_text({"dish": "soup", "hot": True}) == "- dish: soup\n- hot: true"
 
 

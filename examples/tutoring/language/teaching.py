@@ -91,6 +91,11 @@ TEACHING: Final = Phrases(
             "can you work out {problem} for me?",
             "here is one for you: {problem}, what does it give?",
         ),
+        "ask two": (
+            "what do you get for {first}, and what for {second}?",
+            "can you work out {first} and {second} for me?",
+            "here are two for you: {first} and {second}, what do you get?",
+        ),
         "item": (
             "what do you get for number {number}, {problem}?",
             "can you do number {number}, {problem}?",

@@ -71,7 +71,10 @@ def diagnostic(memory: Memory) -> Script | None:
     problems = [made.problem(one, "telling", 0)[0] for one in wanted]
     if made.acts:
         return Script(tuple(made.acts))
-    return Script(ask=TEACHING.say("ask", Random(problems[0]), problem=" and for ".join(problems)))
+    words = Random(problems[0])
+    if len(problems) == 1:
+        return Script(ask=TEACHING.say("ask", words, problem=problems[0]))
+    return Script(ask=TEACHING.say("ask two", words, first=problems[0], second=problems[1]))
 
 
 def write_script(memory: Memory, style: Style, words: Random) -> Script:

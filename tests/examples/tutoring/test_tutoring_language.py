@@ -63,6 +63,8 @@ def test_feedback_and_tasks_are_read(problem: str) -> None:
         assert read_teaching(text).judged == ((problem, False),)
     for text in TEACHING.variants("ask", problem=problem):
         assert read_teaching(text).asked == (problem,)
+    for text in TEACHING.variants("ask two", first=problem, second="2 + 2"):
+        assert read_teaching(text).asked == (problem, "2 + 2")
     for key in ("item", "again"):
         for text in TEACHING.variants(key, problem=problem, number=3):
             assert read_teaching(text).items == (3,)
