@@ -25,6 +25,7 @@ from .access.identity import Access
 from .access.rates import Rate
 from .asset_files import asset_route
 from .bench import Bench, BenchLimits
+from .compare.routes import compare_routes
 from .frame import ENTRANCE, problem_page
 from .session.forking import Forker
 from .session.routes import session_routes
@@ -36,7 +37,7 @@ __all__ = ("PARTS", "Part", "make_bench", "make_workbench")
 Part: TypeAlias = Callable[[Bench], Sequence[BaseRoute]]
 """Makes the routes of a part of the workbench."""
 
-PARTS: tuple[Part, ...] = (session_list_routes, session_routes)
+PARTS: tuple[Part, ...] = (session_list_routes, session_routes, compare_routes)
 """The parts that every workbench has."""
 
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...scoring.report import page
 from ..http.responses import problem
 
 __all__ = ("asset_names", "asset_route")
@@ -49,7 +50,9 @@ def asset_route() -> Route:
 
 def _read() -> dict[str, _Asset]:
     held: dict[str, _Asset] = {}
-    for file in files(__package__).joinpath("assets").iterdir():
+    own = files(__package__).joinpath("assets").iterdir()
+    report = files(page).joinpath("report.js")  # which draws the figures of a report's own page too
+    for file in (*own, report):
         media_type = _TYPES.get(file.name[file.name.rfind(".") :])
         if media_type is not None:
             data = file.read_bytes()

@@ -77,5 +77,5 @@ class Bench(NamedTuple):
     http: HttpLimits
     streams: set[EventStream]
     stopping: anyio.Event
-    places: frozenset[str] = frozenset({"/sessions"})
+    places: frozenset[str] = frozenset({"/sessions", "/compare"})
     forks: Forker | None = None

@@ -52,6 +52,7 @@ def list_contents(
             "p",
             tag("span", note, id="count", role="status"),
             tag("a", "Show all", href="/sessions") if not address.plain else None,
+            tag("a", "Compare these", href=f"/compare{str(address.first_page())[9:]}"),
             class_="note",
         ),
         tag(

@@ -85,6 +85,13 @@
     return true;
   };
   const leads = (spot, session) => {  // to the transcript, or to the row that says how to see it
+    if (data.link) {  // or to a page of its own
+      spot.classList.add("leads");
+      spot.addEventListener("click", () => {
+        location.assign(data.link + encodeURIComponent(session.name));
+      });
+      return;
+    }
     const id = [`t${session.place}`, `s${session.place}`].find((one) => document.getElementById(one));
     if (!id) return;
     spot.classList.add("leads");

@@ -158,6 +158,40 @@ async def test_a_session_in_a_browser() -> None:
             assert all(one.startswith(base) for one in watched.requests)
 
 
+async def test_a_report_in_a_browser() -> None:
+    async with open_log("memory://") as log, browsing() as browser:
+        for number in range(8):
+            script = session(number)
+            script.closed("abandoned" if number % 2 else "finished")
+            await put_records(log, script.records)
+        async with working(log) as (_, port):
+            watched = Watched(await browser.new_page())
+            page = watched.page
+            base = f"http://127.0.0.1:{port}"
+            await page.goto(f"{base}/compare?state=finished,abandoned#token={SECRET}")
+            await page.wait_for_selector("#tokens .spot.leads")
+            assert await page.locator("#curves svg").count() == 1
+            assert await serious_findings(page) == []
+            async with page.expect_download() as drawing:
+                await page.locator("#curves").get_by_role("button", name="SVG").click()
+            text = (await (await drawing.value).path()).read_text(encoding="utf-8")
+            assert text.startswith("<svg")
+            assert "class=" not in text
+            async with page.expect_download() as table:
+                await page.locator("#tokens").get_by_role("button", name="CSV").click()
+            rows = (await (await table.value).path()).read_text(encoding="utf-8").splitlines()
+            assert rows[0] == "session,series,human_tokens,agent_tokens,performance"
+            assert len(rows) == 9
+            spot = page.locator("#tokens .spot").first
+            await spot.dispatch_event("click")
+            await page.wait_for_url("**/session?id=s-*")
+            assert watched.complaints == []
+            csv = await page.evaluate(
+                """async () => (await import("/assets/compare.js")).asCsv([{a: "=1+1", b: 'x,"y"'}])"""
+            )
+            assert csv == 'a,b\r\n\'=1+1,"x,""y"""\r\n'
+
+
 async def test_modules_in_a_browser() -> None:
     async with open_log("memory://") as log, browsing() as browser, working(log) as (_, port):
         page = await browser.new_page()
