@@ -1,4 +1,4 @@
-"""The client without an adviser: rules of thumb, much time, and one look at what comes of it.
+"""The client without an adviser: rules of thumb, much time, and one look at a projection.
 
 They know their own wishes as they hold them, their file and what is left of their salaries. They know
 neither the tables of the place nor how to compute what a goal takes. A projection of their plan is what

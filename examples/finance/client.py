@@ -25,7 +25,7 @@ _FOLK_RULE: Final = 4.0
 """Without a figure, people take a loss of a quarter of the share of stocks."""
 
 _MARGIN: Final = 1.3
-"""By that rule, a loss is too high from so many times what they can bear."""
+"""Multiple of what they can bear from which a loss that was estimated by that rule is too high."""
 
 _ALMOST: Final = 0.95
 """A sum that is as near as this to what was wished is all right."""
@@ -51,7 +51,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         tired: they have read enough.
         heard: somebody else has talked to them by now.
         done: names of their own task actions that are resolved, with what was found.
-        drafts: number of plans that they have put up themselves.
+        drafts: number of plans that they have submitted themselves.
     """
 
     profile: Profile

@@ -24,7 +24,7 @@ _STUDY_AGE: Final = 18
 _CONFIDENCE: Final = 78
 _CARD_YEARS: Final = 2
 _STEPS: Final = (0, 10, 20)
-"""The drafts that are compared have so many per cent fewer stocks than the client could bear."""
+"""The drafts that are compared: per cent of stocks below the most that the client could bear."""
 
 
 class Draft(NamedTuple):

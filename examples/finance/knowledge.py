@@ -209,11 +209,24 @@ _DEFAULTS: Final[Mapping[Topic, int]] = {
     "cover": 0,
     "prepay": 0,
 }
+_LIMITS: Final[Mapping[Topic, tuple[int, int]]] = {
+    "loss": (1, 100),
+    "cushion": (0, 120),
+    "age": (40, 80),
+    "income": (0, 1_000_000),
+    "study": (0, 100),
+    "project": (0, 100_000_000),
+    "support": (0, 1_000_000),
+    "cover": (0, 100),
+    "prepay": (0, 1_000_000),
+}
+"""What a wish is planned for at least and at most, whatever somebody says."""
+
 _PENSION_SHARE: Final = 0.6
 """Rule of thumb for what a pensioner needs: so much of today's income after tax."""
 
 _PER_MARK: Final = 2.4
-"""Rule of thumb: each mark on the form for risk is so many per cent of loss in a bad year."""
+"""Rule of thumb: per cent of loss in a bad year for each mark on the form for risk."""
 
 _LEAST_LOSS: Final = 5
 
@@ -275,9 +288,10 @@ def _values(finds: Finds, wishes: Mapping[Topic, Fact]) -> Mapping[Topic, int]:
     if finds.file is not None:
         values["loss"] = max(_LEAST_LOSS, round(_PER_MARK * finds.file.boldness))
     values.update({topic: fact.value for topic, fact in wishes.items()})
-    values["loss"] = max(1, values["loss"])
-    values["age"] = min(80, max(values["age"], 40))
-    return values
+    return {
+        topic: min(max(value, _LIMITS[topic][0]), _LIMITS[topic][1])
+        for topic, value in values.items()
+    }
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -286,7 +300,7 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 def _said(view: View) -> list[_Message | Plan]:
-    """Messages after the request, and plans that people put up with what they changed, in order."""
+    """Messages after the request, and what people changed in plans themselves, in order."""
     found: list[tuple[int, _Message | Plan]] = [
         (m.version, _Message(m.text, m.actor == view.me))
         for m in view.messages

@@ -29,7 +29,7 @@ _STAMINA: Final = (1000, 2000)
 """Words that a client reads before they leave it at what there is, at least and at most."""
 
 _TYPING: Final = 4
-"""A word that is typed takes as long as so many that are read."""
+"""Words that are read in the time in which one is typed."""
 
 _TALK: Final = (2, 5)
 """The client's own messages before somebody else talks to them, at least and at most."""

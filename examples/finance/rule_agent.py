@@ -1,7 +1,7 @@
 """The rule-driven adviser: looks up, drafts, asks, and says what a plan leads to.
 
-It learns the client's wishes from messages and from what they change in the plan. What it took them to
-want it says, so that they can correct it. Each report shows two figures, those first that the client
+It learns the client's wishes from messages and from what they change in the plan. It says how it
+understood them, so that they can correct it. Each report shows two figures, those first that the client
 has not seen yet.
 """
 
@@ -92,7 +92,7 @@ class Adviser:
         return None
 
     def report(self, known: Known, words: Random, standing: Standing) -> str:
-        """What became of the plan, what was understood, and what the plan leads to."""
+        """How the plan stands, what was understood, and what the plan leads to."""
         missed = known.silent and standing == "unchanged"
         said = [words.choice(_MISSED if missed else _STANDING[standing])]
         news = tuple(known.wishes) if standing == "first" else known.fresh

@@ -85,9 +85,9 @@ class FinanceClient:
         """What has changed in their mind, else what is wrong, else what nobody knows yet."""
         if state.changed:
             return self._say(state, state.changed[0], words, words.choice(_AGAIN))
-        if state.plan is not None:
-            for topic in problems(state, state.plan):
-                return self._say(state, topic, words, words.choice(_WRONG[topic]))
+        wrong = problems(state, state.plan) if state.plan is not None else ()
+        if wrong:
+            return self._say(state, wrong[0], words, words.choice(_WRONG[wrong[0]]))
         open_ = untold(state)
         if not open_:
             return None
@@ -152,7 +152,7 @@ class FinanceClient:
         return ChangeProfile(write_profile(profile), "; ".join(moved.values()))
 
     def alone(self, state: Client, words: Random) -> Decision | None:
-        """Reads up, plans by rules of thumb, looks at what comes of it, and corrects that once."""
+        """Reads up, plans by rules of thumb, looks at a projection, and corrects the plan once."""
         return alone_step(state, words)
 
     def _say(self, state: Client, topic: Topic, words: Random, after: str = "") -> str:

@@ -47,10 +47,10 @@ CAUSES: Final[Mapping[Topic, str]] = {
 """What makes a client think again, by topic."""
 
 HEARD: Final[Mapping[Topic, str]] = {
-    "loss": "a colleague told of the savings that she lost and sold in a panic",
+    "loss": "a colleague spoke of the savings that she lost when she sold in a panic",
     "cushion": "a colleague was laid off and ran out of money before he found work",
     "age": "a friend who had stopped early went back to work for the money",
-    "study": "a sister told what her son's first year at university costs",
+    "study": "a sister said what her son's first year at university costs",
     "cover": "a neighbour died, and his wife had to sell the house",
 }
 """What a client may hear from others, by topic."""

@@ -96,7 +96,7 @@ def _household(random: Random, place: Place) -> Household | None:
 def _solve(
     random: Random, household: Household, place: Place
 ) -> tuple[Household, Wishes, Plan] | None:
-    """A plan, the wishes that it meets, and the savings that it takes; None if none comes of it."""
+    """A plan, the wishes that it meets, and the savings that it takes; None where the sums do not work out."""
     budget = Budget(household, place)
     stocks = random.randrange(20, 80, market.STEP)
     months = random.choice((3, 4, 5, 6, 6, 8, 9))
