@@ -47,6 +47,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         understood: what the agent has last said that they want, by topic.
         current: the figures of the plan that stands, as far as they were taken in.
         seen: the lowest and the highest figure that they ever took to heart, by topic.
+        edits: they are one who would change a plan themselves.
+        explains: the topic on which they have changed the plan, until they have said so.
         accepted: topics on which they go along with what the first plan proposed.
         tired: they have read enough.
         heard: somebody else has talked to them by now.
@@ -66,6 +68,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     understood: Mapping[Topic, int]
     current: Mapping[Topic, float]
     seen: Mapping[Topic, tuple[float, float]]
+    edits: bool
+    explains: Topic | None
     accepted: frozenset[Topic]
     tired: bool
     heard: bool
@@ -110,6 +114,8 @@ def see(view: View, taken: Perception, profile: Profile) -> Client:
         understood=dict(taken.understood),
         current=dict(taken.current),
         seen=dict(taken.seen),
+        edits=taken.edits,
+        explains=taken.explains,
         accepted=taken.accepted - moved_on,
         tired=taken.tired,
         heard=len(sent) >= taken.talk,

@@ -11,6 +11,7 @@ from ...engine.text import count_words, text_of
 from ..kit.views import trait
 from .language.advice import Figure, read_figures, read_understood
 from .language.statements import read_facts
+from .plan import Plan, try_plan
 from .world.household import Topic
 
 __all__ = ("VISIBLE", "Perception")
@@ -24,6 +25,9 @@ _SINKS_IN: Final = 0.6
 _SETTLES: Final = 0.5
 """Share of the topics on which a client goes along with what a plan proposes before they spoke of it
 (the default effect: people take a default for advice; Madrian and Shea 2001)."""
+
+_EDITORS: Final = 0.6
+"""Share of the clients with a persona that acts who do change a plan themselves."""
 
 _STAMINA: Final = (1000, 2000)
 """Words that a client reads before they leave it at what there is, at least and at most."""
@@ -59,6 +63,8 @@ class Perception:
         understood: what the agent has last said that they want, by topic.
         current: the figures of the plan that stands, as far as they were taken in.
         seen: the lowest and the highest figure that they ever took to heart, by topic.
+        edits: they are one who would change a plan themselves.
+        explains: the topic on which they have changed the plan, until they have said so.
         accepted: topics on which they go along with what the first plan proposed.
     """
 
@@ -68,9 +74,12 @@ class Perception:
         self._settles = frozenset(topic for topic in VISIBLE if mood.random() < _SETTLES)
         self._stamina = mood.randint(*_STAMINA)
         self.talk = mood.randint(*_TALK)
+        self.edits = mood.random() < _EDITORS
         self._read = 0
         self._words = 0
         self._drafted = False
+        self._plan: Plan | None = None
+        self.explains: Topic | None = None
         self.told: dict[Topic, int] = {}
         self.hinted: set[Topic] = set()
         self.heeded: dict[Topic, int] = {}
@@ -89,8 +98,8 @@ class Perception:
         view = self._view
         for record in view.records[self._read :]:
             event, mine = record.event, record.actor == view.me
-            if isinstance(event, SnapshotTaken) and not mine:
-                self._read_plan(text_of(event.content))
+            if isinstance(event, SnapshotTaken):
+                self._take_plan(text_of(event.content), mine=mine)
             elif isinstance(event, MessageSent) and not mine:
                 self._read_message(event.text, record.version)
             elif isinstance(event, MessageSent) and event.text != view.request:
@@ -99,10 +108,14 @@ class Perception:
                 self._look(view.actions[event.action])
         self._read = len(view.records)
 
-    def _read_plan(self, text: str) -> None:
-        """A plan of somebody else."""
-        self._words += count_words(text)
+    def _take_plan(self, text: str, *, mine: bool) -> None:
+        """A plan, of somebody else or their own."""
+        before, self._plan = self._plan, try_plan(text)
         self.current = {}
+        if mine:
+            self.explains = _changed(before, self._plan)
+            return
+        self._words += count_words(text)
         if not self._drafted:
             self._drafted = True
             self.accepted = self._settles - self.hinted
@@ -118,6 +131,7 @@ class Perception:
 
     def _say(self, text: str) -> None:
         """A message of their own."""
+        self.explains = None
         self._words += _TYPING * count_words(text)
         for fact in read_facts(text):
             self.hinted.add(fact.topic)
@@ -140,3 +154,16 @@ class Perception:
         if heartily:
             low, high = self.seen.get(figure.topic, (figure.value, figure.value))
             self.seen[figure.topic] = (min(low, figure.value), max(high, figure.value))
+
+
+def _changed(before: Plan | None, after: Plan | None) -> Topic | None:
+    """The first topic on whose line two plans differ."""
+    if before is None or after is None:
+        return None
+    lines: Mapping[Topic, bool] = {
+        "project": before.project != after.project,
+        "cushion": before.emergency != after.emergency,
+        "cover": before.cover != after.cover,
+        "prepay": before.prepay != after.prepay,
+    }
+    return next((topic for topic, differs in lines.items() if differs), None)

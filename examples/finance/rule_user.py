@@ -43,6 +43,7 @@ _WRONG = {
     "income": ("The income is not right:", "Not quite:"),
     "support": ("Not quite:", "You have that wrong:"),
 }
+_EDITED = ("I have changed that myself:", "I have put in a figure of my own:")
 _LOOKS: Final = 4
 """Messages, the request included, after which a client who acts corrects the plan."""
 
@@ -82,7 +83,9 @@ class FinanceClient:
         return float(len(problems(state, plan, current=standing)))
 
     def comment(self, state: Client, persona: Persona, words: Random) -> str | None:
-        """What has changed in their mind, else what is wrong, else what nobody knows yet."""
+        """Why they changed the plan; what they see otherwise; what is wrong; what nobody knows yet."""
+        if state.explains is not None:
+            return self._say(state, state.explains, words, words.choice(_EDITED))
         if state.changed:
             return self._say(state, state.changed[0], words, words.choice(_AGAIN))
         wrong = problems(state, state.plan) if state.plan is not None else ()
@@ -109,14 +112,15 @@ class FinanceClient:
         return self._say_first(state, topic, persona, words)
 
     def work(self, state: Client, persona: Persona, words: Random) -> Decision | None:
-        """Corrects the lines that the agent has got wrong although it was told, once."""
-        if not persona.acts or state.plan is None or state.drafts or len(state.sent) < _LOOKS:
+        """Corrects one line of the plan that does not fit, once."""
+        if not persona.acts or not state.edits or state.plan is None or state.drafts:
             return None
-        wrong = [topic for topic in problems(state, state.plan) if topic in state.ignored]
-        edited = _edit(state, wrong)
-        if edited == state.plan:
+        just_said = state.told.keys() - state.ignored
+        wrong = [topic for topic in problems(state, state.plan) if topic not in just_said]
+        if len(state.sent) < _LOOKS or not wrong:
             return None
-        return Decision((Submit(render_plan(edited)),))
+        edited = _edit(state, wrong[0])
+        return None if edited == state.plan else Decision((Submit(render_plan(edited)),))
 
     def content(self, state: Client, persona: Persona) -> bool:
         """Whether no wish is open that they care to mention, or they are tired of it."""
@@ -173,16 +177,18 @@ def _pressed(state: Client, topic: Topic) -> bool:
     )
 
 
-def _edit(state: Client, wrong: list[Topic]) -> Plan:
-    """The plan with the client's own figures; what the reserve takes comes from what was invested."""
-    plan, holds = state.plan or Plan(), state.profile.holds
-    if "project" in wrong:
-        rest = max(0, plan.invested - (holds.project - plan.project))
-        plan = msgspec.structs.replace(plan, project=holds.project, invested=rest)
-    if "cushion" in wrong:
-        reserve = holds.cushion * state.profile.spending
+def _edit(state: Client, topic: Topic) -> Plan:
+    """The plan with the client's own figure; what it takes of the savings comes from what was invested."""
+    plan, held = state.plan or Plan(), state.held[topic]
+    if topic == "prepay":
+        return msgspec.structs.replace(plan, prepay=held)
+    if topic == "cover":
+        return msgspec.structs.replace(plan, cover=held * state.profile.salary)
+    if topic == "project":
+        rest = max(0, plan.invested - (held - plan.project))
+        return msgspec.structs.replace(plan, project=held, invested=rest)
+    if topic == "cushion":
+        reserve = held * state.profile.spending
         rest = max(0, plan.invested - (reserve - plan.emergency))
-        plan = msgspec.structs.replace(plan, emergency=reserve, invested=rest)
-    if "cover" in wrong:
-        plan = msgspec.structs.replace(plan, cover=holds.cover * state.profile.salary)
+        return msgspec.structs.replace(plan, emergency=reserve, invested=rest)
     return plan

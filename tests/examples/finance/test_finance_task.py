@@ -20,9 +20,11 @@ from duolog.engine.events import (
 )
 from duolog.engine.models.clients.rehearsal import Rehearsal
 from duolog.engine.models.gateway import Models
+from duolog.engine.records import Record
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.finance.language.advice import read_figures
 from duolog.examples.finance.language.profiles import HEARD, read_profile
+from duolog.examples.finance.plan import Plan, parse_plan
 from duolog.examples.finance.task import finance_task
 from duolog.testing import Played, check_task, played
 
@@ -48,6 +50,11 @@ def opening(one: Played) -> SessionOpened:
     opened = one.streams["trace"][0].event
     assert isinstance(opened, SessionOpened)
     return opened
+
+
+def plan_in(record: Record) -> Plan:
+    assert isinstance(record.event, SnapshotTaken)
+    return parse_plan(str(record.event.content))
 
 
 def best(ones: Sequence[Played]) -> float:
@@ -115,6 +122,24 @@ async def test_together_they_find_more_than_the_agent_alone_and_never_all_of_it_
     together = [await play("two-stage", instance=name) for name in names]
     assert best(together) > best(alone) + 0.2
     assert best(together) < 1.0
+
+
+async def test_a_client_who_corrects_the_plan_says_so_and_the_agent_keeps_it() -> None:
+    one = await play("two-stage", instance="2")
+    trace = one.streams["trace"]
+    at = next(
+        n for n, r in enumerate(trace) if isinstance(r.event, SnapshotTaken) and r.role == "human"
+    )
+    mine = plan_in(trace[at])
+    said = next(
+        r.event for r in trace[at:] if isinstance(r.event, MessageSent) and r.role == "human"
+    )
+    assert "myself" in said.text or "of my own" in said.text
+    later = [r for r in trace[at + 1 :] if isinstance(r.event, SnapshotTaken) and r.role == "agent"]
+    before = plan_in(next(r for r in reversed(trace[:at]) if isinstance(r.event, SnapshotTaken)))
+    changed = [f for f in mine.__struct_fields__ if getattr(mine, f) != getattr(before, f)]
+    assert changed
+    assert getattr(plan_in(later[-1]), changed[-1]) == getattr(mine, changed[-1])
 
 
 async def test_who_asks_first_drafts_later_and_better() -> None:
