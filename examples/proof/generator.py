@@ -224,7 +224,6 @@ def _profile(
         core=tuple(after), minor=tuple(sorted((minor, first))), forms=mended, lemma=lemma
     )
     return Profile(
-        profile=(*_sentences(now), *_changes(now, later, of["false"])),
         now=now,
         later=later,
         turns=tuple(of["false"]),
@@ -235,40 +234,3 @@ def _serves(stated: str, lemma: str) -> bool:
     claim = read_claim(stated)
     place = isinstance(claim, Divides) and lemma_place(claim, FAMILIES[lemma].claim)
     return bool(place) and holds(claim)
-
-
-_FORM_SENTENCES: Final[Mapping[Form, str]] = {
-    "stated": "wants claim {label} just as it was stated",
-    "restrict": "wants claim {label} to keep its divisor, for as many n as possible",
-    "weaken": "wants claim {label} to stay about the same n, with the largest divisor that works",
-    "general": "wants claim {label} in full generality",
-}
-_LEMMA_SENTENCES: Final[Mapping[str, str]] = {
-    "consecutive": "could use a lemma about products of consecutive integers in other work",
-    "squares": "could use a lemma about squares in other work",
-    "powers": "could use a lemma about powers in other work",
-}
-
-
-def _sentences(wishes: Wishes) -> list[str]:
-    return [
-        f"The paper rests on claims {', '.join(wishes.core)}",
-        f"Claims {', '.join(wishes.minor)} would be welcome, the others do not matter",
-        *(_FORM_SENTENCES[form].format(label=label) for label, form in wishes.forms.items()),
-        _LEMMA_SENTENCES[wishes.lemma],
-    ]
-
-
-def _changes(now: Wishes, later: Wishes, false: list[str]) -> list[str]:
-    once = f"Only once claim {' or '.join(false)} is seen to be false: "
-    gained = [label for label in later.core if label not in now.core]
-    fresh = [label for label in later.forms if label not in now.forms]
-    return [
-        *(f"{once}{_FORM_SENTENCES[later.form(label)].format(label=label)}" for label in fresh),
-        f"{once}the paper rests on {', '.join(later.core)}, and {', '.join(gained)} becomes essential",
-    ]
-
-
-def changed_sentences(later: Wishes) -> tuple[str, ...]:
-    """What a profile says once its owner has changed their mind."""
-    return tuple(_sentences(later))

@@ -9,13 +9,14 @@ from ...engine.events import JSON, ActionResolved, MessageSent, SnapshotTaken
 from ...engine.session.view import View
 from .language.agent import counterexamples_in, taken_for_core
 from .language.mathematician import Heard, read_message
+from .language.profiles import read_profile
 from .proving.checker import cites
 from .proving.claims import fails_at, read_claim
 from .proving.document import Document, Section, read_document, section_key
 from .proving.lemmas import FAMILIES, family_of
 from .reading import stated_claims
 from .utility import fits
-from .wishes import Profile, Wishes, read_profile
+from .wishes import Profile, Wishes
 
 __all__ = ("AFTERNOON", "Doubt", "PersonState")
 
@@ -197,6 +198,4 @@ class PersonState:
                     self.found[label] = self.found.get(label, 0) + bool(doubts)
 
 
-_NONE: Final = Profile(
-    profile=(), now=Wishes(core=(), minor=(), forms={}, lemma=next(iter(FAMILIES)))
-)
+_NONE: Final = Profile(now=Wishes(core=(), minor=(), forms={}, lemma=next(iter(FAMILIES))))

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final, final
 
-import msgspec
-
 from ...engine.events import JSON
 from ...engine.rounds import is_act
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
@@ -18,7 +16,6 @@ from ..kit.ratings import compare
 from ..kit.views import asked_last, awaits_reaction, output_before, own_messages
 from .actions import reading_seconds
 from .environment import OVERLOOKED
-from .generator import changed_sentences
 from .language.agent import Question, read_questions
 from .language.mathematician import (
     say,
@@ -28,6 +25,7 @@ from .language.mathematician import (
     say_labels,
     say_lemma,
 )
+from .language.profiles import private_part
 from .person_state import PersonState
 from .proving.checker import check_section
 from .proving.claims import holds, read_claim
@@ -40,7 +38,7 @@ from .proving.document import (
 )
 from .proving.lemmas import FAMILIES
 from .proving.slips import draft
-from .wishes import in_form, profile_json
+from .wishes import Profile, in_form
 
 __all__ = ("Mathematician",)
 
@@ -96,12 +94,8 @@ class Mathematician:
         label, later = state.turned(), state.profile.later
         if label is None or later is None:
             return None
-        profile = msgspec.structs.replace(
-            state.profile, now=later, later=None, profile=changed_sentences(later)
-        )
-        return ChangeProfile(
-            profile_json(profile), f"saw that {label} fails at n = {state.fails[label]}"
-        )
+        reason = f"saw that {label} fails at n = {state.fails[label]}"
+        return ChangeProfile(private_part(Profile(now=later)), reason)
 
     # --- checking ------------------------------------------------------------------------------------
 

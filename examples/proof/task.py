@@ -13,11 +13,11 @@ from ..kit.scorer import TaskScorer
 from ..kit.task import Case, KitTask, TaskSpec, Witness
 from .environment import ProofEnvironment
 from .generator import Instance, best_document, make_instance
+from .language.profiles import private_part
 from .proving.document import read_document, section_key
 from .rule_agent import ProofPlanner
 from .rule_user import Mathematician
 from .utility import PROOF, judge, proof_utility
-from .wishes import profile_json
 
 __all__ = ("SPEC", "proof_scorer", "proof_task")
 
@@ -26,7 +26,7 @@ def _case(name: str, seed: int) -> Case[Instance]:
     instance = make_instance(name, seed)
     return Case(
         request=instance.request,
-        private=profile_json(instance.profile),
+        private=private_part(instance.profile),
         truth=msgspec.to_builtins(instance.profile.now),
         world=instance,
     )

@@ -40,11 +40,12 @@ from ...engine.scorers.protocol import Scorer
 from ...scoring.scorers.fold_utility import FoldUtility
 from ...scoring.scorers.utility import Missing, Score
 from .algebra.classes import is_within
+from .language.profiles import read_profile
 from .proving.checker import cites, is_proved
 from .proving.claims import Claim, Divides, fails_at, holds, read_claim
 from .proving.document import Document, Section, read_document, section_key
 from .proving.lemmas import family_of
-from .wishes import FORMS, Wishes, in_form, read_profile
+from .wishes import FORMS, Wishes, in_form
 
 __all__ = ("PROOF", "Established", "ProofFold", "fits", "judge", "proof_utility")
 

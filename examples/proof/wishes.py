@@ -7,10 +7,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ...engine.events import JSON
 from .proving.claims import Claim, Divides, generalised, read_claim, restricted, weakened
 
-__all__ = ("FORMS", "Form", "Profile", "Wishes", "in_form", "profile_json", "read_profile")
+__all__ = ("FORMS", "Form", "Profile", "Wishes", "in_form")
 
 Form: TypeAlias = Literal["stated", "restrict", "weaken", "general"]
 """In which form a claim is wanted: as stated; for fewer n with the same divisor; for the same n with a
@@ -46,34 +45,18 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """The private part of the mathematician.
+    """What only the mathematician knows.
 
     Attributes:
-        profile: in sentences, for a model that plays them.
         now: what they want now.
         later: what they will want once they have seen one of the claims in ``turns`` fail; None once
             they have.
         turns: labels of the claims whose failure changes their mind.
     """
 
-    profile: tuple[str, ...]
     now: Wishes
     later: Wishes | None = None
     turns: tuple[str, ...] = ()
-
-
-def profile_json(profile: Profile) -> JSON:
-    """A profile as it is recorded."""
-    plain: JSON = msgspec.to_builtins(profile)
-    return plain
-
-
-def read_profile(private: JSON) -> Profile | None:
-    """The profile in a private part; None where there is none."""
-    try:
-        return msgspec.convert(private, Profile)
-    except msgspec.ValidationError:
-        return None
 
 
 def in_form(stated: str, form: Form) -> Claim:

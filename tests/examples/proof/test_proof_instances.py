@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.examples.proof.generator import best_document, make_instance
+from duolog.examples.proof.language.profiles import (
+    private_part,
+    read_profile,
+    spell_profile,
+)
 from duolog.examples.proof.proving.checker import cites, is_proved
 from duolog.examples.proof.proving.claims import counterexample, holds, read_claim
 from duolog.examples.proof.proving.document import read_document, section_key
@@ -54,4 +59,12 @@ def test_two_claims_are_false_one_is_too_narrow_and_seeing_that_changes_what_is_
             assert holds(in_form(one.claims[label], later.form(label)))
             assert label not in one.profile.now.forms
         assert set(later.core) - set(one.profile.now.core)
-        assert not any(sentence in one.request for sentence in one.profile.profile)
+        assert not any(sentence in one.request for sentence in spell_profile(one.profile))
+
+
+def test_a_profile_in_sentences_is_read_as_the_same() -> None:
+    for number in range(15):
+        profile = make_instance(str(number), 5).profile
+        assert read_profile(private_part(profile)) == profile
+    assert read_profile({"profile": ["something else"]}) is None
+    assert read_profile(None) is None
