@@ -18,9 +18,9 @@ from .reading import stated_claims
 from .utility import fits
 from .wishes import Profile, Wishes
 
-__all__ = ("AFTERNOON", "Doubt", "PersonState")
+__all__ = ("TIME_AT_HAND", "Doubt", "PersonState")
 
-AFTERNOON: Final = 2_400.0
+TIME_AT_HAND: Final = 2_100.0
 """Seconds that the mathematician has for the whole of it."""
 
 Doubt = tuple[str, str]
@@ -60,7 +60,7 @@ class PersonState:
         self.told: dict[Heard, int] = {}
         self.found: dict[str, int] = {}
         self.taken: tuple[str, ...] | None = None
-        self.late = view.now >= AFTERNOON
+        self.late = view.now >= TIME_AT_HAND
         for record in view.records:
             event = record.event
             if isinstance(event, SnapshotTaken):
