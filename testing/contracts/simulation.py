@@ -13,6 +13,7 @@ from pathlib import Path
 from ...engine.log.append import Redact
 from ...engine.log.contract import EventLog
 from ..simulator.campaign import described, run_seeds
+from ..simulator.loop import no_worker_threads
 from ..simulator.stage import Stage
 
 __all__ = ("check_log_in_simulation",)
@@ -38,7 +39,7 @@ def check_log_in_simulation(
     def open_log(_path: Path, _redact: Redact) -> EventLog:
         return factory()
 
-    with tempfile.TemporaryDirectory(prefix="duolog-") as directory:
+    with tempfile.TemporaryDirectory(prefix="duolog-") as directory, no_worker_threads():
         stage = Stage(Path(directory), [], open_log)
         seeds = range(first_seed, first_seed + runs)
         failures = run_seeds("memory", seeds, stage=stage).failures

@@ -5,13 +5,14 @@ it, cut down to what it needs.
 from __future__ import annotations
 
 import gc
+import re
 import resource
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,7 +23,22 @@ from .stage import Stage, prepared
 __all__ = ("Campaign", "Failure", "command", "described", "run_campaign", "run_seeds")
 
 _PART = 500  # runs in one go
+_PARTS = 10  # of one process; those that were killed in it leave a little behind
 _GROWTH = 64 * 1024  # KiB by which a process may grow once it is warm
+
+
+_OBJECTS = 2000  # objects, of those that the garbage collector knows, that may be added meanwhile
+_OBJECTS_OF_ENDED = (
+    300  # that a process leaves behind which ended by force; nobody cleans up after it
+)
+_ENDS: Final = ("kill", "power", "sync")
+
+
+class _Held(NamedTuple):
+    """What this process holds: KiB of memory, and objects."""
+
+    memory: int
+    objects: int
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -72,7 +88,7 @@ def run_seeds(store: Store, seeds: Iterable[int], *, stage: Stage | None = None)
             return run_seeds(store, seeds, stage=own)
     happened: Counter[str] = Counter()
     runs = steps = 0
-    warm = 0
+    warm: _Held | None = None
     failures: list[Failure] = []
     for seed in seeds:
         scenario = draw(store, seed)
@@ -84,10 +100,14 @@ def run_seeds(store: Store, seeds: Iterable[int], *, stage: Stage | None = None)
             failures.append(_cut_down(stage, scenario, outcome.failure))
         if runs % 100 == 0:
             gc.collect()
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            warm = warm or memory
-            if memory > warm + _GROWTH:
-                what = f"memory grew from {warm} to {memory} KiB within {runs} runs"
+            ended = sum(happened[kind] for kind in _ENDS)
+            now = _Held(
+                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+                len(gc.get_objects()) - _OBJECTS_OF_ENDED * ended,
+            )
+            warm = warm or now
+            if now.memory > warm.memory + _GROWTH or now.objects > warm.objects + _OBJECTS:
+                what = f"what the process holds grew from {warm} to {now} within {runs} runs"
                 failures.append(Failure(scenario, what))
                 break
     return Campaign(runs, dict(happened), steps, tuple(failures))
@@ -106,8 +126,8 @@ def _run(stage: Stage, scenario: Scenario) -> Outcome:
 
 
 def _name(failure: str) -> str:
-    """What two failures of one cause have in common: all but the numbers."""
-    return "".join(each for each in failure.partition(" (")[0] if not each.isdigit())
+    """What two failures of one cause have in common: all but the numbers, and how many they are."""
+    return re.sub(r"\d+|\[[^]]*\]", "", failure.partition(" (")[0])
 
 
 def run_campaign(
@@ -116,13 +136,15 @@ def run_campaign(
     """Runs the scenarios of seeds in several processes; gives what is known after each part."""
     parts = [seeds[at : at + _PART] for at in range(0, len(seeds), _PART)]
     total = Campaign()
-    if processes == 1:
+    if processes == 1 and len(parts) == 1:
         for part in parts:
             total = total.plus(run_seeds(store, part))
             progress(total.runs)
             yield total
         return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        processes, mp_context=get_context("spawn"), max_tasks_per_child=_PARTS
+    ) as pool:
         for result in pool.map(partial(run_seeds, store), parts):
             total = total.plus(result)
             progress(total.runs)

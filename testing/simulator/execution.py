@@ -17,7 +17,7 @@ from ...engine.log.append import Redact
 from ...engine.log.contract import EventLog
 from ...engine.records import Draft
 from .faults import Ended, WildError, failure_text
-from .loop import SimulatedLoop
+from .loop import SimulatedLoop, bury
 from .machine.clock import Wall
 from .machine.disk import DISK_FAULTS, SimulatedDisk
 from .model import Model
@@ -78,12 +78,14 @@ class Execution:
         self._happened: list[str] = []
         self._model = Model()
         self._life = 0
+        self._in_files = scenario.store != "memory"
         faults = scenario.faults
         self._cancels = {each.at: each.draw for each in faults if each.kind == "cancel"}
         self._kills = {each.at for each in faults if each.kind == "kill"}
         self._hooks = {each.at: each.draw for each in faults if each.kind == "hook"}
         self._of_disk = {each.at: each.kind for each in faults if each.kind in DISK_FAULTS}
         self._pauses = {each.at: each.draw for each in faults if each.kind == "pause"}
+        self._points = {*self._cancels, *self._kills, *self._pauses}
         self._machine = Machine()
         jumps = {each.at: each.draw % 9 - 4 for each in faults if each.kind == "clock"}
         self._wall = Wall(jumps, {OTHER: (scenario.seed % 7 - 3) * 1000.0})
@@ -104,7 +106,8 @@ class Execution:
             failure = "" if self._is_named(error) else failure_text(error)
         finally:
             self._happened += ["clock"] * self._wall.jumped
-            shutil.rmtree(self._directory, ignore_errors=True)
+            if self._in_files:
+                shutil.rmtree(self._directory, ignore_errors=True)
         return Outcome(failure, tuple(self._happened), self._steps)
 
     def _is_named(self, error: BaseException) -> bool:
@@ -132,7 +135,7 @@ class Execution:
         """The operations between two restarts."""
         life: list[Operation] = []
         for operation in self._scenario.operations:
-            if self._scenario.store == "memory" and operation.kind in ("restart", "other"):
+            if not self._in_files and operation.kind in ("restart", "other"):
                 continue
             if operation.kind == "restart":
                 yield life
@@ -143,21 +146,24 @@ class Execution:
 
     def _faultless(self) -> None:
         self._cancels, self._hooks, self._of_disk, self._pauses = {}, {}, {}, {}
-        self._kills = set()
+        self._kills, self._points = set(), set()
         self._disk.stop_failing()
 
     def _live(self, operations: list[Operation] | None) -> None:
         """One process: from opening a log to closing it, or to its violent end."""
-        if self._scenario.store == "memory" and operations is None:
+        if operations is None and not self._in_files:
             return
-        self._process(
+        ended = self._process(
             lambda workload: workload.live(
                 lambda: self._open_log(self._disk.directory / "log.db", self._redact), operations
             )
         )
+        if ended:
+            self._workload, self._machine = None, Machine()
+            bury()
 
-    def _process(self, work: Callable[[Workload], Coroutine[object, object, None]]) -> None:
-        memory = self._scenario.store == "memory"
+    def _process(self, work: Callable[[Workload], Coroutine[object, object, None]]) -> bool:
+        """Runs a process; whether it ended by force."""
         loop = SimulatedLoop(self._before_step)  # type: ignore[abstract]
         disk = self._disk
         self._machine = machine = self._begin(loop, disk, self._random)
@@ -165,7 +171,7 @@ class Execution:
             self._model,
             lambda: bool(disk.happened or disk.lost_power),
             self._random,
-            shared=not memory,
+            shared=self._in_files,
         )
         main = work(workload)
         ended = False
@@ -192,18 +198,19 @@ class Execution:
         self._model.lost = self._model.lost or (disk.lied and disk.lost_power)
         if (loop.errors or workload.errors) and not ended:
             raise AssertionError(f"nobody caught this: {[*loop.errors, *workload.errors]}")
-        if memory:
-            return
+        if not self._in_files:
+            return ended
         if ended:
             before, self._disk = self._disk, self._new_disk()
             before.restore(self._disk.directory)
         else:
             self._disk = disk.reopened()
+        return ended
 
     def _new_disk(self) -> SimulatedDisk:
         self._life += 1
         directory = self._directory / str(self._life)
-        if self._life == 1:
+        if self._life == 1 and self._in_files:
             directory.mkdir(parents=True)
         return SimulatedDisk(directory, self._of_disk, self._random, self._wait)
 
@@ -212,13 +219,17 @@ class Execution:
 
     def _before_step(self, step: int) -> None:
         step += self._steps
+        if step not in self._points and not self._disk.alarm:
+            return
         if self._disk.lost_power:
             raise Ended
         if self._disk.sync_failed:
             # Whoever restarts a process because of it finds what was written and not synced.
-            self._disk.sync_failed = False
+            self._disk.sync_failed = self._disk.alarm = False
             if self._of_disk and self._random.random() < 0.5:
-                self._kills.add(step + self._random.randrange(40))
+                at = step + self._random.randrange(40)
+                self._kills.add(at)
+                self._points.add(at)
         if step in self._kills:
             self._happened.append("kill")
             raise Ended

@@ -8,17 +8,51 @@ time jumps to the next timer. Nothing waits for the machine: no sockets, no thre
 from __future__ import annotations
 
 import asyncio
+import gc
 import heapq
 from asyncio import events, futures, tasks
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import Context
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-__all__ = ("Deadlock", "Endless", "SimulatedLoop")
+import anyio.to_thread
+from anyio._backends import _asyncio
+
+__all__ = ("Deadlock", "Endless", "SimulatedLoop", "bury", "no_worker_threads")
 
 T = TypeVar("T")
+
+
+async def _run_sync(function: Callable[..., T], *args: object, **_options: object) -> T:
+    await asyncio.sleep(0)
+    return function(*args)
+
+
+@contextmanager
+def no_worker_threads() -> Iterator[None]:
+    """Has what is to run in a worker thread run on the loop, after others had their turn.
+
+    A simulated loop wakes nobody whom a thread has an answer for; and the thread, which waits for the
+    end of a loop that nobody ends, would keep the process from ending.
+    """
+    before = anyio.to_thread.run_sync
+    vars(anyio.to_thread)["run_sync"] = _run_sync
+    try:
+        yield
+    finally:
+        vars(anyio.to_thread)["run_sync"] = before
+
+
+def bury() -> None:
+    """Frees what was under way in a process that has ended by force.
+
+    To be called where no loop runs: as coroutines are freed they clean up, and would take a task that
+    runs meanwhile for their own.
+    """
+    gc.collect()
 
 
 class Deadlock(AssertionError):
@@ -64,24 +98,25 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         events._set_running_loop(self)
         self._running = True
         try:
-            while not future.done():
-                self._step()
+            self._run_until(future)
         finally:
             self._running = False
             events._set_running_loop(before)
         return future.result()
 
-    def _step(self) -> None:
-        if not self._ready:
-            self._jump()
-        handle = self._ready.popleft()
-        if handle.cancelled():
-            return
-        self.steps += 1
-        if self.steps > self._most:
-            raise Endless(f"the run does not end: {self._most} steps, {self._time:.1f} s")
-        self._before_step(self.steps)
-        handle._run()
+    def _run_until(self, future: asyncio.Future[Any]) -> None:
+        ready, before_step = self._ready, self._before_step
+        while not future.done():
+            if not ready:
+                self._jump()
+            handle = ready.popleft()
+            if handle._cancelled:
+                continue
+            self.steps += 1
+            if self.steps > self._most:
+                raise Endless(f"the run does not end: {self._most} steps, {self._time:.1f} s")
+            before_step(self.steps)
+            handle._run()
 
     def _jump(self) -> None:
         while self._timers:
@@ -160,9 +195,13 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return [task for task in self._tasks if not task.done()]
 
     def abandon(self) -> None:
-        """The process that this loop stands for is over: nobody is to complain about its tasks."""
+        """The process that this loop stands for is over: nobody is to complain about its tasks, or
+        to keep them.
+        """
+        states = vars(_asyncio)["_task_states"]  # each leads to its task as long as a scope is open
         for task in self._tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
+            states.pop(task, None)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keeps what nobody caught."""

@@ -224,8 +224,6 @@ async def check_import(records: Sequence[Record]) -> None:
     async with MemoryLog() as copy:
         taken = await copy.restore(written)
         require(taken == list(records), "an import gives the same records")
-        verification = await copy.verify()
-        require(not verification.problems, f"the import is faulty: {verification.problems[:1]}")
 
 
 def _envelopes(records: Sequence[Record]) -> list[Record]:

@@ -173,7 +173,7 @@ def draw(store: Store, seed: int) -> Scenario:
         return _of_network(seed, random)
     if store == "product":
         return Scenario(store, seed, (), tuple(_of_product(random) for _ in range(3)))
-    count = random.choice((3, 5, 8, 12))
+    count = random.choice((2, 3, 3, 5, 8, 12) if store == "memory" else (3, 5, 8, 12))
     workers, sessions = random.randint(1, 4), random.randint(1, 3)
     kinds = random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
     operations = tuple(

@@ -33,7 +33,7 @@ from ..actors import Improviser, agent, human
 from ..sessions import Workshop, a_session, streams
 from ..tools import collect, require
 from .faults import Ended, WildError, failure_text
-from .loop import SimulatedLoop
+from .loop import SimulatedLoop, bury
 from .model import check_import, check_trace
 from .scenario import Fault, Outcome, Scenario
 
@@ -99,6 +99,8 @@ class _Run:
         # The first step begins the task: nothing was done before it.
         at = max(2, fault.at) if fault.kind in ("kill", "cancel") else 0
         ended = self._go(begun, fault.kind, at)
+        if ended:
+            bury()
         self._go(lambda: self._after(log, fault.kind, scorer, bool(happened), ended), None, 0)
         return bool(happened) or ended
 

@@ -20,7 +20,7 @@ from ...engine.log.memory import MemoryLog
 from ...engine.log.sqlite.file import parse
 from ...engine.log.sqlite.log import SqliteLog
 from .execution import Execution, Machine, OpenLog
-from .loop import SimulatedLoop
+from .loop import SimulatedLoop, no_worker_threads
 from .machine.clock import Wall, simulated_clock
 from .machine.disk import SimulatedDisk
 from .machine.processes import simulated_forks
@@ -108,6 +108,9 @@ def _quiet() -> Iterator[None]:
     is reported to operators of plug-ins that fail is no news here.
     """
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    # What was imported stays; runs leave little, which is collected between them.
+    gc.collect()
+    gc.freeze()
     own, server = logging.getLogger("duolog"), logging.getLogger("uvicorn.error")
     level, disabled = own.level, server.disabled
     own.setLevel(logging.CRITICAL + 1)
@@ -115,6 +118,7 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.unfreeze()
         gc.collect()
         own.setLevel(level)
         server.disabled = disabled
@@ -142,6 +146,7 @@ def prepared() -> Iterator[Stage]:
             small_limits(),
             simulated_clock() as walls,
             simulated_forks(),
+            no_worker_threads(),
             simulated_threads(),
             intercepted(lambda: disk[0] if disk else None),
             watchdog() as watch,

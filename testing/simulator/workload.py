@@ -24,7 +24,7 @@ from ...engine.errors import (
     VersionConflict,
 )
 from ...engine.events import MessageSent, SessionClosed
-from ...engine.log.contract import Advance, EventLog, Store
+from ...engine.log.contract import Advance, EventLog, Store, Subscription
 from ...engine.records import TRACE, Draft, Record
 from ...telemetry.recorder import Recorder
 from ..tools import collect, require
@@ -35,6 +35,8 @@ from .recording import PREFIX, record, settle
 from .scenario import Operation
 
 __all__ = ("OTHER", "Workload")
+
+_LATEST = 5.0  # seconds within which all that is committed is delivered
 
 OTHER = 1
 """The number of the other process that works on the same file."""
@@ -129,7 +131,7 @@ class Workload:
         for operation in operations:
             try:
                 for _ in range(self._random.randrange(4)):
-                    await anyio.lowlevel.checkpoint()
+                    await asyncio.sleep(0)
                 with as_process(OTHER if self._by_another(operation) else 0):
                     await self._do(log, operation)
             except asyncio.CancelledError:
@@ -362,18 +364,15 @@ class Workload:
         try:
             async with log.subscribe(after_position=after) as subscription:
                 self._followed.append((after, got))
-                ending = asyncio.get_running_loop().create_task(done.wait())
-                while True:
-                    coming = asyncio.get_running_loop().create_task(_next(subscription))
-                    await asyncio.wait([coming, ending], return_when=asyncio.FIRST_COMPLETED)
-                    reached = max(after, got[-1].position if got else 0)
-                    if not coming.done() and self._head <= reached:
-                        coming.cancel()
-                        await asyncio.wait([coming])
-                        return
-                    if not coming.done():
-                        await asyncio.wait([coming])
-                    got.append(coming.result())
+                taking = asyncio.get_running_loop().create_task(_take(subscription, got))
+                await done.wait()
+                with anyio.move_on_after(_LATEST):
+                    while not taking.done() and _reached(after, got) < self._head:  # noqa: ASYNC110
+                        await asyncio.sleep(0.001)
+                taking.cancel()
+                await asyncio.wait([taking])
+                if not taking.cancelled():
+                    taking.result()
         except LogUnavailable as error:
             if not self._failing():
                 self.errors.append(error)
@@ -443,6 +442,10 @@ def _refused(call: Callable[[], Coroutine[object, object, object]]) -> bool:
     return False
 
 
-async def _next(subscription: object) -> Record:
-    record: Record = await subscription.__anext__()  # type: ignore[attr-defined]
-    return record
+def _reached(after: int, got: Sequence[Record]) -> int:
+    return got[-1].position if got else after
+
+
+async def _take(subscription: Subscription, got: list[Record]) -> None:
+    async for each in subscription:
+        got.append(each)  # noqa: PERF401 (one by one: it is cancelled in between)

@@ -64,6 +64,7 @@ class SimulatedDisk:
         self.slowed: list[str] = []
         self.lost_power = False
         self.sync_failed = False
+        self.alarm = False  # one of both, until somebody has looked
         self._prefix = f"{directory}/"
         self._faults = faults
         self._random = random
@@ -123,7 +124,8 @@ class SimulatedDisk:
     def sync(self, path: str) -> int:
         """What was written becomes durable, or only seems to."""
         fault = self._next()
-        self.sync_failed = self.sync_failed or fault == "sync"
+        if fault == "sync":
+            self.sync_failed = self.alarm = True
         if self.dead or fault == "sync":
             return _IOERR_FSYNC
         if fault == "lie":
@@ -192,7 +194,7 @@ class SimulatedDisk:
 
     def lose_power(self) -> None:
         """From here on nothing works; what is left can be taken from ``restore``."""
-        self.lost_power = True
+        self.lost_power = self.alarm = True
         self._image = {path: self._survives(file) for path, file in self._files.items()}
         for path in self.directory.glob("*-head"):  # not SQLite's, and never synced
             if self._random.random() < 0.7:

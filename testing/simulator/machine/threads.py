@@ -17,8 +17,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar, final
 
-import anyio.to_thread
-
 from ....engine.log import backoff
 from ....engine.log.sqlite import file, maintenance, presence, tail, thread, writer
 from ..loop import SimulatedLoop
@@ -293,11 +291,6 @@ def _now_while_waiting() -> float:
     return _now()
 
 
-async def _run_sync(function: Callable[..., T], *args: object, **_options: object) -> T:
-    await anyio.lowlevel.checkpoint()
-    return function(*args)
-
-
 @contextmanager
 def simulated_threads() -> Iterator[None]:
     """Gives SQLite logs that are opened meanwhile simulated threads, and virtual time.
@@ -314,7 +307,6 @@ def simulated_threads() -> Iterator[None]:
         (file, "SLICE", 0),
         (maintenance, "SLICE", 0),
         (maintenance, "_WAIT", 0),
-        (anyio.to_thread, "run_sync", _run_sync),
         (backoff, "Random", lambda: Random(7)),
     ]
     before = [(where, name, getattr(where, name)) for where, name, _ in own]
