@@ -10,14 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .measurements import (
-    EffortObserved,
-    ProgressRated,
-    ScorerFailed,
-    SimulatorFlagged,
-    StopAdvised,
-    UtilityScored,
-)
+from .measurements import ProgressRated, ScorerFailed, SimulatorFlagged, StopAdvised, UtilityScored
 from .parts import (
     JSON,
     CloseReason,
@@ -58,7 +51,6 @@ __all__ = (
     "ApprovalAsked",
     "ApprovalGiven",
     "CloseReason",
-    "EffortObserved",
     "Event",
     "FeedbackGiven",
     "Forgotten",
@@ -102,7 +94,6 @@ EVENTS: Mapping[str, type[Event]] = {
         ModelCalled,
         ActorFailed,
         SessionClosed,
-        EffortObserved,
         ProgressRated,
         UtilityScored,
         ScorerFailed,

@@ -11,6 +11,7 @@ from .report import say_advice, say_assumption, say_claim
 
 __all__ = ("deciding", "draft", "needed_charts", "needed_queries", "neighbours", "related")
 
+_OVERVIEW = 2  # findings to begin with, where it is not understood what is asked
 _NULL = ("too few", "nowhere", "alike", "none")
 
 
@@ -18,7 +19,7 @@ def needed_queries(known: Known) -> list[str]:
     """Queries that are missing to answer what was asked, and to see which rulings decide that."""
     topics = known.wishes.topics
     sheets: dict[Sheet, None] = dict.fromkeys(sheet_of(topic.kind) for topic in topics)
-    if known.alone or not topics:
+    if known.alone or known.wishes.more or not topics:
         sheets = dict.fromkeys(SHEETS)
     wanted = {query_for(sheet, r): None for sheet in sheets for r in _variants(sheet, known)}
     return [sql for sql in wanted if sql not in known.findings.rows]
@@ -44,24 +45,38 @@ def deciding(topic: Topic, known: Known) -> tuple[Ruling, ...]:
 
 
 def related(known: Known) -> Topic | None:
-    """A topic that nobody asked, next to the one asked last, with an answer worth telling."""
-    asked = known.wishes.topics
-    if not asked or known.names is None:
-        return None
-    claims = [claim for claim in known.claims().values() if claim.answer not in _NULL]
-    last = asked[-1]
-    near = {last.about} | {claim.answer for claim in claims if claim.topic == last}
-    for claim in claims:
-        fresh = claim.topic not in asked and claim.topic not in known.proposed
-        if fresh and claim.topic.about in near:
-            return claim.topic
-    return None
+    """A topic that is not in the report, next to the one asked last, with an answer worth telling."""
+    told = {*_focus(known), *known.proposed}
+    return next((topic for topic in _near(known) if topic not in told), None)
 
 
 def neighbours(known: Known) -> list[Topic]:
     """The topics that the same queries answer as what was asked."""
     sheets = {sheet_of(topic.kind) for topic in known.wishes.topics}
     return [topic for topic in known.claims() if sheet_of(topic.kind) in sheets]
+
+
+def _focus(known: Known) -> list[Topic]:
+    """What the report is about: what was asked, and whatever else people may have missed."""
+    asked = list(known.wishes.topics)
+    others = [topic for topic in (*_near(known), *_notable(known)) if topic not in asked]
+    more = known.wishes.more or (0 if asked else _OVERVIEW)
+    return [*asked, *list(dict.fromkeys(others))[:more]]
+
+
+def _near(known: Known) -> list[Topic]:
+    """Notable topics about the same region or product as the one asked last, or as its answer."""
+    if not known.wishes.topics:
+        return []
+    last = known.wishes.topics[-1]
+    claim = known.claim(last)
+    near = {last.about, claim.answer if claim else ""}
+    return [topic for topic in _notable(known) if topic != last and topic.about in near]
+
+
+def _notable(known: Known) -> list[Topic]:
+    """The topics with an answer worth telling."""
+    return [topic for topic, claim in known.claims().items() if claim.answer not in _NULL]
 
 
 def draft(known: Known) -> str:
@@ -75,12 +90,12 @@ def draft(known: Known) -> str:
 
 def _short(known: Known) -> Iterator[str]:
     """What was asked, the latest first, with what it rests on; and a recommendation."""
-    asked = list(reversed(known.wishes.topics))
-    for topic in asked:
+    focus = list(reversed(_focus(known)))
+    for topic in focus:
         yield from _finding(topic, known)
         for ruling in deciding(topic, known):
             yield say_assumption(ruling, holds=known.rulings[ruling])
-        if topic == asked[0]:
+        if topic == focus[0]:
             yield from _advice(known)
 
 
@@ -122,7 +137,7 @@ def _advice(known: Known) -> Iterator[str]:
 def _charted(known: Known) -> list[Topic]:
     if known.alone:
         return [topic for topic in known.claims() if topic.kind == "channel"]
-    asked = [topic for topic in known.wishes.topics if topic.kind == "channel"]
+    asked = [topic for topic in _focus(known) if topic.kind == "channel"]
     more = [Topic("channel", name) for name in known.wishes.charts]
     return list(dict.fromkeys([*asked, *more]))
 

@@ -32,8 +32,9 @@ class Wishes(msgspec.Struct, frozen=True):
         rulings: what they ruled.
         advice: the topic on which they want a recommendation; None if they did not say.
         charts: products of which they want a chart.
+        more: number of times that they wanted something better, and did not say what.
         short: they want less to read.
-        lost: their last message was not understood.
+        lost: their last message named something, and was not understood.
         ruled: their last message was a ruling.
         vague: a name in it of which it is not clear what is asked.
     """
@@ -42,6 +43,7 @@ class Wishes(msgspec.Struct, frozen=True):
     rulings: Mapping[Ruling, bool] = {}
     advice: Topic | None = None
     charts: tuple[str, ...] = ()
+    more: int = 0
     short: bool = False
     lost: bool = False
     ruled: bool = False
@@ -176,6 +178,7 @@ def _listen(view: View, reader: MessageReader, asked: set[Ruling], offered: set[
     charts: list[str] = []
     advice: Topic | None = None
     short = lost = ruled = False
+    more = 0
     vague: str | None = None
     question: tuple[Ruling, ...] = ()
     offer: Topic | None = None
@@ -198,10 +201,12 @@ def _listen(view: View, reader: MessageReader, asked: set[Ruling], offered: set[
         advice = heard.advice or advice
         short = short or heard.short
         ruled = bool(heard.rulings)
-        lost = not heard.understood and not is_deferral(message.text)
+        unclear = not heard.understood and not is_deferral(message.text)
+        lost = unclear and heard.specific
+        more += unclear and not heard.specific
         vague = next(iter(heard.vague), None)
         question, offer = (), None
-    return Wishes(tuple(topics), rulings, advice, tuple(charts), short, lost, ruled, vague)
+    return Wishes(tuple(topics), rulings, advice, tuple(charts), more, short, lost, ruled, vague)
 
 
 def _reports(view: View) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
-from .facts import RULINGS, Names, Ruling, Rulings, Topic
+from .facts import RULINGS, Kind, Names, Ruling, Rulings, Topic
 from .world.instances import Instance, Wants
 
-__all__ = ("Profile", "describe", "profile_of", "read_profile", "read_wants", "write_profile")
+__all__ = ("Profile", "profile_of", "read_profile", "read_wants", "write_profile")
 
-_TOPICS: Final = {
+_TOPICS: Final[Mapping[Kind, str]] = {
     "favourite": "which {subject} people in {about} like best",
     "price": "whether {about} costs more in some region than elsewhere",
     "age": "whether younger or older people rate {about} higher",
@@ -47,6 +47,14 @@ _RULINGS: Final[Mapping[Ruling, tuple[str, str]]] = {
 }
 
 
+_SURVEY: Final = "The survey is about {}, sold as {}, in {}."
+_WANTS: Final = "You want to understand {}."
+_GOAL: Final = "You want a recommendation that rests on {}."
+_OPENS: Final = "As soon as you understand {}, you also want to understand {}."
+_PIVOT: Final = "As soon as you understand {}, the recommendation has to rest on that instead."
+_LIMITS: Final = "You take in {} words at a time, and {} altogether; then you are tired."
+
+
 class Profile(msgspec.Struct, frozen=True):
     """What an analyst knows, wants and can take in; see ``Instance`` for the fields."""
 
@@ -57,11 +65,6 @@ class Profile(msgspec.Struct, frozen=True):
     rulings: Rulings
     attention: int
     stamina: int
-
-
-def describe(topic: Topic, subject: str) -> str:
-    """A topic as an indirect question."""
-    return _TOPICS[topic.kind].format(subject=subject, about=topic.about)
 
 
 def profile_of(instance: Instance) -> Profile:
@@ -79,29 +82,27 @@ def profile_of(instance: Instance) -> Profile:
 
 def write_profile(profile: Profile) -> JSON:
     """A profile in sentences."""
-    subject = profile.names.subject
+    return {"profile": list(_sentences(profile))}
+
+
+def _sentences(profile: Profile) -> Iterator[str]:
+    names = profile.names
 
     def said(topic: Topic) -> str:
-        return describe(topic, subject)
+        return _TOPICS[topic.kind].format(subject=names.subject, about=topic.about)
 
-    pivot = [] if profile.pivot is None else [f"When you understand {said(profile.pivot)}."]
-    return {
-        "survey": [
-            f"It is about {subject}.",
-            f"Products: {', '.join(profile.names.products)}.",
-            f"Regions: {', '.join(profile.names.regions)}.",
-        ],
-        "you want to understand": [f"{said(topic)}." for topic in profile.wants.topics],
-        "you want a recommendation that rests on": f"{said(profile.wants.goal)}.",
-        "you want a recommendation on something else": pivot,
-        "you become curious": [
-            f"When you understand {said(topic)}: {said(one)}."
-            for topic, opened in profile.opens.items()
-            for one in opened
-        ],
-        "you know": [_RULINGS[r][0 if profile.rulings[r] else 1] for r in RULINGS],
-        "you take in": f"{profile.attention} words at a time, and {profile.stamina} altogether.",
-    }
+    yield _SURVEY.format(names.subject, ", ".join(names.products), ", ".join(names.regions))
+    for topic in profile.wants.topics:
+        yield _WANTS.format(said(topic))
+    yield _GOAL.format(said(profile.wants.goal))
+    for topic, opened in profile.opens.items():
+        for one in opened:
+            yield _OPENS.format(said(topic), said(one))
+    if profile.pivot is not None:
+        yield _PIVOT.format(said(profile.pivot))
+    for ruling in RULINGS:
+        yield _RULINGS[ruling][0 if profile.rulings[ruling] else 1]
+    yield _LIMITS.format(profile.attention, profile.stamina)
 
 
 def read_profile(written: JSON) -> Profile:
@@ -110,68 +111,70 @@ def read_profile(written: JSON) -> Profile:
     Raises:
         InvalidInput: it is none of this task.
     """
-    if not isinstance(written, Mapping):
-        raise InvalidInput("the profile is none of an analyst: it has no parts")
-    survey = " ".join(_texts(written, "survey"))
-    names = Names(
-        _found(r"about (.+?)\.", survey),
-        tuple(_found(r"Regions: (.+?)\.", survey).split(", ")),
-        tuple(_found(r"Products: (.+?)\.", survey).split(", ")),
-    )
+    texts = _texts(written)
+    subject, products, regions = _one(_SURVEY, texts)
+    names = Names(subject, tuple(regions.split(", ")), tuple(products.split(", ")))
     opens: dict[Topic, tuple[Topic, ...]] = {}
-    for line in _texts(written, "you become curious"):
-        topic, _, opened = line.removeprefix("When you understand ").partition(": ")
-        key = _topic(topic, names)
-        opens[key] = (*opens.get(key, ()), _topic(opened, names))
-    pivot = _texts(written, "you want a recommendation on something else")
-    known = _texts(written, "you know")
-    numbers = re.findall(r"\d+", " ".join(_texts(written, "you take in")))
-    if len(numbers) != 2:
-        raise InvalidInput("the profile does not say how much the analyst takes in")
+    for before, after in _all(_OPENS, texts):
+        topic = _topic(before)
+        opens[topic] = (*opens.get(topic, ()), _topic(after))
+    attention, stamina = _one(_LIMITS, texts)
     return Profile(
         names=names,
-        wants=read_wants(written, names),
+        wants=read_wants(written),
         opens=opens,
-        pivot=_topic(pivot[0].removeprefix("When you understand "), names) if pivot else None,
-        rulings={ruling: _RULINGS[ruling][0] in known for ruling in RULINGS},
-        attention=int(numbers[0]),
-        stamina=int(numbers[1]),
+        pivot=next((_topic(found[0]) for found in _all(_PIVOT, texts)), None),
+        rulings={ruling: _RULINGS[ruling][0] in texts for ruling in RULINGS},
+        attention=int(attention),
+        stamina=int(stamina),
     )
 
 
-def read_wants(written: JSON, names: Names) -> Wants:
+def read_wants(written: JSON) -> Wants:
     """What the analyst wants, from a written profile.
 
     Raises:
         InvalidInput: it is none of this task.
     """
-    if not isinstance(written, Mapping):
-        raise InvalidInput("the profile is none of an analyst: it has no parts")
-    goal = " ".join(_texts(written, "you want a recommendation that rests on"))
-    topics = _texts(written, "you want to understand")
-    return Wants(tuple(_topic(text, names) for text in topics), _topic(goal, names))
+    texts = _texts(written)
+    topics = tuple(_topic(found[0]) for found in _all(_WANTS, texts))
+    return Wants(topics, _topic(_one(_GOAL, texts)[0]))
 
 
-def _topic(text: str, names: Names) -> Topic:
+def _topic(text: str) -> Topic:
     for kind, form in _TOPICS.items():
-        pattern = re.escape(form).replace(r"\{subject\}", ".+?").replace(r"\{about\}", "(.+?)")
-        found = re.fullmatch(rf"{pattern}\.?", text)
+        found = re.fullmatch(
+            _pattern(form.replace("{subject}", "{}").replace("{about}", "{}")), text
+        )
         if found is not None:
-            return msgspec.convert((kind, found[1]), Topic)
-    raise InvalidInput(f"the profile holds {text!r}, which is no topic of this survey")
+            return msgspec.convert((kind, found[found.re.groups]), Topic)
+    raise InvalidInput(f"the profile holds {text!r}, which is no topic of this task")
 
 
-def _texts(written: Mapping[str, JSON], part: str) -> list[str]:
-    value = written.get(part)
-    if isinstance(value, str):
-        return [value]
-    if not isinstance(value, Sequence):
-        raise InvalidInput(f"the profile has no part {part!r}")
-    return [str(one) for one in value]
+def _texts(written: JSON) -> Sequence[str]:
+    found = written.get("profile") if isinstance(written, Mapping) else None
+    if not isinstance(found, list | tuple):
+        raise InvalidInput("the profile is none of an analyst: it has no list of sentences")
+    return [str(one) for one in found]
 
 
-def _found(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
+def _one(form: str, texts: Sequence[str]) -> tuple[str, ...]:
+    found = next(_all(form, texts), None)
     if found is None:
-        raise InvalidInput(f"the profile does not say what the survey is about: {text!r}")
-    return found[1]
+        raise InvalidInput(
+            f"the profile of an analyst lacks a sentence: {form.format('...', '...', '...')}"
+        )
+    return found
+
+
+def _all(form: str, texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """What the blanks of a form hold, in each of the texts that have this form."""
+    pattern = re.compile(_pattern(form))
+    for text in texts:
+        found = pattern.fullmatch(text)
+        if found is not None:
+            yield found.groups()
+
+
+def _pattern(form: str) -> str:
+    return re.escape(form).replace(r"\{\}", "(.+?)")

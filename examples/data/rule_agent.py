@@ -54,8 +54,6 @@ class DataPlanner:
         """What was meant; then a ruling that decides what was asked; then where to look next."""
         if known.names is None:
             return None
-        if not known.wishes.topics:
-            return Question(AGENT.say("next", words), first=True)
         if known.wishes.vague is not None:
             return Question(AGENT.say("which", words, name=known.wishes.vague))
         if known.wishes.lost:

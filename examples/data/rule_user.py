@@ -229,17 +229,20 @@ class DataPerson:
     def _find_out(self, state: Mind, topic: Topic, words: Random) -> Decision | None:
         """Selects what answers a topic; then writes that into the report."""
         sheet = sheet_of(topic.kind)
-        sql = query_for(sheet, state.profile.rulings, careful=_cares(state.view, sheet))
-        done = [a for a in outcomes(state.view) if a.arguments.get("sql") == sql]
-        if not done:
-            return Decision((Act("Query", {"sql": sql}),), words.uniform(*_QUERY_SECONDS))
-        resolved = done[-1].resolved
-        claim = _claim(resolved.observation if resolved else None, sheet, topic, state)
-        lines = lines_of(state.view.snapshot_text)
-        if claim is None or say_claim(claim) in lines:
-            return None
-        lines.append(say_claim(claim))
-        return Decision((Submit("\n".join(lines)),), words.uniform(*_WRITE_SECONDS))
+        for careful in (True,) if _cares(state.view, sheet) else (False, True):
+            sql = query_for(sheet, state.profile.rulings, careful=careful)
+            done = [a for a in outcomes(state.view) if a.arguments.get("sql") == sql]
+            if not done:
+                return Decision((Act("Query", {"sql": sql}),), words.uniform(*_QUERY_SECONDS))
+            resolved = done[-1].resolved
+            claim = _claim(resolved.observation if resolved else None, sheet, topic, state)
+            lines = lines_of(state.view.snapshot_text)
+            if claim is None or say_claim(claim) in lines:
+                return None
+            if careful or not _is_absurd(claim):
+                lines.append(say_claim(claim))
+                return Decision((Submit("\n".join(lines)),), words.uniform(*_WRITE_SECONDS))
+        return None
 
     def _conclude(self, state: Mind, words: Random) -> Decision | None:
         """Writes down a recommendation, by what they believe; once."""
@@ -285,6 +288,11 @@ def _clearly(persona: Persona) -> Persona:
 
 def _cares(view: View, sheet: Sheet) -> bool:
     return trait(view, f"care/{sheet}").random() < _CARE
+
+
+def _is_absurd(claim: Claim) -> bool:
+    """Whether anybody would look again: a price that is more than twice that of elsewhere."""
+    return claim.topic.kind == "price" and (claim.value or 0.0) > 100.0
 
 
 def _claim(found: JSON, sheet: Sheet, topic: Topic, state: Mind) -> Claim | None:

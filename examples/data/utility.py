@@ -81,7 +81,7 @@ class _Fold:
     def feed(self, record: Record) -> None:
         self._reading.feed(record)
         if isinstance(record.event, ProfileChanged):
-            self._recorded = read_wants(record.event.profile, self._instance.survey.names)
+            self._recorded = read_wants(record.event.profile)
 
     def score(self, over: Round) -> Score:
         now = self._reading.copy()

@@ -10,7 +10,7 @@ import msgspec
 
 from ...kit.phrases import Phrases
 from ..facts import Kind, Names, Ruling, Topic
-from .rulings import read_rulings
+from .rulings import names_ruling, read_rulings
 from .topics import PLAIN, TopicReader
 
 __all__ = (
@@ -108,6 +108,7 @@ class Message(msgspec.Struct, frozen=True):
         short: the report is too long.
         agreed: it begins with a yes.
         declined: it begins with a no.
+        specific: it names something of the survey, be it understood or not.
     """
 
     topics: tuple[Topic, ...] = ()
@@ -118,6 +119,7 @@ class Message(msgspec.Struct, frozen=True):
     short: bool = False
     agreed: bool = False
     declined: bool = False
+    specific: bool = False
 
     @property
     def understood(self) -> bool:
@@ -186,6 +188,7 @@ class MessageReader:
             short=short,
             agreed=_YES.search(plain) is not None,
             declined=_NO.search(plain) is not None,
+            specific=bool(read.topics or read.vague) or names_ruling(plain),
         )
 
     def _advised(self, plain: str) -> Topic | None:

@@ -10,7 +10,7 @@ from typing import Final
 from ...kit.phrases import Phrases, sentences
 from ..facts import RULINGS, Ruling
 
-__all__ = ("ask_ruling", "asked_rulings", "read_rulings", "say_ruling")
+__all__ = ("ask_ruling", "asked_rulings", "names_ruling", "read_rulings", "say_ruling")
 
 _QUESTIONS: Final = Phrases(
     {
@@ -134,6 +134,7 @@ _ABOUT: Final[Mapping[Ruling, re.Pattern[str]]] = {
         r"\bwithin\b|\bby channel\b|\beach channel\b|\blike with like\b"
     ),
 }
+_CHANNEL: Final = re.compile(r"\bchannels?\b")
 _AGAINST: Final = re.compile(
     r"\bleave\b.*\bout\b|\bdrop\b|\bignore\b|\bexclude\b|\bwithout\b|"
     r"\b(?:must|should|do|does) not count\b|\bdon't count\b|\bno answer\b"
@@ -153,6 +154,11 @@ def asked_rulings(text: str) -> tuple[Ruling, ...]:
     """The rulings that a message asks about."""
     asked = [s.lower() for s in sentences(text) if s.endswith("?")]
     return tuple(r for r in RULINGS if any(_ABOUT[r].search(sentence) for sentence in asked))
+
+
+def names_ruling(plain: str) -> bool:
+    """Whether a text, in small letters, has a word that belongs to a ruling."""
+    return any(about.search(plain) for about in (*_ABOUT.values(), _CHANNEL))
 
 
 def say_ruling(ruling: Ruling, words: Random, *, holds: bool, odd: bool = False) -> str:

@@ -21,7 +21,7 @@ _TREES = ((0, 0, 1, 2, 3), (0, 0, 1, 2, 2), (0, 0, 0, 1, 2))
 """For each interest after the first, which one opens it."""
 
 _ATTENTION = (40, 60)  # words that a person takes in at a time
-_STAMINA = (180, 380)  # and in all
+_STAMINA = (150, 330)  # and in all
 _TRIES = 50
 
 

@@ -15,8 +15,10 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.log.open import open_log
+from duolog.engine.models import Models
+from duolog.engine.models.clients.rehearsal import Rehearsal
 from duolog.engine.records import Record
-from duolog.engine.session.runner import run_session
+from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.data.facts import Claim, Topic, advice_on
 from duolog.examples.data.profile import read_wants
@@ -33,9 +35,11 @@ TASK = data_task()
 async def run(
     agent: str, user: str = "proactive", instance: int = 0, seed: int = 1
 ) -> list[Record]:
-    session = TASK.session(
-        Cell(agent=agent, user=user, instance=str(instance), seed=seed), Setting()
-    )
+    cell = Cell(agent=agent, user=user, instance=str(instance), seed=seed)
+    return await played(TASK.session(cell, Setting()))
+
+
+async def played(session: Session) -> list[Record]:
     async with open_log("memory://") as log:
         await run_session(log, session)
         return [record async for record in log.read_all(session=session.id)]
@@ -125,9 +129,7 @@ async def test_understanding_raises_questions_in_the_round_that_brought_it_about
     changes = [r for r in records if isinstance(r.event, ProfileChanged)]
     assert changes
     wanted = [
-        read_wants(r.event.profile, ONE.survey.names).topics
-        for r in changes
-        if isinstance(r.event, ProfileChanged)
+        read_wants(r.event.profile).topics for r in changes if isinstance(r.event, ProfileChanged)
     ]
     assert all(set(a) <= set(b) for a, b in pairwise(wanted))
     assert set(wanted[-1]) <= set(ONE.interests)
@@ -154,6 +156,23 @@ async def test_a_ruling_that_is_stated_turns_a_wrong_finding_into_a_right_one() 
             found += [c.answer for c in stated if isinstance(c, Claim) and c.topic == first]
     assert found[0] != one.truth[first].answer
     assert found[-1] == one.truth[first].answer
+
+
+@pytest.fixture
+def on_models() -> Session:
+    """A session in which the rules give the replies of the models."""
+    rehearsal = Rehearsal()
+    cell = Cell(agent="two-stage", user="feedback", instance="0", seed=1, model="m", user_model="m")
+    return TASK.session(cell, Setting(models=Models(rehearsal), rehearsal=rehearsal))
+
+
+async def test_goals_change_on_models_too(on_models: Session) -> None:
+    records = await played(on_models)
+    assert any(r.kind == "ModelCalled" for r in records)
+    assert not any(r.kind == "SimulatorFlagged" for r in records)
+    changed = [read_wants(r.event.profile) for r in records if isinstance(r.event, ProfileChanged)]
+    assert len(changed[-1].topics) > 1
+    assert max(scores(records)) > 0.4
 
 
 @pytest.mark.slow

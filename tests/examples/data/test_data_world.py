@@ -78,7 +78,7 @@ def test_a_profile_is_read_back_as_it_was_written(one: Instance) -> None:
     assert read_profile(write_profile(profile)) == profile
 
 
-@pytest.mark.parametrize("written", [None, {}, {"survey": ["It is about tea."]}])
+@pytest.mark.parametrize("written", [None, {}, {"profile": ["It is about tea."]}])
 def test_what_is_no_profile_is_refused(written: object) -> None:
     with pytest.raises(InvalidInput, match="profile"):
         read_profile(written)  # type: ignore[arg-type]
