@@ -106,11 +106,12 @@ def _session(
         scored = UtilityScored(scorer=_UTILITY, snapshot=version, value=round(utility, 3))
         yield "travel@1", Draft(scored, "travel", "scorer", clock)
         yield trace(MessageSent(text="I have revised the *plan*. Is it better?"), "agent", "agent")
+        answered = version
         yield trace(
             MessageSent(text="A little. Could we see more of the old town?"), "user", "human"
         )
         rated = ProgressRated(
-            round=rounds, rating=random_.randrange(1, 6), until=version, scorer=_JUDGE
+            round=rounds, rating=random_.randrange(1, 6), until=answered, scorer=_JUDGE
         )
         yield "rule-judge@1", Draft(rated, "rule-judge", "scorer", clock)
         rounds += 1

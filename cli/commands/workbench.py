@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...engine.errors import InvalidInput
 from ..app import app
 from ..arguments import example
 from ..listening import SPARE, address_of, bind, given_token, open_files
@@ -15,6 +16,7 @@ from ..output import say
 from ..runtime import collect_rarely, run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from socket import socket
 
     from ...interop.http.server import HttpServer
@@ -33,7 +35,9 @@ _CONNECTIONS = 2048
         "duolog workbench telemetry.db --read-only --token-file token.txt",
         "duolog workbench telemetry.db --host 0.0.0.0 --name bench.example.org "
         "--token-file token.txt",
-        note="Another process may be writing the log. No request leaves the machine. Needs the extra "
+        "duolog workbench telemetry.db --alert 'tau=2 agent=two-stage' --webhook http://localhost:9000",
+        note="Another process may be writing the log. No request leaves the machine, but for "
+        "a webhook that is given. Needs the extra "
         "duolog[web].",
     ),
 )
@@ -60,6 +64,19 @@ def workbench_command(
             show_default="a new one for each start",
         ),
     ] = None,
+    alert: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUERY",
+            help="A rule: the live page names the sessions that meet it; see duolog sessions --help.",
+        ),
+    ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Gets a POST of JSON for each session that begins to meet a rule."
+        ),
+    ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Nobody may do more than look.")
     ] = False,
@@ -72,6 +89,8 @@ def workbench_command(
     The link that is printed holds the token that lets its holder in. A second link lets others look,
     without what is private to a participant.
     """
+    if webhook is not None and not alert:
+        raise InvalidInput("--webhook takes an --alert to send")
     given = given_token(token_file)
     bound = bind(host, port, guarded=given is not None)
     try:
@@ -83,6 +102,8 @@ def workbench_command(
                 bound,
                 given,
                 names,
+                alert or (),
+                webhook,
                 connections=min(most, _CONNECTIONS),
                 read_only=read_only,
                 opened=open_,
@@ -96,7 +117,9 @@ async def _serve(
     where: str,
     bound: socket,
     token: str | None,
-    names: list[str],
+    names: Sequence[str],
+    rules: Sequence[str],
+    hook: str | None,
     *,
     connections: int,
     read_only: bool,
@@ -111,20 +134,31 @@ async def _serve(
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
     from ...interop.workbench.app import make_bench, make_workbench
+    from ...interop.workbench.live.alerts import Alerts, parse_rule, webhook
     from ..bench_forks import BenchForks
 
+    alerts = [parse_rule(rule) for rule in rules]
+    send = None if hook is None else webhook(hook)
     access = Access(token or secrets.token_urlsafe(24), read_only=read_only)
     stopping = anyio.Event()
     limits = HttpLimits(connections=connections, per_client=connections)
     async with existing_log(where) as log, anyio.create_task_group() as tasks:
         forks = None if read_only else BenchForks(log, tasks)
         bench = make_bench(
-            log, access, name=name_of(log), http=limits, stopping=stopping, forks=forks
+            log,
+            access,
+            name=name_of(log),
+            http=limits,
+            stopping=stopping,
+            forks=forks,
+            alerts=alerts,
         )
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
         server = HttpServer(make_workbench(bench, hosts), stopping, limits)
         collect_rarely()
         tasks.start_soon(bench.table.run)
+        if send is not None:
+            tasks.start_soon(Alerts(log, alerts, send).run)
         address = address_of(bound)
         viewer = access.token(Identity("viewer"))
         links = [f"{address}/#token={access.token(Identity('operator'))}"]

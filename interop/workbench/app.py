@@ -27,6 +27,8 @@ from .asset_files import asset_route
 from .bench import Bench, BenchLimits
 from .compare.routes import compare_routes
 from .frame import ENTRANCE, problem_page
+from .live.alerts import AlertRule
+from .live.routes import live_routes
 from .session.forking import Forker
 from .session.routes import session_routes
 from .sessions.routes import session_list_routes
@@ -37,7 +39,7 @@ __all__ = ("PARTS", "Part", "make_bench", "make_workbench")
 Part: TypeAlias = Callable[[Bench], Sequence[BaseRoute]]
 """Makes the routes of a part of the workbench."""
 
-PARTS: tuple[Part, ...] = (session_list_routes, session_routes, compare_routes)
+PARTS: tuple[Part, ...] = (session_list_routes, session_routes, live_routes, compare_routes)
 """The parts that every workbench has."""
 
 
@@ -51,6 +53,7 @@ def make_bench(
     http: HttpLimits | None = None,
     stopping: anyio.Event | None = None,
     forks: Forker | None = None,
+    alerts: Sequence[AlertRule] = (),
 ) -> Bench:
     """What the parts of a workbench share; ``table.run()`` is for the caller to run.
 
@@ -63,6 +66,7 @@ def make_bench(
         http: limits of the connections.
         stopping: set when the server stops, so that event streams end.
         forks: begins forks of sessions; None where nobody can.
+        alerts: the rules whose sessions the live page names.
     """
     return Bench(
         log=log,
@@ -75,6 +79,7 @@ def make_bench(
         streams=set(),
         stopping=stopping or anyio.Event(),
         forks=forks,
+        alerts=tuple(alerts),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import final
 
 import msgspec
@@ -13,7 +13,7 @@ from ..trajectory.fold import TrajectoryFold
 from ..trajectory.options import Options
 from ..trajectory.points import Point
 
-__all__ = ("RowFold", "SessionRow", "row_at")
+__all__ = ("RowFold", "SessionRow", "row_at", "utilities")
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,13 +88,13 @@ class RowFold:
     def _row(self, until: int | None) -> SessionRow:
         trajectory = self._fold.trajectory()
         points = trajectory.points
-        utilities = _utilities(points)
+        values = utilities(points)
         return SessionRow(
             session=self._fold.session,
             state="forgotten" if self._forgotten else trajectory.state,
             rounds=len(points),
-            utility=utilities[-1] if utilities else None,
-            utilities=utilities,
+            utility=values[-1] if values else None,
+            utilities=values,
             efforts=_efforts(points, self._measure),
             stops=dict(self._fold.stops),
             since=self._position,
@@ -114,7 +114,8 @@ async def row_at(
     return await RowFold(session, options, measure).read(log, position)
 
 
-def _utilities(points: tuple[Point, ...]) -> tuple[float | None, ...]:
+def utilities(points: Sequence[Point]) -> tuple[float | None, ...]:
+    """U_k by round; None before the first score."""
     found: list[float | None] = []
     scored = False
     for point in points:

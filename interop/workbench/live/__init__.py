@@ -1,0 +1,5 @@
+"""What goes on now: the open sessions, those first whose human is about to give up; and alerts."""
+
+from __future__ import annotations
+
+__all__ = ()
