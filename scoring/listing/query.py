@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -39,6 +39,7 @@ NONE: Final = "none"
 """Stands for no value."""
 
 _NUMBERS = ("rounds", "events", "lasted", "utility", "tau")
+_KEPT = 10_000  # values of which it is kept whether they meet a condition
 _HIGHEST = 1000  # tolerance that can be asked for
 _CONDITION = re.compile(r"([^\s=<>!]+)(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
 _TERM = re.compile(r'(?:[^\s"]|"[^"]*(?:"|$))+')
@@ -115,6 +116,27 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
             and all(ranges.hold(_value(summary, key)) for key, ranges in self.numbers)
             and (not self.words or _has_words(self.words, summary))
         )
+
+    def admission(self) -> Callable[[SessionSummary], bool]:
+        """``admits`` for many sessions: what was found of a state or of a label's value is kept."""
+        known: list[tuple[Matching, dict[tuple[str, str | None], bool]]]
+        known = [(text, {}) for text in self.texts]
+
+        def admit(summary: SessionSummary) -> bool:
+            for text, found in known:
+                value = _own(text.key, summary), summary.group.get(text.key)
+                holds = found.get(value)
+                if holds is None:
+                    holds = _holds(text, summary)
+                    if len(found) < _KEPT:
+                        found[value] = holds
+                if not holds:
+                    return False
+            if self.numbers and not all(r.hold(_value(summary, key)) for key, r in self.numbers):
+                return False
+            return not self.words or _has_words(self.words, summary)
+
+        return admit
 
     def admits_measures(self, utility: float | None, stops: Mapping[int, int]) -> bool:
         """Whether a session meets the conditions on what was measured.
@@ -215,6 +237,17 @@ def _holds(text: Matching, summary: SessionSummary) -> bool:
         case "state":
             values = (summary.state,)
     return text.holds(values)
+
+
+def _own(key: str, summary: SessionSummary) -> str:
+    """The property that a condition is about; empty for a label."""
+    match key:
+        case "state":
+            return summary.state
+        case "session" | "task" | "instance":
+            value: str = getattr(summary, key)
+            return value
+    return ""
 
 
 def _value(summary: SessionSummary, key: _Number) -> float:

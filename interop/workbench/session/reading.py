@@ -7,7 +7,7 @@ session costs a few numbers for each of its records here, and nothing else.
 
 from __future__ import annotations
 
-import copy
+import pickle
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -138,9 +138,13 @@ class SessionReading:
         self._answered: list[tuple[int, int]] = []
         self._closed = 0
         self._work = WorkFold()
-        self._now = TrajectoryFold(session, options)
+        self._now = self._fresh()
+        # What is advised does not depend on utility: without scores, each of which may change every
+        # round behind it, its updates cost the same at any length.
+        self._advising = TrajectoryFold(session, options)
         self._then: tuple[int, TrajectoryFold] = (0, self._fresh())
-        self._folds: list[tuple[int, TrajectoryFold]] = []
+        self._folds: list[tuple[int, bytes]] = []  # in brief: an object graph is copied slowly
+        self._keeps = True
         self._reading = anyio.Lock()
         self._looking = anyio.Lock()
 
@@ -173,7 +177,9 @@ class SessionReading:
         updates: Sequence[Update] = ()
         seen: Record | None = None
         try:
-            updates = self._now.feed(record)
+            self._now.feed(record)
+            if record.kind != "UtilityScored":
+                updates = self._advising.feed(record)
             seen = self._disclosure.see(record)
         except CodecError as error:
             self.problem = str(error)
@@ -192,8 +198,13 @@ class SessionReading:
             self._note(seen, number)
         except CodecError as error:
             self.problem = str(error)
-        if number % _KEPT == 0:
-            self._folds.append((number, copy.deepcopy(self._now)))
+        if number % _KEPT == 0 and self._keeps:
+            try:
+                self._folds.append((number, pickle.dumps(self._now, pickle.HIGHEST_PROTOCOL)))
+            except (pickle.PicklingError, AttributeError):
+                self._keeps = (
+                    False  # of options with a function of somebody's own: fold from the start
+                )
 
     def _note(self, record: Record, number: int) -> None:
         self._work.feed(record, number)
@@ -328,8 +339,7 @@ class SessionReading:
         done, fold = self._then
         kept = [one for one in self._folds if one[0] <= count]
         if done > count or (kept and kept[-1][0] > done):
-            done, fold = (0, self._fresh()) if not kept else kept[-1]
-            fold = copy.deepcopy(fold)
+            done, fold = (kept[-1][0], pickle.loads(kept[-1][1])) if kept else (0, self._fresh())
         self._then = (0, self._fresh())  # one that is interrupted may have taken only a part
         if done < count:
             after = self._positions[done] - 1

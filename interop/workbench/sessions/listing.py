@@ -71,6 +71,7 @@ class Listing:
         self.complete = False
         self._log = log
         self._table = table
+        self._admit = query.admission()
         self._taus = query.taus
         self._by_measures = bool(query.utility or query.tolerances)
         self._by_utility = bool(query.utility) or order.key == "utility"
@@ -110,22 +111,23 @@ class Listing:
             await self.refresh()
 
     async def _look_on(self) -> None:
-        summaries = self._table.summaries
+        summaries, admit = self._table.summaries, self._admit
+        measured = bool(self._taus) or self._by_utility or self._by_measures
         while self.looked < len(summaries):
             end = min(self.looked + _AT_ONCE, len(summaries))
             for place in range(self.looked, end):
                 summary = summaries[place]
-                if self.query.admits(summary):
-                    if self._needs_records(summary):
+                if admit(summary):
+                    if measured and self._needs_records(summary):
                         await self._look(place, anew=False)
-                    elif self._admits_utility(summary.utility):
+                    elif not measured or self._admits_utility(summary.utility):
                         self._put(place, self.order.value(summary), anew=False)
                 self.looked = place + 1
             await checkpoint()
 
     async def _look(self, place: int, *, anew: bool) -> None:
         summary = self._table.summaries[place]
-        met = self.query.admits(summary)
+        met = self._admit(summary)
         if met and self._needs_records(summary):
             line = await self._measure(place, summary)
             summary = line.summary

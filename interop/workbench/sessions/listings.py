@@ -62,7 +62,9 @@ class Listings:
     def of(self, address: ListAddress) -> Listing:
         """The list that an address asks for; to be refreshed."""
         name = str(address.first_page())
-        held = self._held.get(name) or Listing(self._log, self._table, address.query, address.order)
+        held = self._held.get(name)
+        if held is None:  # one that holds nothing is false
+            held = Listing(self._log, self._table, address.query, address.order)
         self._held.keep(name, held)
         return held
 

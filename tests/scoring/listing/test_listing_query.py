@@ -54,6 +54,8 @@ def test_what_a_summary_says_decides(query: str, menu: bool, chat: bool) -> None
     found = parse_query(split_query(query))
     assert (found.admits(MENU), found.admits(CHAT)) == (menu, chat)
     assert found.admits_measures(None, {})
+    admit = parse_query(split_query(query)).admission()
+    assert [admit(one) for one in (MENU, CHAT, MENU, CHAT)] == [menu, chat, menu, chat]
 
 
 @pytest.mark.parametrize(
