@@ -1,4 +1,4 @@
-# make demo   simulates travel planning, prints the report, draws figures into demo-figures/
+# make demo   simulates travel planning and tutoring, prints reports, draws figures into demo-figures/
 # make check  format, lint, types, directions of import
 # make fast   the tests that start no programs: less than a minute
 # make test   all tests; make test ARGS="-k rounds" a part of them
@@ -35,6 +35,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 
+# Who plays in the demo: the baselines of the agent alone and the human alone, and three agents.
+PLAYERS := auto,human-alone,one-stage,two-stage,adaptive
+
 .PHONY: help demo check format lint types imports fast test soak mutants bench bench-check
 .PHONY: release-check docs setup
 .NOTPARALLEL:
@@ -43,11 +46,16 @@ help:
 	@sed -n 's/^# make /make /p' Makefile
 
 demo: $(WITH_PLOTS)
-	$(RUN) duolog run travel --agents auto,one-stage,two-stage,adaptive --users proactive \
+	$(RUN) duolog run travel --agents $(PLAYERS) --users proactive \
 	    --sessions 30 --seed 7 --concurrency 32 --log demo.db
-	$(RUN) duolog report demo.db --figures demo-figures --force
+	$(RUN) duolog run tutoring --agents $(PLAYERS) --users proactive \
+	    --sessions 30 --seed 7 --concurrency 32 --log demo-tutoring.db
+	$(RUN) duolog report demo-tutoring.db --compare one-stage,two-stage,adaptive
+	@$(RUN) duolog report demo.db --figures demo-figures/travel --force > /dev/null
+	@$(RUN) duolog report demo-tutoring.db --figures demo-figures/tutoring --force > /dev/null
 	@echo
-	@echo "The log is demo.db, the figures are in demo-figures/. To go on:"
+	@echo "Above: travel, tutoring, and the agents in tutoring compared, instance by instance."
+	@echo "The logs are demo.db and demo-tutoring.db, the figures are in demo-figures/. To go on:"
 	@echo "    . $(VENV)/bin/activate"
 	@echo "    duolog tour"
 	@echo "    duolog show demo.db travel-3-one-stage"

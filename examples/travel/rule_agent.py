@@ -6,9 +6,9 @@ wishes only from messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import msgspec
 
@@ -19,10 +19,11 @@ from ..kit.rule_agent import Question, RuleAgent, Standing
 from ..kit.views import drafted_on, outcomes
 from .language.facts import ANY, Fact, Slot
 from .language.messages import ask, understand_message, understand_question
+from .language.reports import say_understood, say_unmet
 from .plan.text import render_plan
-from .planner.finds import Finds
+from .planner.finds import Finds, SearchRequest
 from .planner.knowledge import Knowledge, knowledge_from_request, learn
-from .planner.planner import needed_searches, plan_trip
+from .planner.planner import Draft, next_step
 
 __all__ = ("TravelKnowledge", "TravelPlanner", "travel_agent")
 
@@ -36,6 +37,8 @@ _ORDER: tuple[Slot, ...] = (
     "cuisine",
     "transportation",
 )
+
+_AGAIN: Final = ("Sorry, I could not follow that.", "I am not sure that I got that right.")
 
 _REPORTS: Final[Mapping[Standing, tuple[str, ...]]] = {
     "first": (
@@ -60,13 +63,23 @@ class TravelKnowledge(msgspec.Struct, frozen=True):
         wishes: what the trip should be like, from the request and the messages.
         drafted: the wishes that the agent's last plan was made for; None before there is one.
         asked: the slots that the agent has asked about.
+        unclear: the slot that it has just asked about, once, and of which the answer told nothing.
+        heard: all that was heard so far, in messages.
+        news: what was heard since the agent's last message.
         finds: the results of its searches.
     """
 
     wishes: Knowledge
     drafted: Knowledge | None
     asked: frozenset[Slot]
+    unclear: Slot | None
+    heard: tuple[Fact, ...]
+    news: tuple[Fact, ...]
     finds: Finds
+
+
+_Todo: TypeAlias = tuple[tuple[SearchRequest, ...], Draft | None]
+_WorkedOut: TypeAlias = tuple[tuple[Knowledge, int], _Todo]
 
 
 @final
@@ -76,6 +89,7 @@ class TravelPlanner:
     def __init__(self) -> None:
         self._finds = Finds()
         self._absorbed: set[int] = set()
+        self._worked_out: _WorkedOut | None = None
 
     def know(self, view: View) -> TravelKnowledge:
         """Reads the messages, and the outcomes of searches since the last call."""
@@ -86,15 +100,19 @@ class TravelPlanner:
                 found = action.resolved.observation if ok else None
                 self._finds.add(action.name, action.arguments, found)
         drafted = drafted_on(view)
+        asked = [
+            slot
+            for message in view.messages
+            if message.actor == view.me
+            for slot in understand_question(message.text)
+        ]
         return TravelKnowledge(
             wishes=_wishes(view),
             drafted=None if drafted is None else _wishes(view, until=drafted),
-            asked=frozenset(
-                slot
-                for message in view.messages
-                if message.actor == view.me
-                for slot in understand_question(message.text)
-            ),
+            asked=frozenset(asked),
+            unclear=asked[-1] if asked and _is_unclear(view, asked) else None,
+            heard=_heard(view, 0),
+            news=_heard(view, _last_word(view)),
             finds=self._finds,
         )
 
@@ -102,30 +120,70 @@ class TravelPlanner:
         """The searches to make, or the plan to submit."""
         if known.wishes == known.drafted:
             return None
-        searches = needed_searches(known.wishes, known.finds)
-        if searches:
+        searches, draft = self._next(known)
+        if draft is None:
             return Decision(tuple(Act(s.name, s.arguments) for s in searches))
-        draft = render_plan(plan_trip(known.wishes, known.finds))
-        if view.snapshot is not None and draft == view.snapshot_text:
+        text = render_plan(draft.plan)
+        if view.snapshot is not None and text == view.snapshot_text:
             return None
-        return Decision((Submit(draft),))
+        return Decision((Submit(text),))
+
+    def _next(self, known: TravelKnowledge) -> _Todo:
+        """The searches to make, or else the plan; kept, since a decision is often reconsidered."""
+        key = (known.wishes, known.finds.count)
+        if self._worked_out is None or self._worked_out[0] != key:
+            self._worked_out = key, next_step(known.wishes, known.finds)
+        return self._worked_out[1]
 
     def question(self, known: TravelKnowledge, words: Random) -> Question | None:
-        """The next question about a wish that nobody has mentioned."""
+        """The next question about a wish that nobody has mentioned, or the last one once more."""
         open_slots = known.wishes.open_slots
+        if known.unclear is not None and known.unclear in open_slots:
+            text = f"{words.choice(_AGAIN)} {ask(known.unclear, words)}"
+            return Question(text, first=known.unclear in _ESSENTIAL)
         slot = next((s for s in _ORDER if s in open_slots and s not in known.asked), None)
         return None if slot is None else Question(ask(slot, words), first=slot in _ESSENTIAL)
 
     def report(self, known: TravelKnowledge, words: Random, standing: Standing) -> str:
-        """A message about the plan."""
+        """A message about the plan: what was understood since the last one, and what cannot be met."""
         wishes = known.wishes
         text = words.choice(_REPORTS[standing])
-        return text.format(days=wishes.days, destination=wishes.destination)
+        said = text.format(days=wishes.days, destination=wishes.destination)
+        said += say_understood(known.heard if standing == "first" else known.news)
+        draft = self._next(known)[1]
+        return said if draft is None else said + say_unmet(draft.unmet, draft.dollars)
 
 
 def travel_agent() -> RuleAgent[TravelKnowledge]:
     """The mind of a travel agent on rules."""
     return RuleAgent(TravelPlanner())
+
+
+def _last_word(view: View) -> int:
+    """The trace version of the agent's last message; 0 where it has sent none."""
+    return max((m.version for m in view.messages if m.actor == view.me), default=0)
+
+
+def _heard(view: View, after: int) -> tuple[Fact, ...]:
+    """What the messages of others after a trace version state, the last word on each slot."""
+    facts = {
+        fact.slot: fact
+        for message in view.messages
+        if message.actor != view.me and message.version > after and message.text != view.request
+        for fact in understand_message(message.text)
+    }
+    return tuple(facts.values())
+
+
+def _is_unclear(view: View, asked: Sequence[Slot]) -> bool:
+    """Whether the answer to the last question, which was asked once, told nothing of it."""
+    answers = [m.text for m in view.messages if m.version > _last_word(view)]
+    if not answers or asked[-1] == "generic" or asked.count(asked[-1]) > 1:
+        return False
+    return not any(
+        is_deferral(text) or asked[-1] in {fact.slot for fact in understand_message(text)}
+        for text in answers
+    )
 
 
 def _wishes(view: View, until: int | None = None) -> Knowledge:

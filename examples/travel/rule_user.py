@@ -6,30 +6,43 @@ text of the plan and its own searches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from math import inf
 from random import Random
 from typing import final
 
 import msgspec
 
-from ...engine.events import JSON
+from ...engine.events import JSON, ProfileChanged
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
-from ...engine.session.view import View
+from ...engine.session.view import MessageSeen, View
 from ...users.personas import Persona
+from ...users.simulated import Changing
 from ..kit.phrases import say_deferral
 from ..kit.ratings import compare
-from ..kit.rule_user import HumanAlone, RuleUser
-from ..kit.views import asked_last, outcomes, output_before, own_messages, trait, unannounced
+from ..kit.rule_user import HumanAlone, RuleUser, changing
+from ..kit.views import (
+    asked_last,
+    changes,
+    outcomes,
+    output_before,
+    own_messages,
+    trait,
+    unannounced,
+)
 from .language.facts import ANY, Fact, Slot
+from .language.hints import hint, hinted
 from .language.messages import say_fact, understand_message, understand_question
 from .language.plans import PlanProblem, check_plan, edit_plan, room_cities, say_edit, say_problem
 from .language.profiles import understand_preferences
+from .language.reports import read_price
 from .plan.text import parse_plan, render_plan
 from .planner.finds import Finds, SearchRequest
 from .planner.knowledge import knowledge_from_request, learn
 from .planner.planner import needed_searches, plan_trip
+from .second_thoughts import give_way, second_thought, sentences_of
 
-__all__ = ("Traveller", "TravellerState", "human_alone", "travel_user")
+__all__ = ("Traveller", "TravellerState", "changing_traveller", "human_alone", "travel_user")
 
 _ANSWERS = 2
 """Questions about a plan that a user with modest demands answers before it finishes."""
@@ -40,7 +53,28 @@ _EDITORS = 0.6
 _LOOKS = 3
 """Messages, the request included, after which such a user corrects the rooms itself."""
 
-_STAMINA = 20
+_UNSEEN: tuple[Slot, ...] = ("people", "budget", "house_rule", "room_type", "cuisine")
+"""What the text of a plan does not show."""
+
+_INSISTS = 2
+"""How often somebody speaks of a wish before they let it be, if nothing comes of it."""
+
+_NOTICES = 0.6
+"""Share of the messages in which somebody notices that they were misunderstood."""
+
+_CHANGES = 0.5
+"""Share of the travellers whose goals change by what they see."""
+
+_YIELDS = 0.2
+"""Share of those who spend more where nothing else that they want can be had for less."""
+
+_GRANTED = 0.5
+"""Share of those who take one of their wishes for granted, and speak of it only where they are asked."""
+
+_MESSAGES = (5, 9)
+"""Messages, the request included, after which somebody is content with a plan that looks right; from, to."""
+
+_STAMINA = 14
 """Searches after which somebody who plans alone takes what they have found."""
 
 _READING = 20.0
@@ -52,14 +86,23 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         wishes: all of them.
-        told: the slots that it has spoken of.
+        told: the slots that it has spoken of, since the wish is what it is.
+        insisted: the slots that it has spoken of more than once, to no avail as far as it can see.
         finds: the results of its own searches.
         request: what it said first.
         plan: as it stands; empty where there is none.
         said: how many messages it has sent, the request included.
+        tired: whether it has written as much as it cares to.
         asked: the slots that the agent has asked about since.
         edited: whether it has changed the plan and not said why.
         edits: whether it would, and has not done so yet.
+        misread: what the agent has just said that it understood, and is not so.
+        granted: the slot of a wish that goes without saying, as it thinks.
+        price: what the agent has just said that a plan costs at least, beyond the budget.
+        profile: what all of this follows from.
+        open_to_change: whether it may change its mind by what it sees, and has not.
+        moods: decides how; a trait.
+        yields: whether it would spend more where it has to.
     """
 
     wishes: tuple[Fact, ...]
@@ -68,9 +111,18 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
     request: str
     plan: str
     said: int
+    tired: bool
     asked: tuple[Slot, ...]
     edited: bool
     edits: bool
+    insisted: frozenset[Slot]
+    misread: tuple[Fact, ...]
+    granted: Slot | None
+    price: int | None
+    profile: JSON
+    open_to_change: bool
+    moods: str
+    yields: bool
 
     @property
     def untold(self) -> list[Fact]:
@@ -80,7 +132,7 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def unseen(self) -> list[Fact]:
         """Unrevealed wishes that the text of a plan cannot show to be met; chance may meet them."""
-        return [f for f in self.untold if f.slot not in ("cities", "transportation")]
+        return [f for f in self.untold if f.slot in _UNSEEN and f.slot != self.granted]
 
     @property
     def room_wishes(self) -> list[Fact]:
@@ -90,6 +142,12 @@ class TravellerState(msgspec.Struct, frozen=True, kw_only=True):
     def problems(self, plan: str) -> tuple[PlanProblem, ...]:
         """The problems of a plan that the traveller can see."""
         return check_plan(plan, self.wishes, self.finds)
+
+    @property
+    def complaints(self) -> list[PlanProblem]:
+        """The problems of the plan that it has not given up on."""
+        found = self.problems(self.plan)
+        return [p for p in found if p.fact is None or p.fact.slot not in self.insisted]
 
 
 @final
@@ -108,22 +166,28 @@ class Traveller:
                 ok = action.resolved.outcome == "ok"
                 found = action.resolved.observation if ok else None
                 self._finds.add(action.name, action.arguments, found)
-        said = own_messages(view)
+        wishes = _wishes(profile)
+        said = len(own_messages(view))
+        spoken = _spoken(view, wishes, profile)
         return TravellerState(
-            wishes=_wishes(profile),
-            told=frozenset(
-                fact.slot
-                for text in said
-                if text != view.request
-                for fact in understand_message(text)
-            ),
+            wishes=wishes,
+            told=frozenset(spoken),
+            insisted=frozenset(slot for slot, times in spoken.items() if times >= _INSISTS),
             finds=self._finds,
             request=view.request,
             plan=view.snapshot_text,
-            said=len(said),
+            said=said,
+            tired=said >= trait(view, "patience").randint(*_MESSAGES),
             asked=understand_question(asked_last(view)),
             edited=unannounced(view),
             edits=view.own_snapshot is None and trait(view, "edits").random() < _EDITORS,
+            misread=_misread(view, wishes),
+            granted=_granted(view, wishes),
+            price=_price(view),
+            profile=profile,
+            open_to_change=changes(view) == 0 and trait(view, "changes").random() < _CHANGES,
+            moods=f"{view.trait_seed}/{view.me}/mood",
+            yields=trait(view, "yields").random() < _YIELDS,
         )
 
     def wrong(self, state: TravellerState, output: str) -> float:
@@ -131,19 +195,25 @@ class Traveller:
         return float(len(state.problems(output)))
 
     def comment(self, state: TravellerState, persona: Persona, words: Random) -> str | None:
-        """One wish: the one that they edited for; the first that the plan fails; one that is new."""
+        """One wish: the one that they edited for, or that was misread, or the plan fails, or is new."""
         if not state.plan:
-            return say_fact(words.choice(state.untold), words) if state.untold else None
+            open_ = [fact for fact in state.untold if fact.slot != state.granted]
+            return _put(words.choice(open_), state, persona, words) if open_ else None
         if state.edited and state.room_wishes:
             untold = [fact for fact in state.room_wishes if fact.slot not in state.told]
             return say_edit((untold or state.room_wishes)[0], words)
-        problems = state.problems(state.plan)
-        if problems:
-            return say_problem(problems[0], words)
-        return say_fact(state.unseen[0], words) if state.unseen else None
+        if state.misread:
+            return f"You have got me wrong there. {say_fact(state.misread[0], words)}"
+        complaints = state.complaints
+        if complaints:
+            return say_problem(complaints[0], words)
+        return _put(state.unseen[0], state, persona, words) if state.unseen else None
 
     def answer(self, state: TravellerState, question: str, persona: Persona, words: Random) -> str:
-        """The wish that they were asked for; or that they have none."""
+        """The wish that they were asked for, as far as they got the question; or that they have none."""
+        others = [fact for fact in state.untold if fact.slot not in state.asked]
+        if others and words.random() < persona.mishears:
+            return _put(others[0], state, persona, words)
         fact = next((f for f in state.wishes if f.slot in state.asked), None)
         if fact is None and "generic" in state.asked:
             fact = next(iter(state.untold), None)
@@ -152,7 +222,7 @@ class Traveller:
         if fact is None:
             slot = next((s for s in state.asked if s != "generic"), None)
             return say_fact(Fact(slot, ANY), words) if slot else say_deferral(words)
-        return say_fact(fact, words)
+        return _put(fact, state, persona, words)
 
     def work(self, state: TravellerState, persona: Persona, words: Random) -> Decision | None:
         """Corrects the accommodations: searches first, then chooses other rooms, once."""
@@ -175,11 +245,12 @@ class Traveller:
 
     def content(self, state: TravellerState, persona: Persona) -> bool:
         """Whether no wish is open, or enough of them are met for this persona."""
-        wrong = len(state.problems(state.plan))
+        wrong = len(state.complaints)
         if persona.contentment < 1.0:
             tired = state.said > _ANSWERS or not state.asked
             return tired and wrong <= (1.0 - persona.contentment) * len(state.wishes)
-        return wrong == 0 and len(state.unseen) <= persona.untold
+        heard = not state.misread and len(state.unseen) <= persona.untold
+        return not wrong and (heard or state.tired)
 
     def rate(self, state: TravellerState, view: View) -> Rate:
         """Compares the plan with that at the traveller's last act."""
@@ -199,18 +270,23 @@ class Traveller:
         )
 
     def change(self, state: TravellerState) -> ChangeProfile | None:
-        """Nothing changes."""
+        """They give way to what things cost, or change their mind by what the plan shows."""
+        budget = next((fact.value for fact in state.wishes if fact.slot == "budget"), None)
+        if state.yields and state.price and isinstance(budget, int) and budget < state.price:
+            return give_way(state.profile, state.price, Random(state.moods))
+        if state.open_to_change and state.plan:
+            return second_thought(state.profile, state.plan, Random(state.moods))
         return None
 
     def alone(self, state: TravellerState, words: Random) -> Decision | None:
         """Searches as long as it has the stamina, and writes down the best plan that it sees."""
-        if state.plan:
-            return None
         known = learn(knowledge_from_request(state.request), state.wishes)
         searches = needed_searches(known, state.finds)
         if searches and state.finds.count < _STAMINA:
-            return Decision((Act(searches[0].name, searches[0].arguments),), seconds=_READING)
-        return Decision((Submit(render_plan(plan_trip(known, state.finds))),))
+            acts = tuple(Act(search.name, search.arguments) for search in searches)
+            return Decision(acts, seconds=_READING * len(acts))
+        draft = render_plan(plan_trip(known, state.finds))
+        return None if draft == state.plan else Decision((Submit(draft),))
 
 
 def travel_user() -> RuleUser[TravellerState]:
@@ -223,8 +299,70 @@ def human_alone() -> HumanAlone[TravellerState]:
     return HumanAlone(Traveller())
 
 
+def changing_traveller() -> Changing:
+    """How a traveller's goals change."""
+    return changing(Traveller())
+
+
 def _wishes(profile: JSON) -> tuple[Fact, ...]:
-    told = profile.get("profile") if isinstance(profile, Mapping) else None
-    sentences = told if isinstance(told, list | tuple) else ()
-    facts = understand_preferences([str(sentence) for sentence in sentences])
+    facts = understand_preferences(sentences_of(profile))
     return tuple(fact for fact in facts if fact.slot != "generic")
+
+
+def _put(fact: Fact, state: TravellerState, persona: Persona, words: Random) -> str:
+    """A wish in their own words; the first time perhaps as a hint."""
+    if fact.slot not in state.told and words.random() < persona.ambiguous:
+        return hint(fact, words) or say_fact(fact, words)
+    return say_fact(fact, words)
+
+
+def _spoken(view: View, wishes: tuple[Fact, ...], profile: JSON) -> Counter[Slot]:
+    """How often they have spoken of each slot since the wish for it is what it is."""
+    since = _changed_at(view, profile)
+    spoken: Counter[Slot] = Counter()
+    for message in view.messages:
+        if message.actor == view.me and message.text != view.request:
+            read = {fact.slot for fact in understand_message(message.text)}
+            for slot in read | {*hinted(message.text, wishes)}:
+                spoken[slot] += message.version > since.get(slot, 0)
+    return +spoken
+
+
+def _changed_at(view: View, profile: JSON) -> dict[Slot, float]:
+    """The trace version at which the wish for a slot became what it is; never, if just now."""
+    before = view.opened.private.get(view.me) if view.opened else None
+    changed: dict[Slot, float] = {}
+    steps = [(r.version, r.event) for r in view.records if r.kind == "ProfileChanged"]
+    profiles = [(float(v), e.profile) for v, e in steps if isinstance(e, ProfileChanged)]
+    for version, after in (*profiles, (inf, profile)):
+        new = {*_wishes(after)} - {*_wishes(before)}
+        changed |= {fact.slot: version for fact in new}
+        before = after
+    return changed
+
+
+def _granted(view: View, wishes: tuple[Fact, ...]) -> Slot | None:
+    """The wish that they take for granted, if any; one that a plan does not show."""
+    slots = [fact.slot for fact in wishes if fact.slot in _UNSEEN]
+    chance = trait(view, "granted")
+    return chance.choice(slots) if slots and chance.random() < _GRANTED else None
+
+
+def _heard(view: View) -> MessageSeen | None:
+    """The agent's message, if it is the last one."""
+    last = view.messages[-1] if view.messages else None
+    return last if last is not None and last.role == "agent" else None
+
+
+def _misread(view: View, wishes: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """The wishes that the agent has just said otherwise, if they notice."""
+    last = _heard(view)
+    if last is None or trait(view, f"reads/{last.version}").random() >= _NOTICES:
+        return ()
+    understood = {fact.slot: fact.value for fact in understand_message(last.text)}
+    return tuple(w for w in wishes if w.slot in understood and understood[w.slot] != w.value)
+
+
+def _price(view: View) -> int | None:
+    last = _heard(view)
+    return None if last is None else read_price(last.text)

@@ -14,7 +14,7 @@ from .briefing import TRAVEL_BRIEF
 from .data.sources import DatasetInstances, InstanceSource, InventedInstances
 from .data.tables import Sandbox
 from .rule_agent import travel_agent
-from .rule_user import human_alone, travel_user
+from .rule_user import changing_traveller, human_alone, travel_user
 from .utility import TRAVEL, asking_travel_utility, travel_utility
 
 __all__ = ("travel_task",)
@@ -57,6 +57,7 @@ def travel_task(dataset: str | None = None) -> KitTask[Sandbox]:
             agent=travel_agent,
             user=travel_user,
             alone=human_alone,
+            changing=changing_traveller,
             witness=lambda name, seed: source(seed).witness(name),
             names=lambda count, seed: source(seed).names(count),
             source=lambda seed: source(seed).name,

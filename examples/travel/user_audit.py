@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...users.audit import CHECKS, Check, Fault, Utterance
 from .language.facts import ANY, Fact
+from .language.hints import hinted
 from .language.messages import understand_message
 from .language.profiles import understand_preferences
 
@@ -18,13 +19,15 @@ _AT_ONCE = 2
 def find_strange_wishes(said: Utterance) -> Iterator[Fault]:
     """Wishes, as far as they can be read, that the profile does not have, or has otherwise.
 
-    Not those that others mentioned before: to accept a proposal is no invention.
+    Not those that others mentioned before: to accept a proposal is no invention. Nor is a hint, which
+    says less than it may be read as.
     """
     wishes = {fact.slot: fact for fact in _wishes(said)}
     proposed = {fact for text in said.known for fact in understand_message(text)}
+    meant = hinted(said.text, wishes.values())
     for fact in understand_message(said.text):
         wish = wishes.get(fact.slot)
-        if fact.value == ANY or fact in proposed or _is_part(fact, wish):
+        if fact.value == ANY or fact in proposed or _is_part(fact, wish) or fact.slot in meant:
             continue
         if wish is None:
             yield Fault("invention", f"the profile says nothing of {fact.slot}: {fact.value}")

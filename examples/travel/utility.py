@@ -14,6 +14,7 @@ from ...scoring.scorers.utility import Missing, Score, SnapshotUtility
 from .data.tables import Sandbox, Trip
 from .evaluation import Variant, evaluate
 from .plan.text import PlanConverter, read_plan
+from .second_thoughts import trip_as_changed
 
 if TYPE_CHECKING:  # only where a model is named
     from ...engine.models.gateway import Models
@@ -53,6 +54,9 @@ def travel_utility(
         if not isinstance(private, Mapping) or "trip" not in private:
             return Missing("the session says nothing of the trip that its plans are judged by")
         trip = msgspec.convert(private["trip"], Trip)
+        for one in opened.participants:
+            if one.role == "human":  # who may have changed their mind
+                trip = trip_as_changed(trip, opened.private.get(one.name))
         if not isinstance(snapshot.content, str):
             return Missing("the plan is no text")
         try:

@@ -144,7 +144,7 @@ def run_page(page: Path, where: Path) -> list[str]:
                     run(pip, where, place, shows=False)
                     ran.append("pip")
                 elif command == ["make", "demo"]:
-                    run([sys.executable, "-P", "-m", *demo(page.parent)], where, place)
+                    _run_demo(page.parent, where, place)
                     ran.append("demo")
                 elif command[0] not in _SETS_UP:
                     assert command[0] == "duolog", f"{place}: who runs {command[0]}?"
@@ -157,13 +157,19 @@ def run_page(page: Path, where: Path) -> list[str]:
     return ran
 
 
-def demo(root: Path) -> list[str]:
-    """The command by which ``make demo`` makes its log."""
+def _run_demo(root: Path, where: Path, place: str) -> None:
+    for command in demo(root):
+        run([sys.executable, "-P", "-m", *command], where, place)
+
+
+def demo(root: Path) -> list[list[str]]:
+    """The commands by which ``make demo`` makes its logs."""
     make = ["make", "--dry-run", "--no-print-directory", "-C", str(root), "demo"]
     done = subprocess.run(make, check=True, capture_output=True, text=True)
     lines = done.stdout.replace("\\\n", " ").splitlines()
-    [words] = [shlex.split(line) for line in lines if " -m duolog run " in line]
-    return words[words.index("duolog") :]
+    runs = [shlex.split(line) for line in lines if " -m duolog run " in line]
+    assert runs, "make demo runs nothing"
+    return [words[words.index("duolog") :] for words in runs]
 
 
 def check(snippet: Snippet, place: str) -> None:

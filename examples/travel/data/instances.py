@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import date as Date
 from datetime import timedelta
-from math import ceil
+from math import ceil, floor
 from random import Random
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from ..language.profiles import write_preference
 from ..language.requests import say_request
 from ..plan.plan import Plan
 from .tables import Constraints, Trip
+from .world.bounds import least_cost
 from .world.cities import CITIES, STATES, kilometres
 from .world.generator import World
 from .world.witness import Witness, find_witness
@@ -30,6 +31,7 @@ _PEOPLE = (1, 2, 3, 4, 5, 6, 7, 8)
 _PEOPLE_WEIGHTS = (12, 40, 15, 12, 7, 5, 5, 4)
 _DRIVABLE = 1000  # kilometres as the crow flies; beyond that, no request excludes flights
 _FIRST_DAY = Date(2022, 3, 1)
+_SHORT = (0.75, 0.95)  # budgets that conflict with the rest, as shares of the least that it costs
 _LEVELS = (1, 2, 3, 4)  # how many wishes of the four kinds below
 _LEVEL_WEIGHTS = (10, 30, 40, 20)
 
@@ -50,18 +52,24 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     preferences: tuple[str, ...]
 
 
-def make_instance(world: World, index: int) -> Instance:
+def make_instance(world: World, index: int, *, conflicts: float = 0.0) -> Instance:
     """The instance of a world with this index; any index from 0 has one.
 
-    Every instance has a solution (`solution_of`): its budget is what a journey that meets all
-    other wishes costs, plus up to a tenth.
+    Its budget is what a journey that meets all other wishes costs, plus up to a tenth
+    (`solution_of`). In a share of the instances the wishes conflict: what they ask for costs more than
+    they want to spend, whatever the plan (`bounds.least_cost`), so that no plan meets all of them.
+
+    Args:
+        world: where to travel.
+        index: of the instance.
+        conflicts: the share of the instances whose wishes conflict.
     """
-    return _invent(world, index).instance
+    return _invent(world, index, conflicts).instance
 
 
 def solution_of(world: World, index: int) -> Plan:
-    """A plan that satisfies every wish of `make_instance`: the proof that one exists."""
-    return _invent(world, index).solution
+    """A plan that satisfies every wish of `make_instance`, or, where they conflict, all but the budget."""
+    return _invent(world, index, 0.0).solution
 
 
 class _Invention(NamedTuple):
@@ -69,7 +77,7 @@ class _Invention(NamedTuple):
     solution: Plan
 
 
-def _invent(world: World, index: int) -> _Invention:
+def _invent(world: World, index: int, conflicts: float) -> _Invention:
     random = Random(f"{world.seed}/instance/{index}")
     days = (3, 5, 7)[index % 3]
     most = {3: 1, 5: 2, 7: 3}[days]
@@ -80,7 +88,11 @@ def _invent(world: World, index: int) -> _Invention:
         trip, stops = _draft(random, days, cities, people, wishes)
         witness = find_witness(world, trip, stops, random)
         if witness is not None:
-            return _finish(world, index, trip, witness, random)
+            chance = Random(f"{world.seed}/conflict/{index}")
+            short = None
+            if chance.random() < conflicts:
+                short = least_cost(world, trip) * chance.uniform(*_SHORT)
+            return _finish(world, index, trip, witness, random, short)
 
 
 def _draft(
@@ -126,8 +138,12 @@ def _draft(
     return trip, stops
 
 
-def _finish(world: World, index: int, trip: Trip, witness: Witness, random: Random) -> _Invention:
+def _finish(
+    world: World, index: int, trip: Trip, witness: Witness, random: Random, short: float | None
+) -> _Invention:
     budget = ceil(witness.cost * random.uniform(1.02, 1.1) / 100) * 100
+    if short is not None:
+        budget = floor(short / 50) * 50
     trip = msgspec.structs.replace(trip, budget=float(budget))
     told = [fact for fact in facts_of(trip) if _is_hidden(fact, trip)]
     random.shuffle(told)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 import msgspec
 
 from ....engine import codec
 from ....engine.errors import InvalidInput
 from ...kit.task import Witness
+from ..evaluation import evaluate
 from ..plan.text import render_plan
 from .dataset import load_dataset
 from .instances import Instance, make_instance, solution_of
 from .tables import Sandbox
 from .world.generator import generate_world
 
-__all__ = ("DatasetInstances", "InstanceSource", "InventedInstances")
+__all__ = ("CONFLICTS", "DatasetInstances", "InstanceSource", "InventedInstances")
+
+
+CONFLICTS: Final = 0.7
+"""Share of the invented instances in which no plan meets all wishes."""
 
 
 class InstanceSource(Protocol):
@@ -69,12 +74,14 @@ class InventedInstances:
 
     def instance(self, name: str) -> tuple[Instance, Sandbox]:
         """The instance with this index."""
-        instance = make_instance(self._world, _index(name))
+        instance = make_instance(self._world, _index(name), conflicts=CONFLICTS)
         return instance, self._world.sandbox(instance.trip)
 
     def witness(self, name: str) -> Witness:
-        """A plan that satisfies every wish."""
-        return Witness(1.0, render_plan(solution_of(self._world, _index(name))))
+        """A plan that satisfies every wish, or all but a budget that no complete plan keeps to."""
+        instance, sandbox = self.instance(name)
+        plan = solution_of(self._world, _index(name))
+        return Witness(evaluate(plan, instance.trip, sandbox).performance, render_plan(plan))
 
 
 @final

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -182,6 +183,7 @@ def say_fact(fact: Fact, random: Random) -> str:
     return text[0].upper() + text[1:]
 
 
+@lru_cache(maxsize=1024)
 def understand_message(text: str) -> tuple[Fact, ...]:
     """The facts that a message states, at most one a slot, in the order of `SLOTS`.
 
@@ -204,6 +206,7 @@ def ask(slot: Slot, random: Random) -> str:
     return random.choice(_QUESTIONS[slot])
 
 
+@lru_cache(maxsize=1024)
 def understand_question(text: str) -> tuple[Slot, ...]:
     """The slots that a message asks about, in the order of `SLOTS`, ``generic`` last."""
     questions = [part.lower() for part in sentences(text) if part.endswith("?")]

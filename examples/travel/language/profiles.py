@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -68,6 +69,7 @@ def write_preference(fact: Fact, random: Random) -> str:
     return random.choice(_FIXED[value])
 
 
+@lru_cache(maxsize=1024)
 def understand_preference(sentence: str) -> tuple[Fact, ...]:
     """The facts in one sentence of a profile; a generic one where it states nothing else."""
     return read_facts(sentence) or (Fact("generic", sentence),)

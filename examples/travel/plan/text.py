@@ -15,6 +15,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -111,6 +112,7 @@ def _render_day(day: DayPlan) -> str:
     return "\n".join(lines)
 
 
+@lru_cache(maxsize=256)
 def parse_plan(text: str) -> Plan:
     """Read a plan from text.
 

@@ -20,12 +20,13 @@ from .knowledge import Knowledge
 from .routes import Journey, Leg, candidates, city_count, even_nights, journeys, transfers
 from .stays import Table, pick_meals, pick_room, room_cost
 
-__all__ = ("needed_searches", "plan_trip")
+__all__ = ("Draft", "draft_trip", "needed_searches", "next_step", "plan_trip")
 
-_COMFORTS: Final = (10.0, 4.0, 1.5, 0.5, 0.0)
 _USUAL_COMFORT: Final = 10.0
+_COMFORTS: Final = (4.0, 1.5, 0.5, 0.0)
 _JOURNEYS: Final = 24  # how many, the best first, are worked out in full
 _SPLIT_JOURNEYS: Final = 6  # and how many where the nights are spread unevenly
+_NEAR: Final = 1.1  # of the budget: what other spreads of the nights may save
 _SPLITS: Final = 40  # how many uneven spreads of the nights are tried
 _CITIES_TO_SEARCH: Final = 8
 
@@ -42,13 +43,39 @@ class _Candidate(NamedTuple):
     unmet: frozenset[str]
 
 
+class Draft(NamedTuple):
+    """A plan, what it costs in dollars as far as that is known, and the wishes that it fails."""
+
+    plan: Plan
+    dollars: float
+    unmet: frozenset[str]
+
+
 def plan_trip(known: Knowledge, finds: Finds) -> Plan:
     """Makes the best plan from the search results; it has blanks for what was not found."""
+    return draft_trip(known, finds).plan
+
+
+def next_step(known: Knowledge, finds: Finds) -> tuple[tuple[SearchRequest, ...], Draft | None]:
+    """The searches to make next; or, if no search would improve it, the plan."""
+    searches, best = _needed(known, finds)
+    if searches:
+        return searches, None
+    return (), _written(known, finds, best) if best else draft_trip(known, finds)
+
+
+def draft_trip(known: Knowledge, finds: Finds) -> Draft:
+    """Makes the best plan from the search results, and says what is wrong with it."""
     drafts = (_best_draft(known, finds, count) for count in _counts(known))
-    draft = next((draft for draft in drafts if draft is not None), None) or _sketch(known, finds)
-    return write_days(
+    best = next((draft for draft in drafts if draft is not None), None) or _sketch(known, finds)
+    return _written(known, finds, best)
+
+
+def _written(known: Knowledge, finds: Finds, draft: _Candidate) -> Draft:
+    plan = write_days(
         known.origin, draft.journey, draft.rooms, draft.meals.by_city, draft.slots, finds
     )
+    return Draft(plan, draft.cost, draft.unmet)
 
 
 def needed_searches(known: Knowledge, finds: Finds) -> tuple[SearchRequest, ...]:
@@ -57,23 +84,29 @@ def needed_searches(known: Knowledge, finds: Finds) -> tuple[SearchRequest, ...]
     First the cities of a state, then the ways there, between them and back, then the offers of
     the cities of the best journey; and where the plan still fails a wish, those of another.
     """
+    return _needed(known, finds)[0]
+
+
+def _needed(known: Knowledge, finds: Finds) -> tuple[tuple[SearchRequest, ...], _Candidate | None]:
+    """The searches, and the best plan so far, where that was worked out."""
     state = known.destination
     if known.to_state and state not in finds.cities:
-        return _not_made(finds, [SearchRequest("SearchCities", {"state": state})])
+        return _not_made(finds, [SearchRequest("SearchCities", {"state": state})]), None
     places = candidates(known, finds)
     for count in _counts(known):
         travel = _not_made(finds, _travel_searches(known, count))
         if travel:
-            return travel
+            return travel, None
         if journeys(known, finds, places, even_nights(known.days - 1, count)):
             break
     else:  # there is no way to travel: at least say what the first cities offer
-        return _not_made(finds, _offers_of(places[: city_count(known)]))
+        return _not_made(finds, _offers_of(places[: city_count(known)])), None
     draft = _best_draft(known, finds, count)
     if draft is not None and not draft.unmet:
-        return ()
+        return (), draft
     saving = draft is not None and "budget" in draft.unmet
-    return _not_made(finds, _offers_of(_cities_to_search(known, finds, count, saving=saving)))
+    cities = _cities_to_search(known, finds, count, saving=saving)
+    return _not_made(finds, _offers_of(cities)), draft
 
 
 def _counts(known: Knowledge) -> tuple[int, ...]:
@@ -145,7 +178,7 @@ def _best_draft(known: Knowledge, finds: Finds, count: int) -> _Candidate | None
     total = known.days - 1
     nights = even_nights(total, count)
     best = _best_of(known, finds, cities, nights, _JOURNEYS)
-    if best is None or (best.unmet and count > 1):
+    if best is None or (count > 1 and best.unmet and not _is_out_of_reach(best, known)):
         cuts = ((0, *inner, total) for inner in combinations(range(1, total), count - 1))
         for cut in islice(cuts, _SPLITS):
             split = tuple(b - a for a, b in pairwise(cut))
@@ -159,6 +192,12 @@ def _best_draft(known: Knowledge, finds: Finds, count: int) -> _Candidate | None
     return best
 
 
+def _is_out_of_reach(best: _Candidate, known: Knowledge) -> bool:
+    """Whether all that is wrong with the best plan is a budget that is far from enough."""
+    short = known.budget is not None and best.cost > _NEAR * known.budget
+    return short and best.unmet == {"budget"}
+
+
 def _rank(draft: _Candidate) -> tuple[int, float]:
     return len(draft.unmet), draft.cost
 
@@ -170,17 +209,19 @@ def _best_of(
     comfortable = journeys(known, finds, cities, nights)[:limit]
     if not comfortable:
         return None
-    worst: list[_Candidate] = []
-    for comfort in _COMFORTS if known.budget is not None else (_USUAL_COMFORT,):
+    worst = _drafts(known, finds, comfortable, _USUAL_COMFORT, lean=False)
+    good = [draft for draft in worst if not draft.unmet]
+    if good:
+        return min(good, key=lambda draft: draft.burden)
+    saving = journeys(known, finds, cities, nights, saving=True)[:limit]
+    cheap = [d for lean in (False, True) for d in _drafts(known, finds, saving, 0.0, lean=lean)]
+    # Where the cheapest plans fail a wish, so do the more comfortable ones: they cost more.
+    for comfort in _COMFORTS if any(not draft.unmet for draft in cheap) else ():
         drafts = _drafts(known, finds, comfortable, comfort, lean=False)
         good = [draft for draft in drafts if not draft.unmet]
         if good:
             return min(good, key=lambda draft: draft.burden)
-        worst += drafts
-    saving = journeys(known, finds, cities, nights, saving=True)[:limit]
-    for lean in (False, True):
-        worst += _drafts(known, finds, saving, 0.0, lean=lean)
-    return min(worst, key=_rank)
+    return min((*worst, *cheap), key=_rank)
 
 
 def _drafts(

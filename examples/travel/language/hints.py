@@ -1,0 +1,67 @@
+"""Hints at wishes: what can be read in more than one way, in part, or not at all.
+
+People put things so; whoever hears it may take it for something else, or ask again. The reader in
+`reading` makes of a hint what its words say, and knows nothing of this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import ceil
+from random import Random
+from typing import Final
+
+from ...kit.phrases import counted
+from .facts import Fact, Slot
+
+__all__ = ("hint", "hinted", "hints")
+
+_SPELLED: Final = 10  # numbers up to this are words
+
+_FIXED: Final[Mapping[str, tuple[str, ...]]] = {
+    "children under 10": ("our little ones are with us, so keep that in mind.",),
+    "parties": ("it may get a bit loud in the evenings.",),
+    "pets": ("we are not alone: there are four paws in the family.",),
+    "smoking": ("some of us step outside every hour, if you see what I mean.",),
+    "visitors": ("somebody may drop in on us while we are there.",),
+    "entire room": ("we like to have some peace at night.",),
+    "private room": ("we like to have some peace at night.",),
+    "shared room": ("where we sleep need not be grand.",),
+    "not shared room": ("we like to have some peace at night.",),
+    "no flight": ("we'd rather keep our feet on the ground.",),
+    "no self-driving": ("nobody is keen on long hours on the road.",),
+}
+
+
+def hints(fact: Fact) -> tuple[str, ...]:
+    """All the ways to hint at a wish; none where it can only be said plainly."""
+    value = fact.value
+    if isinstance(value, tuple):
+        return (f"something in the direction of {value[0]} food, and so on.",)
+    if isinstance(value, str):
+        return _FIXED.get(value, ())
+    if fact.slot == "budget":
+        thousands = ceil(value / 1000)
+        few = (
+            counted(thousands, "thousand", "thousand") if thousands <= _SPELLED else "many thousand"
+        )
+        return ("nothing too fancy, please.", f"somewhere below {few}, all in all.")
+    if fact.slot == "people":
+        pair = value in (2, 3)
+        return ("a couple of us are going.",) if pair else ("there are a few of us, you know.",)
+    return ("not too much moving around, please.",) if fact.slot == "cities" else ()
+
+
+def hint(fact: Fact, random: Random) -> str | None:
+    """A hint at a wish; None where there is none."""
+    texts = hints(fact)
+    if not texts:
+        return None
+    text = random.choice(texts)
+    return text[0].upper() + text[1:]
+
+
+def hinted(text: str, wishes: Iterable[Fact]) -> tuple[Slot, ...]:
+    """The slots of the wishes that a text of one's own was meant as a hint at."""
+    low = text.lower()
+    return tuple(wish.slot for wish in wishes if any(one.lower() in low for one in hints(wish)))
