@@ -11,7 +11,7 @@ from ..engine.models.model_player import model_player
 from ..engine.models.prompting.conversation import ModelConversation
 from ..engine.models.protocol import ModelReply
 from ..engine.session.actors import Player, Policy
-from ..engine.session.decisions import Decision, Rate, Say
+from ..engine.session.decisions import ChangeProfile, Decision, Rate, Say
 from ..engine.session.view import View
 from ..engine.task import Brief, Setting
 from .model_mind import ModelUserMind, prompt_digest, titles
@@ -82,6 +82,12 @@ class _RehearsedUser:
         return await self._mind.choose(view, persona)
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        async def offered() -> Decision:
+            decision = await self._rules.compose(view, persona, intent)
+            # A decision that stands holds what ``SimulatedUser`` has put before it.
+            own = [verb for verb in decision.verbs if not isinstance(verb, Rate | ChangeProfile)]
+            return Decision(tuple(own), decision.seconds)
+
         async def composed() -> ModelReply:
             decision = await self._rules.compose(view, persona, intent)
             texts = [verb.text for verb in decision.verbs if isinstance(verb, Say)]
@@ -90,7 +96,7 @@ class _RehearsedUser:
         if intent in ("answer", "feedback"):
             self._replies.reply(composed)
         else:
-            self._replies.decide(lambda: self._rules.compose(view, persona, intent))
+            self._replies.decide(offered)
         return await self._mind.compose(view, persona, intent)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:

@@ -83,8 +83,8 @@ class Person(Protocol[S]):
         """What they look up or change themselves, as far as their persona does; None for nothing."""
         ...
 
-    def content(self, state: S, persona: Persona) -> bool:
-        """Whether they leave it at the output that there is."""
+    def content(self, state: S, persona: Persona) -> bool | str:
+        """Whether they leave it at the output that there is; a text says why, if not for satisfaction."""
         ...
 
     def rate(self, state: S, view: View) -> Rate | None:
@@ -158,7 +158,9 @@ class RuleUser(Generic[S]):
             case "act":
                 return self._person.work(state, persona, words_of(view)) or NOTHING
             case "finish":
-                return Decision((Finish("satisfied with the output"),))
+                why = self._person.content(state, persona)
+                said = why if isinstance(why, str) and why else "satisfied with the output"
+                return Decision((Finish(said),))
         return NOTHING
 
     def _answer(self, view: View, state: S, persona: Persona) -> str:
@@ -193,7 +195,7 @@ class RuleUser(Generic[S]):
         asked = view.open_approvals[0]
         version, wanted = asked.version, asked.asked
         if wanted.action == "finish":
-            content = self._person.content(state, persona)
+            content = bool(self._person.content(state, persona))
             return Approve(version, content, "" if content else "We are not there yet.")
         if wanted.action != "submit":
             return Approve(version)

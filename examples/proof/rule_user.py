@@ -8,7 +8,7 @@ from typing import Final, final
 
 from ...engine.events import JSON
 from ...engine.rounds import is_act
-from ...engine.session.decisions import Act, ChangeProfile, Decision, Finish, Rate, Submit
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from ...engine.session.view import View
 from ...users.personas import Persona
 from ..kit.phrases import say_deferral
@@ -103,11 +103,9 @@ class Mathematician:
         """Checks what is new of what matters; reads on while the agent works, or nothing is left to say.
 
         What a machine has accepted they put to the checker again, which takes seconds, and read later.
-        Those who act mend what was wrong twice. Once their time is over they leave.
+        Those who act mend what was wrong twice.
         """
-        if state.late:
-            return Decision((Finish("out of time"),))
-        if not state.document:
+        if state.late or not state.document:
             return None
         if not any(state.doubts(label) for label in state.wanted):
             for section in self._to_check(state, persona):
@@ -222,8 +220,10 @@ class Mathematician:
 
     # --- judging -------------------------------------------------------------------------------------
 
-    def content(self, state: PersonState, persona: Persona) -> bool:
-        """Whether enough is settled."""
+    def content(self, state: PersonState, persona: Persona) -> bool | str:
+        """Whether enough is settled, or their time is over."""
+        if state.late:
+            return "out of time"
         core = state.wishes.core
         settled = sum(state.is_settled(label) for label in core)
         if persona.contentment < 1.0:

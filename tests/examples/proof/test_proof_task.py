@@ -5,20 +5,26 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+import anyio
 import pytest
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
     MessageSent,
+    ModelCalled,
     ProfileChanged,
+    SessionClosed,
     SnapshotTaken,
     UtilityScored,
 )
+from duolog.engine.models.clients.rehearsal import Rehearsal
+from duolog.engine.models.gateway import Models
 from duolog.engine.records import Record
 from duolog.engine.session.fork import fork
 from duolog.engine.session.runner import Session
 from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.kit.task import HUMAN_ALONE
+from duolog.examples.proof.person_state import TIME_AT_HAND
 from duolog.examples.proof.proving.checker import check_section
 from duolog.examples.proof.proving.document import read_document
 from duolog.examples.proof.task import proof_task
@@ -116,3 +122,28 @@ async def test_to_take_over_a_long_proof_that_nobody_checked_is_worse_than_to_be
 @pytest.mark.slow
 async def test_it_keeps_the_contract_of_tasks() -> None:
     await check_task(TASK, seed=9, instances=2)
+
+
+async def test_the_mathematician_leaves_when_their_time_is_over_and_says_so() -> None:
+    closed = []
+    for instance in range(3):
+        last = trace(await play("one-stage", instance=instance))[-1]
+        assert isinstance(last.event, SessionClosed)
+        closed.append((last.event.detail, last.time >= TIME_AT_HAND))
+    assert ("out of time", True) in closed
+    assert all((why == "out of time") == late for why, late in closed)
+
+
+def test_on_models_too_proofs_are_checked_and_minds_change() -> None:
+    rehearsal = Rehearsal()
+    setting = Setting(models=Models(rehearsal), rehearsal=rehearsal)
+    cell = Cell(
+        agent="two-stage", user="proactive", instance="0", seed=1, model="m", user_model="m"
+    )
+    on_models = TASK.session(cell, setting)  # imports what models take, which blocks
+    one = anyio.run(played, on_models)
+    assert one.result.reason == "finished"
+    callers = {r.actor for r in trace(one) if isinstance(r.event, ModelCalled)}
+    assert callers == {"user", "agent"}
+    assert [r for r in trace(one) if isinstance(r.event, ProfileChanged)]
+    assert utilities(one)[-1] > 0.5
