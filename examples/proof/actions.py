@@ -6,7 +6,7 @@ refusal is an `InvalidInput` that says how to go on.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final
 
 import msgspec
 
@@ -25,7 +25,6 @@ __all__ = (
     "Expand",
     "FindCounterexample",
     "Residues",
-    "TaskAction",
     "Verify",
     "expand",
     "faults_in",
@@ -90,10 +89,6 @@ class Accept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Declare that you have read the proof of a claim or lemma as it stands, and stand by it."""
 
     label: Annotated[str, msgspec.Meta(description="Such as A, or L1.")]
-
-
-TaskAction: TypeAlias = Expand | Residues | FindCounterexample | Verify | Check | Accept
-"""Any of them."""
 
 
 def expand(wanted: Expand) -> JSON:
