@@ -117,6 +117,7 @@ class Continuations:
         cache: directory of the response cache.
         text_actions: models that cannot call tools.
         task: the task that they were run on, where somebody names it; None to go by the log.
+        agent_timeout: seconds that an external agent has for a turn; None for the default.
     """
 
     def __init__(
@@ -128,8 +129,10 @@ class Continuations:
         cache: str | None = None,
         text_actions: Sequence[str] = (),
         task: str | None = None,
+        agent_timeout: float | None = None,
     ) -> None:
         self._log = log
+        self._agent_timeout = agent_timeout
         self._dataset = dataset
         self._task = task
         self._api_base = api_base
@@ -225,8 +228,8 @@ class Continuations:
         task = found.task
         parts = OwnParts(
             task_origin=origins_of(opened).get("task") if past else found.origin,
-            agents=_own(opened, "agent", cell.agent, changes.agent, task),
-            users=_own(opened, "user", cell.user, changes.user, task),
+            agents=self._own(opened, "agent", cell.agent, changes.agent, task),
+            users=self._own(opened, "user", cell.user, changes.user, task),
         )
         for kind, changed, name, known in (
             ("agent", changes.agent, cell.agent, [*task.agents, *parts.agents]),
@@ -244,6 +247,16 @@ class Continuations:
         return msgspec.structs.replace(
             session, opened=msgspec.structs.replace(session.opened, seed=seed)
         )
+
+    def _own(
+        self, opened: SessionOpened, role: str, kind: str, changed: str | None, task: Task
+    ) -> Mapping[str, OwnPart]:
+        """The agent or user who is not the task's: the one that takes over, or the recorded one."""
+        timeout = self._agent_timeout
+        if changed is not None:
+            return own_parts(role, [changed], task, timeout=timeout)[1]
+        part = recorded_part(opened, role, task, timeout=timeout)
+        return {} if part is None else {kind: part}
 
     def _setting(self, opened: SessionOpened, models: Models, *, unstopped: bool) -> Setting:
         """The setting that a session was run in, as its opening has it."""
@@ -296,16 +309,6 @@ def _cell(opened: SessionOpened) -> Cell:
         return msgspec.convert(opened.config.get("cell"), Cell)
     except msgspec.ValidationError as error:
         raise _unknown(error) from error
-
-
-def _own(
-    opened: SessionOpened, role: str, kind: str, changed: str | None, task: Task
-) -> Mapping[str, OwnPart]:
-    """The agent or user who comes out of a file: the one that takes over, or the recorded one."""
-    if changed is not None:
-        return own_parts(role, [changed], task)[1]
-    part = recorded_part(opened, role, task)
-    return {} if part is None else {kind: part}
 
 
 def _changed(cell: Cell, changes: Changes) -> Cell:

@@ -255,7 +255,9 @@ def _external(role: str, name: str, task: Task, timeout: float | None = None) ->
         raise InvalidInput(f"{name} is an agent, and cannot be a {role}")
     from ..agents.external.seat import TIMEOUT, external_agent
 
-    agent = external_agent(name, timeout=timeout or TIMEOUT)
+    if timeout is not None and not timeout > 0:
+        raise InvalidInput(f"--agent-timeout takes seconds above 0, not {timeout:g}")
+    agent = external_agent(name, timeout=TIMEOUT if timeout is None else timeout)
     return OwnPart(agent.actor(brief_of(task)), LoadedFrom(name, codec.digest(name)))
 
 
@@ -319,8 +321,16 @@ def recorded_task(
         ) from None
 
 
-def recorded_part(opened: SessionOpened, role: str, task: Task) -> OwnPart | None:
+def recorded_part(
+    opened: SessionOpened, role: str, task: Task, *, timeout: float | None = None
+) -> OwnPart | None:
     """The agent or user of a recorded session that is not the task's; None if none was.
+
+    Args:
+        opened: the opening of the session.
+        role: ``agent`` or ``user``.
+        task: that they play in.
+        timeout: seconds that an external agent has for a turn; None for the default.
 
     Raises:
         InvalidInput: it is not here, or its file has changed since.
@@ -329,7 +339,7 @@ def recorded_part(opened: SessionOpened, role: str, task: Task) -> OwnPart | Non
     if origin is None:
         return None
     if names_external(origin.name):
-        return _external(role, origin.name, task)
+        return _external(role, origin.name, task, timeout)
     try:
         return _part(load(origin.name, digest=origin.digest or None), origin.name)
     except InvalidInput as error:

@@ -64,6 +64,7 @@ class ChatSession:
         api_base: where the model is reached; None for where it usually is.
         text_actions: the model cannot call tools.
         taus: the tolerances τ to advise for.
+        agent_timeout: seconds that an external agent has for a turn; None for the default.
 
     Attributes:
         began: the session is in the log.
@@ -83,6 +84,7 @@ class ChatSession:
         api_base: str | None,
         text_actions: bool,
         taus: tuple[int, ...],
+        agent_timeout: float | None = None,
     ) -> None:
         self._task = task
         self._agent = agent
@@ -94,6 +96,7 @@ class ChatSession:
         self._api_base = api_base
         self._text_actions = text_actions
         self._taus = taus
+        self._agent_timeout = agent_timeout
         self._started = int(time.time())
         self._session: Session | None = None
         self._person: Person | None = None
@@ -151,7 +154,9 @@ class ChatSession:
         """What a new session is made of."""
         found = named_task(self._task, self._dataset)
         task = found.task
-        named, own = own_parts("agent", self._agent and [self._agent], task)
+        named, own = own_parts(
+            "agent", self._agent and [self._agent], task, timeout=self._agent_timeout
+        )
         agent = named[0] if named else _usual(task)
         cell = Cell(
             agent=agent,
@@ -169,7 +174,7 @@ class ChatSession:
             cell = msgspec.convert(opened.config.get("cell"), Cell)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"the session does not say how it was set up: {error}") from None
-        part = recorded_part(opened, "agent", found.task)
+        part = recorded_part(opened, "agent", found.task, timeout=self._agent_timeout)
         own = {} if part is None else {cell.agent: part}
         origin = origins_of(opened).get("task")
         return found.task, cell, OwnParts(task_origin=origin, agents=own)

@@ -11,6 +11,7 @@ import typer
 from ...engine.errors import InvalidInput
 from ..app import app
 from ..arguments import example, numbers
+from ..experiment import options
 from ..lookup import find_session, log_at
 from ..output import say
 from ..runtime import run
@@ -45,6 +46,7 @@ def chat_command(
             show_default="the task's first",
         ),
     ] = None,
+    agent_timeout: options.AgentTimeout = None,
     model: Annotated[
         str | None, typer.Option(help="Model behind the agent.", show_default="rules")
     ] = None,
@@ -81,6 +83,7 @@ def chat_command(
     chat = ChatSession(
         task,
         agent=agent,
+        agent_timeout=agent_timeout,
         instance=instance,
         seed=seed,
         model=model,
@@ -106,7 +109,12 @@ def chat_command(
 
     def say_how_to_resume() -> None:
         if chat.began:
-            given = {"--api-base": api_base, "--dataset": dataset, "--log": log}
+            given = {
+                "--agent-timeout": None if agent_timeout is None else f"{agent_timeout:g}",
+                "--api-base": api_base,
+                "--dataset": dataset,
+                "--log": log,
+            }
             options = [f"{name} {shlex.quote(value)}" for name, value in given.items() if value]
             again = " ".join([task, *options, "--resume", chat.name])
             say(f"The session stays open: duolog chat {again}")

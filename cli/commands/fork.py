@@ -48,6 +48,7 @@ def fork_command(
             show_default="the same",
         ),
     ] = None,
+    agent_timeout: options.AgentTimeout = None,
     user: Annotated[
         str | None,
         typer.Option(
@@ -117,6 +118,7 @@ def fork_command(
                 cache=cache,
                 text_actions=texts,
                 task=task,
+                agent_timeout=agent_timeout,
             )
             changes = Changes(agent=agent, user=user, model=model, user_model=user_model, seed=seed)
             forked = await making.make(records, version, changes, from_view=from_view)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from duolog.cli import main
+from openai_server import Answer, Body, OpenAIServer
 
 pytestmark = [pytest.mark.usefixtures("plain"), pytest.mark.slow]
 
@@ -76,3 +80,69 @@ def test_a_program_plays_in_experiments_forks_and_chats(
     said = done(capsys, "run", "e.toml", code=3)
     assert "a=exec:true ended with exit code 0 before it had answered" in said
     assert "b, customer" in done(capsys, "sessions", "b.db")
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """A server of a model on loopback."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with OpenAIServer().running() as server:
+        yield server
+
+
+def test_an_endpoint_plays_in_experiments_forks_and_chats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, endpoint: OpenAIServer
+) -> None:
+    def answer(body: Body) -> Answer:
+        if "jam" in str(body["messages"][1:]):
+            return Answer(tool_calls=[("message", '{"text": "And?"}')], prompt_tokens=7)
+        return Answer(tool_calls=[("submit", '{"content": "jam"}')], prompt_tokens=7)
+
+    endpoint.answer = answer
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    done(capsys, "new", "task", "shop")
+    agent = f"helper=openai:{endpoint.url}#m-1"
+    run = ("run", "shop.py:Shop", "--agents", agent, "--log", "a.db", "--sessions", "1")
+    assert "1 session: 1 run" in done(capsys, *run, "--rounds", "3")
+    asked = json.dumps(endpoint.requests)
+    assert {one["model"] for one in endpoint.requests} == {"m-1"}
+    assert "bread, butter, eggs" not in asked  # what the customer wants
+    shown = done(capsys, "show", "a.db", "shop-0-helper")
+    assert "submits" in shown or "jam" in shown
+
+    before = len(endpoint.requests)
+    done(capsys, "fork", "a.db", "shop-0-helper", "--at-round", "2", "--seed", "5")
+    assert len(endpoint.requests) > before
+
+    Path("typed").write_text("Some jam?\n/finish\n", encoding="utf-8")
+    before = len(endpoint.requests)
+    with Path("typed").open(encoding="utf-8") as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        done(capsys, "chat", "shop.py:Shop", "--agent", agent, "--log", "c.db", "--plain")
+    assert len(endpoint.requests) > before
+
+    endpoint.fault = lambda number, body: "401"
+    said = done(capsys, *run[:-3], "b.db", "--sessions", "1", code=3)
+    assert "401" in said or "API key" in said
+
+
+def test_the_time_of_an_external_agent_can_be_set_in_forks_and_chats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    done(capsys, "new", "task", "shop")
+    done(capsys, "run", "shop.py:Shop", "--log", "a.db", "--sessions", "1", "--rounds", "3")
+    Path("slow.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
+    slow = ("--agent", f"slow=exec:{sys.executable} slow.py", "--agent-timeout")
+    fork = ("fork", "a.db", "shop-0-clerk", "--at-round", "2", *slow)
+    assert "no whole answer from 'slow' within 0.2 s" in done(capsys, *fork, "0.2", code=2)
+    assert "--agent-timeout takes seconds above 0" in done(capsys, *fork, "0", code=2)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as typed, os.fdopen(writing, "w"):
+        monkeypatch.setattr(sys, "stdin", typed)  # the person waits, and types nothing
+        chat = ("chat", "shop.py:Shop", *slow, "0.2", "--log", "c.db", "--plain")
+        said = done(capsys, *chat)
+    assert "no whole answer from 'slow' within 0.2 s" in said
+    assert "--agent-timeout 0.2" in said
