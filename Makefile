@@ -1,4 +1,5 @@
 # make demo   simulates travel planning and tutoring, prints reports, draws figures into demo-figures/
+# make workbench  shows the log of make demo, or one made like it, in the browser; PORT=8730
 # make check  format, lint, types, directions of import
 # make fast   the tests that start no programs: less than a minute
 # make test   all tests; make test ARGS="-k rounds" a part of them
@@ -16,6 +17,7 @@
 PYTHON ?= python3
 ARGS ?=
 SEED ?=
+PORT ?= 8730
 # Tests run in this many processes, one more than there are cores, since some wait for programs that
 # they start; make test WORKERS=0 runs them in one, for a debugger.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -38,7 +40,7 @@ PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 # Who plays in the demo: the baselines of the agent alone and the human alone, and three agents.
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive
 
-.PHONY: help demo check format lint types imports fast test soak mutants bench bench-check
+.PHONY: help demo workbench check format lint types imports fast test soak mutants bench bench-check
 .PHONY: release-check docs setup
 .NOTPARALLEL:
 
@@ -59,6 +61,13 @@ demo: $(WITH_PLOTS)
 	@echo "    . $(VENV)/bin/activate"
 	@echo "    duolog tour"
 	@echo "    duolog show demo.db travel-3-one-stage"
+
+workbench: $(WITH_DEV) | demo.db
+	$(RUN) duolog workbench demo.db --port $(PORT)
+
+demo.db: | $(WITH_DEV)
+	$(RUN) duolog run travel --agents one-stage,two-stage,adaptive --users proactive,lazy \
+	    --patience 2 --sessions 20 --seed 7 --concurrency 32 --log demo.db
 
 check: format lint types imports
 

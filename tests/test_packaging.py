@@ -69,6 +69,12 @@ def test_the_wheel_holds_the_tree(root: Path, wheel: ZipFile) -> None:
     assert held == set(sources(root))
 
 
+def test_the_workbench_is_small_with_all_its_assets(wheel: ZipFile) -> None:
+    parts = [one for one in wheel.infolist() if "/interop/workbench/" in one.filename]
+    assert sum(one.compress_size for one in parts) < 200_000
+    assert {one.filename.rpartition(".")[2] for one in parts} == {"py", "js", "css", "svg"}
+
+
 def test_the_wheel_holds_the_licence(root: Path, wheel: ZipFile) -> None:
     [name] = [name for name in wheel.namelist() if name.endswith("/licenses/LICENSE")]
     assert wheel.read(name) == (root / "LICENSE").read_bytes()

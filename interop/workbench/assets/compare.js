@@ -94,8 +94,11 @@ if (host) {
   source.addEventListener("progress", (event) => {
     progress.textContent = JSON.parse(event.data).text;
   });
-  source.addEventListener("report", (event) => {
+  source.addEventListener("pairs", (event) => {
     source.close();
+    document.getElementById("pairs").replaceChildren(pieces(JSON.parse(event.data).html));
+  });
+  source.addEventListener("report", (event) => {
     show(JSON.parse(event.data)).catch((error) => { progress.textContent = error.message; });
   });
   source.addEventListener("error", (event) => {

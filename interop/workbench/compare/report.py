@@ -17,7 +17,7 @@ from ....scoring.trajectory.points import Trajectory
 from ..markup.html import Html, Node, join, tag
 from .tables import comparison_tables, report_table
 
-__all__ = ("make_report",)
+__all__ = ("make_pairs", "make_report")
 
 _RESAMPLES: Final = 400
 _LABEL: Final = "agent"
@@ -26,23 +26,25 @@ _LINK: Final = "/session?id="
 
 
 def make_report(trajectories: Sequence[Trajectory], taus: Sequence[int]) -> dict[str, object]:
-    """The report as HTML, and its data; takes a while, so call it in a thread.
+    """The report as HTML, and its data; takes a moment, so call it in a thread.
 
     Raises:
         InvalidInput: a utility is not within 0 and 1.
     """
     report = aggregate(trajectories, taus=taus, bootstrap=_RESAMPLES)
     panels = Panels(report)
-    paired, why = _paired(trajectories, taus)
     parts: list[Node] = [report_table(report, panels), *_figures(report, panels)]
-    if paired or why:
-        parts += [
-            tag("h2", "Agents beside each other"),
-            tag("p", why, class_="quiet") if why else None,
-            comparison_tables(paired),
-        ]
     data = page_data(report, panels) | {"link": _LINK}
     return {"html": join(parts).text, "data": msgspec.json.encode(data).decode()}
+
+
+def make_pairs(trajectories: Sequence[Trajectory], taus: Sequence[int]) -> str:
+    """Agents beside each other as HTML, empty where there are no two; takes seconds."""
+    paired, why = _paired(trajectories, taus)
+    if not paired and not why:
+        return ""
+    note = tag("p", why, class_="quiet") if why else None
+    return join(tag("h2", "Agents beside each other"), note, comparison_tables(paired)).text
 
 
 def _paired(

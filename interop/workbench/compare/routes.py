@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
-from typing import final
+from typing import TypeVar, final
 
 import anyio.to_thread
 from sse_starlette import ServerSentEvent
@@ -23,10 +23,12 @@ from ..frame import page
 from ..markup.html import Node, tag
 from ..sessions.address import ListAddress, parse_address
 from ..sessions.listings import Listings
-from .report import make_report
+from .report import make_pairs, make_report
 from .trajectories import MOST, Trajectories
 
 __all__ = ("compare_routes",)
+
+_Made = TypeVar("_Made")
 
 
 def compare_routes(bench: Bench) -> Sequence[Route]:
@@ -67,6 +69,7 @@ class _Routes:
             ),
             tag("p", "Reading …", id="progress", role="status", class_="quiet"),
             tag("div", id="report", class_="compare"),
+            tag("div", id="pairs", class_="compare"),
             tag("div", id="tip", role="status"),
         ]
         return page(
@@ -103,8 +106,14 @@ class _Routes:
             yield message("progress", {"text": text})
             if reading.trajectories is None:
                 continue
-            making = partial(make_report, reading.trajectories, self._bench.options.taus)
-            made = await anyio.to_thread.run_sync(making, limiter=self._threads)
+            found, taus = reading.trajectories, self._bench.options.taus
+            made = await self._in_thread(partial(make_report, found, taus))
             said = quantity(reading.total, "session")
             note = f"{said}; the {left:,} that follow in the list are left out" if left else said
             yield message("report", made | {"text": note})
+            pairs = await self._in_thread(partial(make_pairs, found, taus))
+            yield message("pairs", {"html": pairs})
+
+    async def _in_thread(self, make: Callable[[], _Made]) -> _Made:
+        """Makes something beside the event loop, one thing at a time."""
+        return await anyio.to_thread.run_sync(make, limiter=self._threads)

@@ -192,6 +192,23 @@ async def test_a_report_in_a_browser() -> None:
             assert csv == 'a,b\r\n\'=1+1,"x,""y"""\r\n'
 
 
+async def test_a_page_outlives_the_server() -> None:
+    async with open_log("memory://") as log, browsing() as browser:
+        await put_records(log, session(1).records)
+        watched = Watched(await browser.new_page())
+        page = watched.page
+        async with working(log) as (_, port):
+            await page.goto(f"http://127.0.0.1:{port}/sessions#token={SECRET}")
+            await page.wait_for_selector("#connection[data-state=live]")
+            await page.fill("#f-q", "what is typed stays")
+        await page.wait_for_selector("#connection[data-state=lost]")
+        await put_records(log, session(2).records)  # while nobody serves
+        async with working(log, port=port):
+            await page.wait_for_selector("#connection[data-state=live]")
+            await page.wait_for_selector("tr[data-session='s-2']")
+            assert await page.input_value("#f-q") == "what is typed stays"
+
+
 async def test_modules_in_a_browser() -> None:
     async with open_log("memory://") as log, browsing() as browser, working(log) as (_, port):
         page = await browser.new_page()

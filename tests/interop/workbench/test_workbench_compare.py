@@ -8,7 +8,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
-from duolog.interop.workbench.compare.report import make_report
+from duolog.interop.workbench.compare.report import make_pairs, make_report
 from duolog.interop.workbench.compare.trajectories import Trajectories
 from duolog.interop.workbench.sessions.address import parse_address
 from duolog.scoring.live import score_log
@@ -63,7 +63,10 @@ async def test_the_report_holds_table_figures_and_pairs_and_is_escaped() -> None
         found = json.loads(data)
         assert found["link"] == "/session?id="
         assert len(found["series"]) == 2
-        assert "beside" in html or "No comparison by pairs" in html
+        pairs = make_pairs(trajectories, (1, 2))
+        assert "beside" in pairs or "No comparison by pairs" in pairs
+        assert "<script" not in pairs
+        assert make_pairs(trajectories[:1], (1,)) == ""
         assert "no sessions to report on" in str(make_report([], (1,))["html"])
 
 
