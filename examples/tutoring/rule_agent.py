@@ -70,7 +70,7 @@ class TutorAgent:
     async def report(self, view: View, *, final: bool) -> Decision:
         """What there is to say, and no task: the student goes on by themselves."""
         script = self._script(view)
-        key = "go on" if script.ask else "done"
+        key = "go on" if self._memory.open_items else "done"
         return Decision((Say(f"{script.text} {TEACHING.say(key, words_of(view))}".strip()),))
 
     async def act(self, view: View) -> Decision:

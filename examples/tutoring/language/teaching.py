@@ -71,6 +71,7 @@ TEACHING: Final = Phrases(
             "for {problem}, {said} is not correct.",
             "{said} is wrong for {problem}.",
         ),
+        "back": ("back to {problem}.", "now to {problem} again."),
         "refute": (
             "it looks as if you {does}.",
             "I think you {does} there, and that goes wrong.",

@@ -100,6 +100,11 @@ class Memory:
         if not self.items:
             self.items = read_problems(view.request)
 
+    @property
+    def open_items(self) -> tuple[Item, ...]:
+        """The items without an answer, or with one to look at again."""
+        return tuple(one for one in self.items if not one.answer or one.mark == LOOK_AGAIN)
+
     def finding(self, tried: Try) -> Finding | None:
         """What was found of an answer; None where nobody looked yet."""
         return self._found.get((tried.problem, tried.answer))

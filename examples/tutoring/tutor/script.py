@@ -131,7 +131,7 @@ class _Writer:
         parts = [self._opening(), *self._feedback()]
         taught = self._due()
         if taught is not None:
-            parts.append(self._teach(taught))
+            parts += (self._back_to(taught.component), self._teach(taught))
         elif (said.lost or said.begs) and memory.asked:
             parts.append(self._rescue(memory.asked[-1]))
         text = " ".join(part for part in parts if part)
@@ -195,6 +195,13 @@ class _Writer:
         if not name and not told[Lesson("explanation", component)]:
             return self._say("rule", rule=rule)
         return self._example(component)
+
+    def _back_to(self, component: Component) -> str:
+        """Says which problem it is about, where that was not among the last answers."""
+        tries = [one for one, cause in self._causes.items() if cause.component == component]
+        if not tries or any(one in self._memory.fresh for one in tries):
+            return ""
+        return self._say("back", problem=tries[-1].problem)
 
     def _example(self, component: Component) -> str:
         number = 10 + self._memory.told[Lesson("example", component)]

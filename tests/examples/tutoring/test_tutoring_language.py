@@ -12,6 +12,7 @@ from duolog.examples.tutoring.language.teaching import (
     RULES,
     TEACHING,
     Answer,
+    Taught,
     read_misconceptions,
     read_teaching,
 )
@@ -63,6 +64,8 @@ def test_feedback_and_tasks_are_read(problem: str) -> None:
         assert read_teaching(text).judged == ((problem, False),)
     for text in TEACHING.variants("ask", problem=problem):
         assert read_teaching(text).asked == (problem,)
+    for text in TEACHING.variants("back", problem=problem):
+        assert read_teaching(text) == Taught()
     for text in TEACHING.variants("ask two", first=problem, second="2 + 2"):
         assert read_teaching(text).asked == (problem, "2 + 2")
     for key in ("item", "again"):
