@@ -29,6 +29,7 @@ COMMANDS = (
     "counterfactual",
     "export",
     "import_",
+    "copy",
     "maintenance",
     "serve",
     "acp",

@@ -89,6 +89,7 @@ INPUTS = {
     ("score", "--cache"),
     ("score", "--rubric"),
     ("serve", "--token-file"),
+    ("workbench", "--token-file"),
 }
 """Options that name what a command reads, or the directory of a response cache."""
 

@@ -1,0 +1,67 @@
+"""``duolog copy``: a log moved into another store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...engine.errors import InvalidInput
+from ...engine.text import quantity
+from ..app import app
+from ..arguments import example
+from ..lookup import check_log, existing_log, log_at
+from ..output import print_json, say
+from ..runtime import run
+
+if TYPE_CHECKING:
+    from ...engine.log.copying import LogCopied
+
+__all__ = ("copy_command",)
+
+
+@app.command(
+    "copy",
+    short_help="Copies a log into another store.",
+    epilog=example(
+        "duolog copy telemetry.db postgresql://ann@db.example/work",
+        "duolog copy telemetry.db backup.db --follow",
+        note="Run again, it goes on where the copy ends. To move a program: copy with --follow until it has "
+        "caught up, stop the program, copy once more, and start it with the new log.",
+    ),
+)
+def copy_command(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Path or URL of the log.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="Path or URL of the copy; made where there is none.")
+    ],
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what the log takes, until interrupted.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="What was copied as JSON, for programs.")
+    ] = False,
+) -> None:
+    """Copies all records with their positions, ids, versions and bytes, and what was forgotten since.
+
+    Others may be writing the log meanwhile. Nobody else may write the copy.
+    """
+    check_log(target)
+
+    async def main() -> LogCopied:
+        from ...engine.log.copying import copy_log
+
+        async with existing_log(source) as held, log_at(target, create=True) as copy:
+            if held.url == copy.url:
+                raise InvalidInput(f"{target} is the log itself: name another one for the copy")
+            if follow:
+                say(f"{target} follows {source} (end it with Ctrl+C)")
+            return await copy_log(held, copy, follow=follow)
+
+    copied = run(main)
+    if as_json:
+        print_json(copied)
+        return
+    typer.echo(f"{quantity(copied.records, 'record')} copied, up to position {copied.position:,}")
+    if copied.forgotten:
+        typer.echo(f"forgotten there, too: {', '.join(copied.forgotten)}")

@@ -1,0 +1,123 @@
+"""Copies a log into another store: records, positions, ids, versions and bytes as they are.
+
+The copy is a log of its own that nobody else writes to. It resumes where it ends, since position n of
+the one is position n of the other; it goes on while the source grows; and what was forgotten in the
+source since is forgotten in the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+import msgspec
+
+from ..errors import DuologError, InvalidInput
+from ..records import Record
+from .checksum import envelope_of
+from .contract import EventLog, Store
+from .summary import FORGOTTEN
+
+__all__ = ("LogCopied", "copy_log")
+
+_BATCH: Final = 1024
+_LATEST: Final = 16  # records of the copy that are compared with the source before it goes on
+
+
+class LogCopied(msgspec.Struct, frozen=True, kw_only=True):
+    """What was copied.
+
+    Attributes:
+        records: copied now.
+        position: of the last record of the copy.
+        forgotten: sessions that were forgotten in the copy, as they are in the source.
+    """
+
+    records: int
+    position: int
+    forgotten: tuple[str, ...] = ()
+
+
+async def copy_log(
+    source: EventLog,
+    target: Store,
+    *,
+    follow: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> LogCopied:
+    """Copies a log, or goes on copying it.
+
+    Args:
+        source: the log; others may be writing it.
+        target: the copy: empty, or the beginning of the source.
+        follow: go on with what the source takes, until it is cancelled.
+        progress: called with the position that the copy has reached.
+
+    Raises:
+        InvalidInput: the target holds something else than a beginning of the source.
+        LogError: one of them cannot be read or written.
+    """
+    position = target.statistics().position
+    await _check_beginning(source, target, position)
+    copied = 0
+    async for batch in _batches(source, position, follow=follow):
+        for outcome in await target.restore(batch):
+            if isinstance(outcome, DuologError):
+                raise outcome
+        copied += len(batch)
+        if target.statistics().position != batch[-1].position:
+            raise InvalidInput(f"{target.url} is written by somebody else: it is no copy any more")
+        if progress is not None:
+            progress(batch[-1].position)
+    forgotten = await _forget(source, target)
+    position = target.statistics().position
+    return LogCopied(records=copied, position=position, forgotten=forgotten)
+
+
+async def _check_beginning(source: EventLog, target: EventLog, position: int) -> None:
+    """Raises InvalidInput where what the target ends with is not in the source at the same place."""
+    after = max(position - _LATEST, 0)
+    held = {record.position: record async for record in target.read_all(after_position=after)}
+    if not held:
+        return
+    async for record in source.read_all(after_position=after):
+        mine = held.pop(record.position, None)
+        if mine is None:
+            break
+        same = envelope_of(mine) == envelope_of(record)
+        # A body may have been erased in one of them since.
+        if not same or (None not in (mine.body, record.body) and mine.body != record.body):
+            held[record.position] = mine
+            break
+    if held:
+        first = min(held)
+        raise InvalidInput(
+            f"{target.url} is no beginning of {source.url}: they differ at position {first}; copy into a "
+            "new log"
+        )
+
+
+async def _batches(source: EventLog, after: int, *, follow: bool) -> AsyncIterator[list[Record]]:
+    batch: list[Record] = []
+    async for record in source.read_all(after_position=after):
+        batch.append(record)
+        if len(batch) == _BATCH:
+            yield batch
+            after, batch = record.position, []
+    if batch:
+        yield batch
+        after = batch[-1].position
+    if follow:
+        async with source.subscribe(after_position=after) as records:
+            async for record in records:
+                yield [record]
+
+
+async def _forget(source: EventLog, target: Store) -> tuple[str, ...]:
+    """Forgets in the target what is forgotten in the source."""
+    states = {one.session: one.state async for one in target.sessions()}
+    forgotten: list[str] = []
+    async for summary in source.sessions():
+        if summary.state == FORGOTTEN and states.get(summary.session, FORGOTTEN) != FORGOTTEN:
+            forgotten += (await target.forget(summary.session)).sessions
+    return tuple(forgotten)

@@ -1,0 +1,85 @@
+"""A log is copied into another store as it is, goes on where the copy ends, and forgets what it forgot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.log.copying import copy_log
+from duolog.engine.log.jsonl_export import to_jsonl
+from duolog.engine.log.open import open_log
+from duolog.testing.tools import appended, collect, message
+from scripted_logs import MOVES, interleave, script_of
+
+Urls = Callable[[], tuple[str, str]]
+
+
+@pytest.fixture(params=["to sqlite", pytest.param("to postgres and back", marks=pytest.mark.slow)])
+def urls(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """The stores that a log goes through, one after the other."""
+    middle = "memory://"
+    if "postgres" in request.param:
+        middle = request.getfixturevalue("postgres").url(partition="100")
+    return [f"sqlite:///{tmp_path}/a.db", middle, f"sqlite:///{tmp_path}/b.db?chain=yes"]
+
+
+async def test_a_copy_holds_the_same_records_at_the_same_positions(urls: list[str]) -> None:
+    async with open_log(urls[0]) as a, open_log(urls[1]) as b, open_log(urls[2]) as c:
+        await interleave(a, [script_of(MOVES, "s"), script_of(MOVES[::-1], "t")], (0, 1, 1, 0))
+        await appended(a, "u", 150)
+        await a.forget("t")
+        first, second = await copy_log(a, b), await copy_log(b, c)
+        held = [to_jsonl(record) for record in await collect(a.read_all())]
+        assert first.records == second.records == len(held)
+        for copy in (b, c):
+            assert [to_jsonl(record) for record in await collect(copy.read_all())] == held
+            assert await collect(copy.sessions()) == await collect(a.sessions())
+            assert not (await copy.verify()).problems
+
+
+async def test_it_goes_on_where_the_copy_ends_and_forgets_what_was_forgotten(
+    urls: list[str],
+) -> None:
+    async with open_log(urls[0]) as source, open_log(urls[1]) as target:
+        await appended(source, "s", 30)
+        await appended(source, "t", 3)
+        assert (await copy_log(source, target)).records == 33
+        await appended(source, "s", 5)
+        await source.forget("t")
+        again = await copy_log(source, target)
+        assert (again.records, again.position, again.forgotten) == (5, 38, ("t",))
+        assert (await copy_log(source, target)).records == 0
+        assert all(record.body is None for record in await collect(target.read("t")))
+
+
+async def test_a_log_that_holds_something_else_is_left_as_it_is() -> None:
+    async with open_log("memory://") as source, open_log("memory://") as target:
+        await appended(source, "s", 3)
+        await appended(target, "other", 2)
+        with pytest.raises(InvalidInput, match=r"no beginning of .* they differ at position 1"):
+            await copy_log(source, target)
+        assert len(await collect(target.read_all())) == 2
+
+
+async def test_it_follows_a_source_that_grows() -> None:
+    async with open_log("memory://") as source, open_log("memory://") as target:
+        await appended(source, "s", 2)
+        reached = anyio.Event()
+
+        def progress(position: int) -> None:
+            if position == 5:
+                reached.set()
+
+        async def follow() -> None:
+            await copy_log(source, target, follow=True, progress=progress)
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(follow)
+                await source.append("s", [message("x")] * 3)
+                await reached.wait()
+                tasks.cancel_scope.cancel()
+        assert len(await collect(target.read("s"))) == 5
