@@ -226,8 +226,8 @@ class Execution:
         if self._disk.sync_failed:
             # Whoever restarts a process because of it finds what was written and not synced.
             self._disk.sync_failed = self._disk.alarm = False
-            if self._of_disk and self._random.random() < 0.5:
-                at = step + self._random.randrange(40)
+            if self._of_disk and self._random.random() < 0.7:
+                at = step + self._random.randrange(12)
                 self._kills.add(at)
                 self._points.add(at)
         if step in self._kills:

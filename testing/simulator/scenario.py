@@ -188,10 +188,10 @@ def draw(store: Store, seed: int) -> Scenario:
         for number, kind in enumerate(kinds)
     )
     faults = [_fault(store, random, count) for _ in range(random.choice((0, 1, 1, 2, 3)))]
-    if store == "sqlite" and random.random() < 0.1:
+    if store == "sqlite" and random.random() < 0.15:
         # What a failure leaves behind is seen where the power goes soon after it.
         at = random.randint(1, 14 * count + 12)
-        kind = random.choice(("sync", "write", "torn", "full", "lie", "slow"))
+        kind = random.choice(("sync", "sync", "sync", "write", "torn", "full", "lie", "slow"))
         faults += [Fault(kind, at + n, 0) for n in range(3 if kind == "lie" else 1)]
         faults.append(Fault("power", faults[-1].at + random.randint(1, 3), 0))
     return Scenario(store, seed, operations, tuple(faults))
