@@ -11,6 +11,7 @@ from ...engine.errors import InvalidInput
 from .json_sniff import Shape
 from .protocol import Found, Importer, Reading, Remark
 from .registry import installed_importers, recognise
+from .repeats import SessionNames
 
 __all__ = ("DirectoryImporter", "Source", "sources_in")
 
@@ -36,6 +37,7 @@ class DirectoryImporter:
 
     def __init__(self, importer: Importer | None = None) -> None:
         self._importer = importer
+        self._formats: set[str] = set()
 
     @property
     def each(self) -> Importer | None:
@@ -44,8 +46,10 @@ class DirectoryImporter:
 
     @property
     def name(self) -> str:
-        """The format, if it is one."""
-        return _NAME if self._importer is None else self._importer.name
+        """The format, if it is one; of all files that were read, where they are recognised."""
+        if self._importer is not None:
+            return self._importer.name
+        return next(iter(self._formats)) if len(self._formats) == 1 else _NAME
 
     @property
     def about(self) -> str:
@@ -65,13 +69,16 @@ class DirectoryImporter:
             InvalidInput: there is nothing in it to read.
         """
         some = False
+        names = SessionNames()
         for found in sources_in(source, self._importer):
             if isinstance(found, Remark):
                 yield found
                 continue
             some = True
             try:
-                yield from found.importer.read(found.path, reading)
+                self._formats.add(found.importer.name)
+                read = found.importer.read(found.path, reading)
+                yield from names.told_apart(found.path, read)
             except InvalidInput as error:
                 yield Remark("problem", str(error), str(found.path))
         if not some:

@@ -6,6 +6,7 @@ what they measure is not known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, final
@@ -27,6 +28,7 @@ from .spans import Span, SpanKind
 __all__ = ("LangfuseImporter",)
 
 _NAME: Final = "langfuse"
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _KINDS: Final[Mapping[str, SpanKind]] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
 _FEEDBACK: Final = frozenset({"user-feedback", "user_feedback", "feedback", "thumbs"})
 
@@ -157,11 +159,18 @@ def _span(one: _Observation, trace: _Trace, where: str, reading: Reading) -> Spa
         conversation=trace.session_id,
         input=one.input,
         output=one.output,
-        agent=one.name if kind == "agent" and one.parent_observation_id is not None else None,
+        agent=_agent(one) if kind == "agent" else None,
         model=one.model,
         tokens=_tokens(one.usage_details) if kind == "model" else None,
         error=why if failed else None,
     )
+
+
+def _agent(one: _Observation) -> str | None:
+    """The name of an agent; None where it is that of a run, of which each has another."""
+    if one.parent_observation_id is None or _UUID.search(one.name or ""):
+        return None
+    return one.name
 
 
 def _tokens(usage: Mapping[str, JSON] | None) -> Tokens | None:

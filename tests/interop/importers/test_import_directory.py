@@ -61,15 +61,18 @@ async def test_two_files_with_one_session_id_are_not_mixed(tmp_path: Path) -> No
     write(tmp_path / "b.json", other)
     write(tmp_path / "c.json", {"id": "t", **CHAT})
     async with duolog.open("memory://") as log:
-        taken = await import_foreign(log, tmp_path, DirectoryImporter(), keep_going=True)
+        taken = await import_foreign(log, tmp_path, DirectoryImporter())
+        alone = await import_foreign(log, tmp_path / "b.json", ChatImporter(), keep_going=True)
         texts = [
             record.event.text
             async for record in log.read("s")
             if isinstance(record.event, MessageSent)
         ]
     assert texts == ["Hello"]
-    assert (taken.records, taken.known) == (4, 1)
-    [problem] = taken.remarks
+    assert (taken.records, taken.known) == (6, 0)
+    assert [one.session for one in taken.remarks] == ["s-b"]
+    assert (alone.records, alone.known) == (0, 1)
+    [problem] = alone.remarks
     assert problem.session == "s"
     assert "the log has another MessageSent at version 2" in problem.what
 
@@ -89,3 +92,32 @@ async def test_keys_that_stand_in_a_source_do_not_reach_the_log(
     assert (first.records, again.known) == (2, 2)
     assert not any(key.encode() in body for body in bodies)
     assert any(b"[removed] for token = next(tokens)" in body for body in bodies)
+
+
+@pytest.mark.asyncio
+async def test_two_sessions_of_one_name_in_several_files_are_two(tmp_path: Path) -> None:
+    def thread(text: str, *more: str) -> dict[str, object]:
+        said = [{"role": "user", "content": one} for one in (text, *more)]
+        return {"id": "1", "messages": said}
+
+    write(tmp_path / "a.json", thread("Hello", "again"))
+    write(tmp_path / "b.json", thread("Goodbye"))
+    write(tmp_path / "c.json", thread("Hello"))
+    write(tmp_path / "d.json", thread("Hello", "again", "and more"))
+    importer = DirectoryImporter()
+    async with duolog.open("memory://") as log:
+        taken = await import_foreign(log, tmp_path, importer)
+        texts = {
+            summary.session: [
+                record.event.text
+                async for record in log.read(summary.session)
+                if isinstance(record.event, MessageSent)
+            ]
+            async for summary in log.sessions()
+        }
+        again = await import_foreign(log, tmp_path, importer)
+    assert texts == {"1": ["Hello", "again", "and more"], "1-b": ["Goodbye"]}
+    assert again.records == 0
+    assert importer.name == "chat"
+    [note] = taken.remarks
+    assert "another session is called '1' in" in note.what
