@@ -47,9 +47,11 @@ class Knowledge:
         searched: texts of the claims for which a counterexample was searched.
         results: what the checker said of a version of a section: the steps that it refused.
         doubted: labels of the sections that the human has doubted.
+        pressed: whether the human has asked for something better, without saying what.
         tries: how often steps were written again, by name.
         shown: whether the agent has shown an output and said so.
-        reported: the versions of the sections that stood when the agent last spoke, by label.
+        reported: the versions of the sections that stood when the agent last spoke, by label, and
+            whether they were checked by machine.
         said_core: what it last said to take for the core.
         theirs: the sections that the human wrote, by label, as long as nothing speaks against them.
         asked: what was asked, with the label that it was about.
@@ -68,9 +70,10 @@ class Knowledge:
         self.searched: set[str] = set()
         self.results: dict[str, tuple[str, ...]] = {}
         self.doubted: set[str] = set()
+        self.pressed = False
         self.tries: dict[str, int] = {}
         self.shown = False
-        self.reported: dict[str, str] = {}
+        self.reported: dict[str, tuple[str, bool]] = {}
         self.said_core: tuple[str, ...] = ()
         self.theirs: dict[str, Section] = {}
         self.asked: set[tuple[Asked, str]] = set()
@@ -211,7 +214,9 @@ class Knowledge:
     def _message(self, actor: str, text: str) -> None:
         if actor == self.me:
             self.shown = self.shown or self._submitted
-            self.reported = {one.label: section_key(one) for one in self._document.values()}
+            self.reported = {
+                one.label: (section_key(one), one.machine) for one in self._document.values()
+            }
             self.said_core = tuple(taken_for_core(text) or self.said_core)
             asked = tuple((one.about, one.label) for one in read_questions(text))
             self.asked.update(asked)
@@ -244,6 +249,8 @@ class Knowledge:
             case "form":
                 self.theirs.pop(one.labels[0], None)
                 self.forms[one.labels[0]] = _form(one.value)
+            case "again":
+                self.pressed = True
             case "lemma":
                 self.lemma = one.value
             case "doubt":

@@ -93,7 +93,9 @@ class ProofPlanner:
         if standing == "unchanged":
             return said[0]
         sections = [
-            one for one in known.sections() if known.reported.get(one.label) != section_key(one)
+            one
+            for one in known.sections()
+            if known.reported.get(one.label) != (section_key(one), one.machine)
         ]
         verified = [one.label for one in sections if one.machine]
         stuck = [one.label for one in sections if known.verdict(one)]
@@ -125,7 +127,11 @@ class ProofPlanner:
             return frozenset()
         lemmas = {family.label for family in FAMILIES.values()}
         return frozenset(
-            {*(known.targets if known.core is not None else ()), *known.doubted, *lemmas}
+            {
+                *(known.targets if known.core is not None or known.pressed else ()),
+                *known.doubted,
+                *lemmas,
+            }
         )
 
     def _fails(self, known: Knowledge, label: str, words: Random) -> str:

@@ -20,10 +20,10 @@ _WORD = re.compile(r"A ([a-z]+)")
 
 
 def labels_in(text: str) -> tuple[str, ...]:
-    """The labels of claims in a text, once each, in order; an article is none."""
+    """The labels of claims in a text, once each, in order; an article at its beginning is none."""
     found: list[str] = []
     for match in _LABEL.finditer(text):
-        article = _WORD.match(text, match.start())
+        article = _WORD.match(text) if match.start() == 0 else None
         if article is not None and article[1] not in _VERBS:
             continue
         if match[1] not in found:

@@ -32,7 +32,7 @@ __all__ = (
 )
 
 Topic: TypeAlias = Literal[
-    "core", "gained", "minor", "later", "form", "lemma", "doubt", "fails", "missing", "all"
+    "core", "gained", "minor", "later", "form", "lemma", "doubt", "fails", "missing", "again"
 ]
 """What something that the mathematician says is about."""
 
@@ -149,6 +149,7 @@ SAMPLE: Final[Mapping[str, Mapping[str, object]]] = {
 
 PATTERNS: Final = Patterns(
     {
+        "again": r"\b(?:improve it|make it better|another look|not (?:really )?convinced)\b",
         "doubt": r"\b[A-FL]\d?\.\d+ (?:looks? wrong|can't be right|is wrong|does not)|don't follow [A-FL]",
         "missing": r"miss a proof|no proof of|still need a proof",
         "fails": r"\bfails? (?:at|for) n ?=",
@@ -222,6 +223,8 @@ def read_message(text: str, known: tuple[str, ...]) -> tuple[Heard, ...]:
         labels = tuple(one for one in labels_in(heard.sentence) if one in known)
         if heard.key == "doubt":
             found += [Heard("doubt", (), step) for step in steps_in(heard.sentence)[:1]]
+        elif heard.key == "again":
+            found.append(Heard("again"))
         elif heard.key in _FAMILIES:
             found.append(Heard("lemma", (), heard.key))
         elif heard.key in _FORMS:
