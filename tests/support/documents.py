@@ -12,6 +12,9 @@ or that it shows a part of what the block before it printed::
     <!-- output -->
 
 The imports of such a block are tried all the same. All blocks of a page share a directory.
+
+Commands and programs are forks of a process that has imported Duolog. The demo, installations, and
+what pytest runs begin anew.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from forked import run_forked
 
 __all__ = (
     "OFFLINE",
@@ -135,7 +140,8 @@ def run_page(page: Path, where: Path) -> list[str]:
             _pytest(name, where, place)
             ran.append("pytest")
         elif snippet.language == "python":
-            shown = run([sys.executable, "-W", "error", "-c", snippet.text], where, place)
+            program = [sys.executable, "-W", "error", "-c", snippet.text]
+            shown = run(program, where, place, forked=True)
             ran.append("python")
         elif snippet.language == "console":
             for command in commands(snippet.text):
@@ -148,7 +154,8 @@ def run_page(page: Path, where: Path) -> list[str]:
                     ran.append("demo")
                 elif command[0] not in _SETS_UP:
                     assert command[0] == "duolog", f"{place}: who runs {command[0]}?"
-                    shown = run([sys.executable, "-P", "-m", *command], where, place)
+                    program = [sys.executable, "-P", "-m", *command]
+                    shown = run(program, where, place, forked=True)
                     ran.append("duolog")
         else:
             assert snippet.language in _SHOWN, f"{place}: who runs {snippet.language}?"
@@ -195,27 +202,40 @@ def run(
     environment: Mapping[str, str] = os.environ,
     *,
     shows: bool = True,
+    forked: bool = False,
 ) -> str:
     """Runs a command of a page; what it shows.
+
+    Args:
+        command: what to run.
+        where: the directory of the page.
+        place: where the command stands.
+        environment: the variables that it has besides those of a page.
+        shows: whether it has to show something.
+        forked: it is a program in Python that need not begin anew: see ``forked.py``.
 
     Raises:
         AssertionError: it fails, or shows nothing although it should.
     """
     installed = [str(where / "installed"), environment.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        command,
-        check=False,
-        cwd=where,
-        env={
-            **environment,
-            "PYTHONPATH": os.pathsep.join(path for path in installed if path),
-            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it looks for prices
-            "COLUMNS": "100",
-        },
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    variables = {
+        **environment,
+        "PYTHONPATH": os.pathsep.join(path for path in installed if path),
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it looks for prices
+        "COLUMNS": "100",
+    }
+    if forked:
+        done = run_forked(command[1:], where, variables)
+    else:
+        done = subprocess.run(
+            command,
+            check=False,
+            cwd=where,
+            env=variables,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
     assert done.returncode == 0, f"{place}: {done.stdout}{done.stderr}"
     assert done.stdout.strip() or done.stderr.strip() or not shows, f"{place} shows nothing"
     return done.stdout
