@@ -26,6 +26,7 @@ __all__ = (
     "answered",
     "newly_answered",
     "number_of",
+    "read_answers",
     "read_problems",
     "read_sheet",
     "share_right",
@@ -37,7 +38,10 @@ OPEN: Final = "?"
 RIGHT: Final = "right"
 LOOK_AGAIN: Final = "look again"
 
-_LINE = re.compile(r"\s*(\d+)[.)]\s*(.+?)\s*(?:(?:->|→)\s*(.*?))?\s*(?:\[([^\]]*)\])?\s*")
+_WIDTH: Final = 240
+"""Characters of a line beyond which it is no item."""
+
+_LINE = re.compile(r"\s*(\d{1,3})[.)]\s*(.+?)\s*(?:(?:->|→)\s*(.*?))?\s*(?:\[([^\]]*)\])?\s*")
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -61,7 +65,7 @@ def read_sheet(text: str) -> tuple[Item, ...]:
     """The items on a sheet; lines that are no items are passed over."""
     items: dict[int, Item] = {}
     for line in text.splitlines():
-        found = _LINE.fullmatch(line)
+        found = _LINE.fullmatch(line) if len(line) <= _WIDTH else None
         if found is None:
             continue
         number, problem, answer, mark = found.groups()
@@ -72,6 +76,32 @@ def read_sheet(text: str) -> tuple[Item, ...]:
         answer = "" if answer in (None, OPEN) else answer
         items[int(number)] = Item(int(number), problem, answer, mark or "")
     return tuple(items[number] for number in sorted(items))
+
+
+def read_answers(text: str, homework: Sequence[Item]) -> tuple[Item, ...]:
+    """The homework with the answers and marks of a sheet, as far as that has the same problems.
+
+    Args:
+        text: the sheet. What it leaves out is open, and what it adds does not belong to the homework.
+        homework: as it was set; where nothing is known of that, it is what the sheet says.
+    """
+    there = {item.number: item for item in read_sheet(text)}
+    if not homework:
+        return tuple(there.values())
+    found = []
+    for item in homework:
+        answer = there.get(item.number)
+        same = answer is not None and _same(answer.problem, item.problem)
+        found.append(
+            Item(item.number, item.problem, answer.answer, answer.mark)
+            if same and answer is not None
+            else Item(item.number, item.problem)
+        )
+    return tuple(found)
+
+
+def _same(problem: str, other: str) -> bool:
+    return problem == other or parse_problem(problem) == parse_problem(other)
 
 
 def read_problems(request: str) -> tuple[Item, ...]:

@@ -83,10 +83,12 @@ _READ: Final = Patterns(
         "complete": r"\ball of it\b|\bthrough with\b|\bdone\b",
     }
 )
-_NUMBER: Final = r"(?:-|−|minus )?\d+(?:/\d+)?"
-_FOR_NUMBER: Final = re.compile(rf"(?:x = )?({_NUMBER}) for number (\d+)", re.IGNORECASE)
-_OF_NUMBER: Final = re.compile(rf"number (\d+)\D{{1,12}}?(?:x = )?({_NUMBER})\b", re.IGNORECASE)
-_ITEM: Final = re.compile(r"number (\d+)", re.IGNORECASE)
+_NUMBER: Final = r"(?:-|−|minus )?(?<!\d)\d{1,7}(?:/\d{1,7})?(?!\d)"
+_FOR_NUMBER: Final = re.compile(rf"(?:x = )?({_NUMBER}) for number (\d{{1,3}})", re.IGNORECASE)
+_OF_NUMBER: Final = re.compile(
+    rf"number (\d{{1,3}})\D{{1,12}}?(?:x = )?({_NUMBER})\b", re.IGNORECASE
+)
+_ITEM: Final = re.compile(r"number (\d{1,3})", re.IGNORECASE)
 _ANY: Final = re.compile(rf"(?:x = )?(?<![\d/])({_NUMBER})(?![\d/])", re.IGNORECASE)
 _UNSURE: Final = re.compile(
     r"\beither\b|not sure about the sign|\brough|a bit more|perhaps", re.IGNORECASE
@@ -132,10 +134,10 @@ def read_said(text: str, asked: tuple[str, ...]) -> Said:
         return Said(lost=True)
     if _UNSURE.search(text):
         return Said(unclear=True)
-    items = [(int(item), answer) for answer, item in _FOR_NUMBER.findall(text)]
-    items = items or [(int(item), answer) for item, answer in _OF_NUMBER.findall(text)]
-    if items:
-        return Said(items=tuple((item, _number(answer)) for item, answer in items))
+    pairs = [(item, _number(answer)) for answer, item in _FOR_NUMBER.findall(text)]
+    pairs = pairs or [(item, _number(answer)) for item, answer in _OF_NUMBER.findall(text)]
+    if pairs:
+        return Said(items=tuple((int(item), one) for item, one in pairs if one is not None))
     results = _results(text, asked)
     return Said(results=results, unclear=bool(asked) and not results)
 
@@ -149,17 +151,18 @@ def _results(text: str, asked: Sequence[str]) -> tuple[tuple[str, Fraction], ...
         for problem in problems:
             rest = rest.replace(problem, " ", 1)
         numbers = _ANY.findall(rest)
-        if len(numbers) == 1:
-            found.append((problems[0] if problems else "", _number(numbers[0])))
+        number = _number(numbers[0]) if len(numbers) == 1 else None
+        if number is not None:
+            found.append((problems[0] if problems else "", number))
     named = [one for one in found if one[0]]
     if named:
         return tuple(named)
     return tuple(found) if len(found) == 1 and len(asked) <= 1 else ()
 
 
-def _number(written: str) -> Fraction:
-    plain = written.lower().replace("minus ", "-").replace("−", "-")
+def _number(written: str) -> Fraction | None:
+    """A number as it was written; None where it is none, such as 3/0."""
     try:
-        return parse_number(plain)
-    except InvalidInput:  # three quarters of nothing, as in 3/0
-        return Fraction(0)
+        return parse_number(written.lower().replace("minus ", "-"))
+    except InvalidInput:
+        return None

@@ -13,8 +13,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ...kit.phrases import Patterns, Phrases, sentences
-from ..maths.expressions import find_problems
+from ....engine.errors import InvalidInput
+from ...kit.phrases import Heard, Patterns, Phrases, sentences
+from ..maths.expressions import find_problems, parse_number
 from ..maths.rules import COMPONENTS, MISCONCEPTIONS, Component
 from ..maths.solving import components_in
 from ..student.learning import Lesson
@@ -171,12 +172,12 @@ _MARKERS: Final = Patterns(
         "wrong": r"\b(?:not (?:quite )?(?:right|correct)|wrong|incorrect)\b|not yet (?:right|correct)",
         "hint": r"\bhint\b|think about|have a look at",
         "example": r"let me show|for example|worked example|worked out",
-        "answer": r"number (?P<number>\d+) (?:comes out as|is) (?:x = )?(?P<answer>-?\d+(?:/\d+)?)"
-        r"|answer (?:to|for) (?:number )?(?P<to>\d+) is (?:x = )?(?P<value>-?\d+(?:/\d+)?)",
+        "answer": r"number (?P<number>\d{1,3}) (?:comes out as|is) (?:x = )?(?P<answer>-?\d+(?:/\d+)?)"
+        r"|answer (?:to|for) (?:number )?(?P<to>\d{1,3}) is (?:x = )?(?P<value>-?\d+(?:/\d+)?)",
         "go on": r"\b(?:go on|carry on|continue|on your own)\b",
     }
 )
-_NUMBERED: Final = re.compile(r"\bnumber (\d+)", re.IGNORECASE)
+_NUMBERED: Final = re.compile(r"\bnumber (\d{1,3})", re.IGNORECASE)
 _ASKING: Final = re.compile(
     r"\?|^\s*(?:now )?(?:try|work out|solve|calculate|compute)\b", re.IGNORECASE
 )
@@ -232,7 +233,7 @@ def read_teaching(text: str) -> Taught:
         rules = [component for component in COMPONENTS if component in heard]
         leaves = leaves or "go on" in marks
         if "answer" in marks:
-            answers.append(_answer(marks["answer"].fields))
+            answers += _answers(marks["answer"])
         elif "hint" in marks:
             lessons += (Lesson("hint", one) for one in _about(problems))
         elif "example" in marks and problems:
@@ -256,7 +257,11 @@ def _about(problems: Sequence[str]) -> tuple[Component, ...]:
     return tuple(dict.fromkeys(one for problem in problems for one in components_in(problem)[:1]))
 
 
-def _answer(fields: object) -> Answer:
-    found = dict(fields) if isinstance(fields, dict) else {}
-    number = found.get("number") or found.get("to") or "0"
-    return Answer(int(number), Fraction(found.get("answer") or found.get("value") or "0"))
+def _answers(heard: Heard) -> tuple[Answer, ...]:
+    """The answer that a sentence gives away; none where it is no number."""
+    number = heard.fields.get("number") or heard.fields.get("to") or "0"
+    try:
+        answer = parse_number(heard.fields.get("answer") or heard.fields.get("value") or "")
+    except InvalidInput:
+        return ()
+    return (Answer(int(number), answer),)

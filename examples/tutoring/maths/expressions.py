@@ -33,6 +33,7 @@ LONGEST: Final = 80
 
 _DEEPEST = 6  # parentheses within parentheses
 _BIGGEST = 10**6
+_DIGITS = 7
 
 Symbol: TypeAlias = Literal["+", "-", "*", "÷"]
 """An operation."""
@@ -115,7 +116,7 @@ def find_problems(text: str) -> tuple[str, ...]:
     ``7 - 2 = 5``; its left side is taken.
     """
     found = []
-    for run in _RUN.finditer(text):
+    for run in _RUN.finditer(" ".join(text.split())):
         for piece in _pieces(run.group()):
             try:
                 problem = parse_problem(piece)
@@ -136,6 +137,8 @@ def find_problems(text: str) -> tuple[str, ...]:
 
 def _pieces(run: str) -> list[str]:
     """A run of mathematical signs without what hangs over at its ends, e.g. a dash between words."""
+    if len(run) > 2 * LONGEST:
+        return []
     plain = run.strip()
     plain = re.sub(r"^(?:[-+*×·÷=)−–]\s+)+", "", plain)
     plain = re.sub(r"(?:\s*[-+*×·÷=(−–])+$", "", plain).strip()
@@ -153,9 +156,9 @@ def _has_x(expression: Expression) -> bool:
 
 
 def _fraction(written: str) -> Fraction:
-    parts = [int(part) for part in written.split("/")]
+    parts = [int(part[: _DIGITS + 2]) for part in written.split("/")]
     if max(abs(part) for part in parts) > _BIGGEST:
-        raise InvalidInput(f"numbers go up to {_BIGGEST}, and {written} does not")
+        raise InvalidInput(f"numbers go up to {_BIGGEST}, and {written[:20]} does not")
     if len(parts) == 2 and parts[1] == 0:
         raise InvalidInput(f"{written} divides by zero")
     return Fraction(*parts)

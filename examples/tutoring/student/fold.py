@@ -17,7 +17,7 @@ from ....engine.text import count_words, text_of
 from ..language.answers import read_said
 from ..language.teaching import Taught, read_teaching
 from ..maths.solving import components_in
-from ..sheet import RIGHT, Item, newly_answered, read_problems, read_sheet
+from ..sheet import RIGHT, Item, newly_answered, read_answers, read_problems
 from .learning import Lesson, practise, take_in
 from .student import Student, student_of
 
@@ -122,7 +122,7 @@ class StudentFold:
             self._last = problem or (asked[-1] if asked else self._last)
 
     def _sheet(self, record: Record, text: str) -> None:
-        before, self.items = self.items, read_sheet(text)
+        before, self.items = self.items, read_answers(text, self.items)
         if record.role == "agent":
             was = {item.number: (item.answer, item.mark) for item in before}
             marks = [

@@ -18,7 +18,7 @@ from ..language.teaching import read_misconceptions, read_teaching
 from ..maths.expressions import write_number
 from ..maths.rules import Component
 from ..maths.solving import components_in
-from ..sheet import LOOK_AGAIN, RIGHT, Item, newly_answered, number_of, read_problems, read_sheet
+from ..sheet import LOOK_AGAIN, RIGHT, Item, newly_answered, number_of, read_answers, read_problems
 from ..student.learning import Lesson
 from .belief import Belief, Diagnosis
 
@@ -182,7 +182,7 @@ class Memory:
         self._seen += read_misconceptions(text)
 
     def _sheet(self, text: str, *, own: bool) -> None:
-        before, self.items, self.sheet = self.items, read_sheet(text), True
+        before, self.items, self.sheet = self.items, read_answers(text, self.items), True
         if own:
             return
         self.owes = True

@@ -23,6 +23,7 @@ from duolog.examples.tutoring.sheet import (
     Item,
     answered,
     newly_answered,
+    read_answers,
     read_sheet,
     share_right,
     write_sheet,
@@ -138,6 +139,33 @@ def test_a_sheet_is_written_and_read_and_a_new_answer_has_no_mark() -> None:
     after = answered(items, {1: "5", 2: "x = 3"})
     assert newly_answered(items, after) == (Item(1, "7 - (-2)", "5"), Item(2, "4x = 12", "x = 3"))
     assert read_sheet("Dear all\n1) 2 + 2 → 4\n2. nonsense -> 3") == (Item(1, "2 + 2", "4"),)
+
+
+def test_the_homework_stays_what_it_is_whatever_somebody_makes_of_the_sheet() -> None:
+    homework = (Item(1, "7 - (-2)"), Item(2, "4x = 12"), Item(3, "1/2 + 1/3"))
+    sheet = "Done!\n1) 7−(−2) → 9 [right]\n2. 5x = 12 -> 3\n9. 1 + 1 -> 2"
+    assert read_answers(sheet, homework) == (Item(1, "7 - (-2)", "9", RIGHT), *homework[1:])
+    assert read_answers("", homework) == homework
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "9" * 5000,
+        f"number {'9' * 5000} is {'9' * 5000}",
+        f"The answer to number 1 is {'9' * 9}. It is 3/0 for number 2. Number 3 comes out as 1/0.",
+        f"{'9' * 5000}. 1 + 1 -> 2\n1. {'(' * 3000}",
+        "1 + " * 3000,
+        "(" * 4000 + "x" * 4000 + " " * 4000 + "=",
+        "minus -/- 3/-4 for number - x = = 2 ?",
+    ],
+)
+def test_whatever_is_said_is_read_without_harm(text: str) -> None:
+    assert read_teaching(text).lessons == ()
+    assert read_said(text, ASKED).results == ()
+    assert read_sheet(text) == ()
+    read_misconceptions(text)
 
 
 def test_only_right_answers_to_what_was_set_count() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import pytest
+from duolog.cli import main
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     ActionTaken,
@@ -200,3 +201,14 @@ async def test_look_ups_take_time_and_nobody_does_more_than_needed() -> None:
 def test_what_is_no_instance_is_refused() -> None:
     with pytest.raises(InvalidInput, match="numbered from 0"):
         TASK.session(Cell(agent="auto", user=NOBODY, instance="first", seed=0), Setting())
+
+
+@pytest.mark.slow
+def test_every_tutor_and_student_can_be_played_by_models(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A rehearsal: the rules give the replies of the models, which are read as a model's are."""
+    agents = ",".join(("auto", *TOGETHER))
+    run = f"run tutoring --models some-model --user-model some-model --agents {agents} --sessions 1"
+    assert main([*run.split(), "--dry-run"]) == 0
+    assert "5 sessions" in capsys.readouterr().out
