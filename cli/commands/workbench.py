@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from ...interop.http.server import HttpServer
+    from ...interop.workbench.sessions.table import SessionTable
 
 __all__ = ("workbench_command",)
 
@@ -77,6 +78,14 @@ def workbench_command(
             metavar="URL", help="Gets a POST of JSON for each session that begins to meet a rule."
         ),
     ] = None,
+    proxy_header: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEADER",
+            help="Header in which a reverse proxy on this machine names who has signed in there: "
+            "they are operators. It must not let clients set it.",
+        ),
+    ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Nobody may do more than look.")
     ] = False,
@@ -104,6 +113,7 @@ def workbench_command(
                 names,
                 alert or (),
                 webhook,
+                proxy_header,
                 connections=min(most, _CONNECTIONS),
                 read_only=read_only,
                 opened=open_,
@@ -120,6 +130,7 @@ async def _serve(
     names: Sequence[str],
     rules: Sequence[str],
     hook: str | None,
+    proxy_header: str | None,
     *,
     connections: int,
     read_only: bool,
@@ -154,9 +165,11 @@ async def _serve(
             alerts=alerts,
         )
         hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
-        server = HttpServer(make_workbench(bench, hosts), stopping, limits)
+        server = HttpServer(
+            make_workbench(bench, hosts, proxy_header=proxy_header), stopping, limits
+        )
         collect_rarely()
-        tasks.start_soon(bench.table.run)
+        tasks.start_soon(_follow, bench.table, server)
         if send is not None:
             tasks.start_soon(Alerts(log, alerts, send).run)
         address = address_of(bound)
@@ -167,6 +180,17 @@ async def _serve(
         tasks.start_soon(_announce, server, links, name_of(log), opened)
         await server.run([bound])
         tasks.cancel_scope.cancel()
+
+
+async def _follow(table: SessionTable, server: HttpServer) -> None:
+    """Keeps the list of sessions up to date; where the log can be read no more, all ends."""
+    from ...engine.errors import DuologError
+
+    try:
+        await table.run()
+    except DuologError as error:
+        say(f"duolog: the log cannot be read any more: {error}")
+        server.stop()
 
 
 async def _announce(server: HttpServer, links: list[str], log: str, opened: bool) -> None:

@@ -84,7 +84,11 @@ def make_bench(
 
 
 def make_workbench(
-    bench: Bench, hosts: HostNames | None = None, parts: Sequence[Part] = PARTS
+    bench: Bench,
+    hosts: HostNames | None = None,
+    parts: Sequence[Part] = PARTS,
+    *,
+    proxy_header: str | None = None,
 ) -> Starlette:
     """The app.
 
@@ -92,6 +96,7 @@ def make_workbench(
         bench: what its parts share.
         hosts: the names that it may be addressed by, besides this machine's own.
         parts: what it consists of.
+        proxy_header: by which a reverse proxy on this machine lets in who has signed in there.
     """
     limits = bench.limits
 
@@ -113,6 +118,7 @@ def make_workbench(
                 hosts=hosts or HostNames(),
                 reads=Rate(*limits.reads),
                 writes=Rate(*limits.writes),
+                proxy_header=proxy_header,
             )
         ],
         exception_handlers={HTTPException: _on_http_error, DuologError: on_error},

@@ -66,6 +66,7 @@ async def visiting(
     limits: BenchLimits | None = None,
     parts: tuple[Part, ...] = PARTS,
     forks: Forker | None = None,
+    proxy_header: str | None = None,
 ) -> AsyncIterator[Visitor]:
     """A workbench of the log, whose sessions have been read, and somebody who visits it.
 
@@ -78,10 +79,11 @@ async def visiting(
         limits: what a client may take.
         parts: what it consists of.
         forks: begins forks.
+        proxy_header: by which a reverse proxy lets somebody in.
     """
     access = Access(SECRET, read_only=read_only)
     bench = make_bench(log, access, name="log.db", limits=limits, forks=forks)
-    app = make_workbench(bench, hosts, parts)
+    app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
     cookies = {}
     if who is not None or role is not None:
         cookies[access.cookie_name] = access.cookie(who or identity(role or ""))

@@ -98,16 +98,25 @@ class BenchGuard:
         hosts: the names that requests may be addressed to.
         reads: how often a client may read.
         writes: how often a client may change something.
+        proxy_header: the header in which a reverse proxy on this machine says who has signed in
+            there, and whom it lets in as an operator; None where there is no such proxy.
     """
 
     def __init__(
-        self, app: ASGIApp, access: Access, hosts: HostNames, reads: Rate, writes: Rate
+        self,
+        app: ASGIApp,
+        access: Access,
+        hosts: HostNames,
+        reads: Rate,
+        writes: Rate,
+        proxy_header: str | None = None,
     ) -> None:
         self._app = app
         self._access = access
         self._hosts = hosts
         self._reads = reads
         self._writes = writes
+        self._proxy_header = proxy_header
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request."""
@@ -136,8 +145,8 @@ class BenchGuard:
         reading = scope["method"] in _READING
         if (why := _foreign(headers, hosts[0], reading=reading)) is not None:
             return _refused(path, 403, why)
-        identity = self._identity(headers)
         client = scope.get("client") or ("",)
+        identity = self._identity(headers) or self._by_proxy(headers, str(client[0]))
         rate = self._reads if reading else self._writes
         if not path.startswith(_ASSETS) and not rate.take(str(client[0])):
             return _refused(path, 429, "too many requests; wait a little", {"Retry-After": "1"})
@@ -147,6 +156,12 @@ class BenchGuard:
             return _refused(path, 403, "this workbench is read-only")
         scope.setdefault("state", {})[_STATE] = identity
         return None
+
+    def _by_proxy(self, headers: Headers, client: str) -> Identity | None:
+        name = self._proxy_header
+        if name is None or not is_loopback(client) or not headers.get(name, "").strip():
+            return None
+        return Identity("viewer" if self._access.read_only else "operator")
 
     def _identity(self, headers: Headers) -> Identity | None:
         cookies = cookie_parser(headers.get("cookie", ""))

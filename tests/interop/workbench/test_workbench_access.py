@@ -120,6 +120,20 @@ async def test_a_server_on_all_addresses_answers_to_addresses_and_to_its_names()
             assert answer.status_code == status, host
 
 
+async def test_a_reverse_proxy_may_say_who_has_signed_in() -> None:
+    signed = {"X-Signed-In": "ann"}
+    async with open_log("memory://") as log:
+        async with visiting(log, None, proxy_header="X-Signed-In") as visitor:
+            assert (await visitor.client.get("/sessions")).status_code == 303
+            page = await visitor.client.get("/sessions", headers=signed)
+            assert page.status_code == 200
+            assert "operator" in page.text
+            empty = await visitor.client.get("/sessions", headers={"X-Signed-In": " "})
+            assert empty.status_code == 303
+        async with visiting(log, None) as visitor:  # nobody has said that there is a proxy
+            assert (await visitor.client.get("/sessions", headers=signed)).status_code == 303
+
+
 async def test_what_changes_something_says_where_it_comes_from() -> None:
     async with open_log("memory://") as log, visiting(log) as visitor:
         bare = await visitor.client.post("/enter", json={})
