@@ -31,7 +31,7 @@ _MOST_CUISINES: Final = 4
 
 
 def sentences_of(profile: JSON, part: str = "profile") -> tuple[str, ...]:
-    """The sentences of a profile: its wishes; or ``no longer``, those that were given up."""
+    """The sentences of a profile: its wishes."""
     found = profile.get(part) if isinstance(profile, Mapping) else None
     return tuple(str(one) for one in found) if isinstance(found, list | tuple) else ()
 
@@ -66,7 +66,7 @@ def trip_as_changed(trip: Trip, profile: JSON) -> Trip:
     """What plans are judged by where goals have changed; the trip itself where they have not."""
     if not isinstance(profile, Mapping) or _DROPPED not in profile:
         return trip
-    dropped = understand_preferences(sentences_of(profile, _DROPPED))
+    dropped = understand_preferences(sentences_of(profile[_DROPPED], "wishes"))
     now = {fact.slot: fact.value for fact in understand_preferences(sentences_of(profile))}
     for slot in {fact.slot for fact in dropped} | set(now):
         trip = _with(trip, slot, now.get(slot))
@@ -127,8 +127,10 @@ def _changed(profile: JSON, facts: Sequence[Fact], reason: str, chance: Random) 
         about = {fact.slot for fact in understand_preference(sentence)}
         (dropped if about & slots else kept).append(sentence)
     new = [write_preference(fact, chance) for fact in facts]
-    gone = [*sentences_of(profile, _DROPPED), *dropped]
-    return ChangeProfile({"profile": [*kept, *new], _DROPPED: gone}, reason)
+    earlier = profile.get(_DROPPED) if isinstance(profile, Mapping) else None
+    gone = [*sentences_of(earlier, "wishes"), *dropped]
+    # An object, so that it is for whoever judges, and for no model that plays the traveller.
+    return ChangeProfile({"profile": [*kept, *new], _DROPPED: {"wishes": gone}}, reason)
 
 
 def _with(trip: Trip, slot: Slot, value: object) -> Trip:

@@ -193,7 +193,7 @@ def test_a_scorer_that_fails_is_said(menus: Path, own: Path, capsys: Capture) ->
         ("{own}.py:x", "No such file"),
         (
             "nope",
-            "there is no scorer 'nope'; there are: chat-rubric, feedback, model-judge, resolution",
+            "there is no scorer 'nope'; there are: chat-rubric, data, feedback, finance, model-judge",
         ),
         ("travel", "travel scored nothing: a session of the task"),
     ],
