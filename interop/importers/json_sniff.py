@@ -57,7 +57,7 @@ def shape_of_text(head: bytes) -> Shape | None:
     look = _Look(array=first.group() == b"[")
     try:
         several = look.over(match.group() for match in tokens)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     if not look.array and several:
         form: Literal["object", "array", "lines"] = "lines"

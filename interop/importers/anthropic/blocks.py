@@ -62,7 +62,8 @@ def has_own_blocks(content: JSON) -> bool:
     """Whether a content has blocks that only Anthropic's messages have."""
     if isinstance(content, str) or not isinstance(content, Sequence):
         return False
-    return any(isinstance(block, Mapping) and block.get("type") in _OWN for block in content)
+    kinds = [block.get("type") for block in content if isinstance(block, Mapping)]
+    return any(isinstance(kind, str) and kind in _OWN for kind in kinds)
 
 
 def steps_of_blocks(role: str, name: str | None, content: JSON) -> Iterator[Step]:

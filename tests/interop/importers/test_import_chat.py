@@ -580,3 +580,18 @@ def test_blocks_of_anthropic_are_calls_results_and_words(tmp_path: Path) -> None
     ]
     outcomes = [event for _, event in events_of(events) if isinstance(event, ActionResolved)]
     assert [(one.outcome, one.error) for one in outcomes] == [("failed", "no"), ("ok", None)]
+
+
+@pytest.mark.parametrize("kind", [[], {}, [1], None, 7])
+def test_a_block_whose_type_is_no_text_is_a_problem_of_its_message(
+    kind: object, tmp_path: Path
+) -> None:
+    blocks = [{"type": kind, "text": "x"}]
+    said = [{"role": "user", "content": blocks}, {"role": "user", "content": "Hello"}]
+    source = tmp_path / "x.json"
+    source.write_text(json.dumps({"messages": said}), encoding="utf-8")
+    events, remarks = read(ChatImporter(), source)
+    assert [one.kind for one in remarks] == ["problem"]
+    assert [one.draft.event.text for one in events if isinstance(one.draft.event, MessageSent)] == [
+        "Hello"
+    ]

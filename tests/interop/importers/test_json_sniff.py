@@ -103,3 +103,7 @@ def test_lines_have_their_numbers(tmp_path: Path) -> None:
     assert last.where == f"{path}, line 5"
     with pytest.raises(InvalidInput, match="Input data was truncated"):
         decode(last.data, dict[str, object])
+
+
+def test_a_name_that_is_no_utf8_makes_no_json() -> None:
+    assert shape_of_text(b'{"na\xe5me": 1, "b": 2}') is None
