@@ -12,7 +12,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -475,6 +475,12 @@ def hunt(number: int, most: int) -> Found:
     return Found(None, time.perf_counter() - began, "")
 
 
+def _hunt_apart(number: int, most: int) -> Found:
+    """The same in a process of its own, which imports the engine once."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(hunt, number, most).result()
+
+
 def main() -> int:
     """Hunts mutants, and prints a table of them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -485,12 +491,9 @@ def main() -> int:
     numbers = range(len(MUTANTS)) if options.only is None else [options.only]
     missed = 0
     print("| mutant | store | found after runs | seconds |\n|---|---|---|---|")
-    # One process for each: it imports the engine once.
-    with ProcessPoolExecutor(
-        options.processes, mp_context=get_context("spawn"), max_tasks_per_child=1
-    ) as pool:
+    with ThreadPoolExecutor(options.processes) as pool:
         for number, found in zip(
-            numbers, pool.map(partial(hunt, most=options.most), numbers), strict=True
+            numbers, pool.map(partial(_hunt_apart, most=options.most), numbers), strict=True
         ):
             mutant = MUTANTS[number]
             missed += found.runs is None
