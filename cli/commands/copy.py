@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import InvalidInput
-from ...engine.text import quantity
 from ..app import app
 from ..arguments import example
 from ..lookup import check_log, existing_log, log_at
@@ -62,6 +61,8 @@ def copy_command(
     if as_json:
         print_json(copied)
         return
+    from ...engine.text import quantity
+
     typer.echo(f"{quantity(copied.records, 'record')} copied, up to position {copied.position:,}")
     if copied.forgotten:
         typer.echo(f"forgotten there, too: {', '.join(copied.forgotten)}")

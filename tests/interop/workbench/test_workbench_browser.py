@@ -69,6 +69,11 @@ async def test_the_list_in_a_browser() -> None:
             assert watched.complaints == []
             assert all(one.startswith(base) for one in watched.requests)
 
+            await page.goto(f"{base}/live")
+            await page.wait_for_selector("tr[data-session='s-61'] svg")
+            assert await serious_findings(page) == []
+            assert watched.complaints == []
+
             stranger = Watched(await (await browser.new_context()).new_page())
             await stranger.page.goto(f"{base}/sessions?agent=a1")
             await stranger.page.get_by_label("Token").fill("a wrong one")
