@@ -137,6 +137,11 @@ def named_task(name: str, dataset: str | None = None, *, digest: str | None = No
     return FoundTask(_Guarded(found.task, name), found.origin)
 
 
+def installed_tasks() -> list[str]:
+    """The names of the tasks that are installed."""
+    return sorted({entry.name for entry in entry_points(group="duolog.tasks")})
+
+
 def default_agents(task: Task) -> tuple[str, ...]:
     """The agents of a run that names none: the task's ``default_agents``, or all that it has."""
     return tuple(getattr(task, "default_agents", None) or task.agents)

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ...engine.errors import InvalidInput, SessionInterrupted
-from ...engine.events import SessionOpened
+from ...engine.events import JSON, SessionOpened
 from ...engine.session.cast import first_error
 from ...engine.session.limits import Limits
 from ...engine.session.runner import Session, SessionResult, run_session
@@ -33,6 +33,8 @@ from ..tasks import (
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
+    from ...engine.models.gateway import Outage
+    from ...engine.session.actors import Actor
     from ...engine.session.desk import Desk
     from .seat import ChatSeat
 
@@ -55,7 +57,8 @@ class ChatSession:
     """One session of a person with an agent, new or resumed.
 
     Args:
-        task: its name, or ``file.py:Name``.
+        task: its name, or ``file.py:Name``; empty for the one that a session which is taken over
+            records.
         agent: kind of agent, or ``file.py:Name``; None for one that the task has by default.
         instance: which instance; None for the first one.
         seed: decides the world.
@@ -134,7 +137,35 @@ class ChatSession:
         Raises:
             InvalidInput: an agent that works alone, or anything that the task does not have.
         """
+        self._session = self.session_with(self._live, self._outage)
+
+    @property
+    def opened(self) -> SessionOpened | None:
+        """The opening of the session that is taken over; None of a new one."""
+        return self._opened
+
+    def session_with(
+        self,
+        person: Actor,
+        outage: Outage,
+        config: Mapping[str, JSON] = {},
+        *,
+        agent: str | None = None,
+    ) -> Session:
+        """The session, with somebody in the human's seat.
+
+        Args:
+            person: who plays the human.
+            outage: decides whether a model that has failed is asked again.
+            config: further settings that are recorded, and that the session's id depends on.
+            agent: another kind of agent than the session's own.
+
+        Raises:
+            InvalidInput: as ``set_up``.
+        """
         task, cell, parts = self._new() if self._opened is None else self._held(self._opened)
+        if agent is not None:
+            cell = msgspec.structs.replace(cell, agent=agent)
         if cell.agent in task.agents and task.automated(cell.agent):
             raise InvalidInput(f"agent {cell.agent!r} works alone: there is nobody to chat with")
         table = ModelTable(text_actions=self._text_actions, attempts=_ATTEMPTS)
@@ -143,12 +174,12 @@ class ChatSession:
             task=task.name, models=(cell.model or RULES,), api_base=self._api_base, model=tables
         )
         setting = msgspec.structs.replace(
-            parts.put_into(experiment.setting(experiment.reach(None, self._outage))),
+            parts.put_into(experiment.setting(experiment.reach(None, outage))),
             limits=Limits(rounds=None, actions=None),
-            config={"started": self._started},
-            person=self._live,
+            config={"started": self._started, **config},
+            person=person,
         )
-        self._session = session_of(task, cell, setting)
+        return session_of(task, cell, setting)
 
     def _new(self) -> tuple[Task, Cell, OwnParts]:
         """What a new session is made of."""
@@ -169,7 +200,7 @@ class ChatSession:
 
     def _held(self, opened: SessionOpened) -> tuple[Task, Cell, OwnParts]:
         """What the session that is resumed was made of."""
-        found = recorded_task(opened, self._task, self._dataset)
+        found = recorded_task(opened, self._task or None, self._dataset)
         try:
             cell = msgspec.convert(opened.config.get("cell"), Cell)
         except msgspec.ValidationError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -11,7 +11,7 @@ from ...engine.errors import InvalidInput
 from ..app import app
 from ..arguments import example
 from ..listening import SPARE, address_of, bind, given_token, open_files
-from ..lookup import existing_log, name_of
+from ..lookup import existing_log, log_at, name_of
 from ..output import say
 from ..runtime import collect_rarely, run
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from socket import socket
 
+    from ...engine.log.contract import Store
     from ...interop.http.server import HttpServer
     from ...interop.workbench.sessions.table import SessionTable
 
 __all__ = ("workbench_command",)
 
 _CONNECTIONS = 2048
+_CHATS = "chats.db"
 
 
 @app.command(
@@ -32,6 +34,7 @@ _CONNECTIONS = 2048
     short_help="Shows a log in the browser.",
     epilog=example(
         "duolog workbench demo.db",
+        "duolog workbench --task travel --agent adaptive",
         "duolog workbench telemetry.db --port 8730 --open",
         "duolog workbench telemetry.db --read-only --token-file token.txt",
         "duolog workbench telemetry.db --host 0.0.0.0 --name bench.example.org "
@@ -43,7 +46,12 @@ _CONNECTIONS = 2048
     ),
 )
 def workbench_command(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
+    log: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LOG", help="Path or URL of the log.", show_default="chats.db with --task"
+        ),
+    ] = None,
     host: Annotated[
         str,
         typer.Option(
@@ -89,6 +97,24 @@ def workbench_command(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Nobody may do more than look.")
     ] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="Begin a session on this task, for you to take part in; or file.py:Name."
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Kind of agent in it.", show_default="the task's first")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model behind the agent.", show_default="rules")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="File or directory with data of the task's own kind.")
+    ] = None,
+    api_base: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where models are reached, if yours.")
+    ] = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Open the page in this machine's browser.")
     ] = False,
@@ -96,10 +122,16 @@ def workbench_command(
     """Shows the sessions of a log in the browser, live, and any of them as it was at any moment.
 
     The link that is printed holds the token that lets its holder in. A second link lets others look,
-    without what is private to a participant.
+    without what is private to a participant. With --task, the log is made where there is none, and a
+    third link leads to the session that is begun; others are begun on the page "New session".
     """
     if webhook is not None and not alert:
         raise InvalidInput("--webhook takes an --alert to send")
+    if log is None and task is None:
+        raise InvalidInput("name a log to show, or a --task to begin with")
+    if task is not None and read_only:
+        raise InvalidInput("--read-only lets nobody take part: leave out --task, or --read-only")
+    begin = None if task is None else _Beginning(task, agent, model)
     given = given_token(token_file)
     bound = bind(host, port, guarded=given is not None)
     try:
@@ -107,7 +139,7 @@ def workbench_command(
         names = [*(name or ()), host]
         run(
             lambda: _serve(
-                log,
+                log_at(log or _CHATS, create=True) if begin else existing_log(log or ""),
                 bound,
                 given,
                 names,
@@ -117,14 +149,33 @@ def workbench_command(
                 connections=min(most, _CONNECTIONS),
                 read_only=read_only,
                 opened=open_,
+                begin=begin,
+                reach=_Reach(task, agent, dataset, api_base),
             )
         )
     finally:
         bound.close()
 
 
+class _Beginning(NamedTuple):
+    """The session that is begun at once."""
+
+    task: str
+    agent: str | None
+    model: str | None
+
+
+class _Reach(NamedTuple):
+    """What sessions are run with."""
+
+    task: str | None
+    agent: str | None
+    dataset: str | None
+    api_base: str | None
+
+
 async def _serve(
-    where: str,
+    store: Store,
     bound: socket,
     token: str | None,
     names: Sequence[str],
@@ -135,6 +186,8 @@ async def _serve(
     connections: int,
     read_only: bool,
     opened: bool,
+    begin: _Beginning | None,
+    reach: _Reach,
 ) -> None:
     import secrets
 
@@ -144,16 +197,19 @@ async def _serve(
     from ...interop.http.server import HttpServer
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
-    from ...interop.workbench.app import make_bench, make_workbench
+    from ...interop.workbench.app import PARTS, make_bench, make_workbench
     from ...interop.workbench.live.alerts import Alerts, parse_rule, webhook
+    from ...interop.workbench.take.host import NewSession
+    from ...interop.workbench.take.routes import take_part
     from ..bench_forks import BenchForks
+    from ..taking.host import SessionHost
 
     alerts = [parse_rule(rule) for rule in rules]
     send = None if hook is None else webhook(hook)
     access = Access(token or secrets.token_urlsafe(24), read_only=read_only)
     stopping = anyio.Event()
     limits = HttpLimits(connections=connections, per_client=connections)
-    async with existing_log(where) as log, anyio.create_task_group() as tasks:
+    async with store as log, anyio.create_task_group() as tasks:
         forks = None if read_only else BenchForks(log, tasks)
         bench = make_bench(
             log,
@@ -164,10 +220,21 @@ async def _serve(
             forks=forks,
             alerts=alerts,
         )
-        hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
-        server = HttpServer(
-            make_workbench(bench, hosts, proxy_header=proxy_header), stopping, limits
+        parts = PARTS
+        host = SessionHost(
+            log,
+            tasks,
+            task=reach.task,
+            agent=reach.agent,
+            dataset=reach.dataset,
+            api_base=reach.api_base,
         )
+        if not read_only:
+            parts = (*PARTS, take_part(host))
+            bench = bench._replace(places=bench.places | {"/new"})
+        hosts = HostNames(names, any_address=names[-1] in ("0.0.0.0", "::"))
+        app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
+        server = HttpServer(app, stopping, limits)
         collect_rarely()
         tasks.start_soon(_follow, bench.table, server)
         if send is not None:
@@ -177,8 +244,19 @@ async def _serve(
         links = [f"{address}/#token={access.token(Identity('operator'))}"]
         if not read_only:
             links.append(f"to look on: {address}/#token={viewer}")
+        if begin is not None:
+            wanted = NewSession(
+                task=begin.task,
+                agents=(begin.agent or await host.usual_agent(begin.task),),
+                model=begin.model or "",
+            )
+            session = await host.begin(wanted)
+            [actor] = host.actors(session)
+            token = access.token(Identity("participant", actor, session))
+            links.append(f"to take part: {address}/#token={token}")
         tasks.start_soon(_announce, server, links, name_of(log), opened)
         await server.run([bound])
+        await host.leave_all()
         tasks.cancel_scope.cancel()
 
 

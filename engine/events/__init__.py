@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .measurements import ProgressRated, ScorerFailed, SimulatorFlagged, StopAdvised, UtilityScored
+from .measurements import (
+    EffortObserved,
+    ProgressRated,
+    ScorerFailed,
+    SimulatorFlagged,
+    StopAdvised,
+    UtilityScored,
+)
 from .parts import (
     JSON,
     CloseReason,
@@ -51,6 +58,7 @@ __all__ = (
     "ApprovalAsked",
     "ApprovalGiven",
     "CloseReason",
+    "EffortObserved",
     "Event",
     "FeedbackGiven",
     "Forgotten",
@@ -94,6 +102,7 @@ EVENTS: Mapping[str, type[Event]] = {
         ModelCalled,
         ActorFailed,
         SessionClosed,
+        EffortObserved,
         ProgressRated,
         UtilityScored,
         ScorerFailed,

@@ -8,6 +8,7 @@ from typing import Literal
 from .parts import Event, ScorerRef
 
 __all__ = (
+    "EffortObserved",
     "ProgressRated",
     "ScorerFailed",
     "SimulatorFlagged",
@@ -58,6 +59,28 @@ class UtilityScored(Event, frozen=True):
     value: float | None = None
     parts: Mapping[str, float | None] = {}
     missing: str | None = None
+
+
+class EffortObserved(Event, frozen=True):
+    """What somebody's page observed of their effort since it last reported, with their consent.
+
+    Attributes:
+        actor: whose effort.
+        until: trace version up to which the session had come.
+        reading: seconds in which they looked at the page and did nothing else.
+        typing: seconds in which they typed.
+        idle: seconds in which they were away, or did nothing for long.
+        inserted: characters that they put into the output or a message.
+        deleted: characters that they took out.
+    """
+
+    actor: str
+    until: int
+    reading: float = 0.0
+    typing: float = 0.0
+    idle: float = 0.0
+    inserted: int = 0
+    deleted: int = 0
 
 
 class ScorerFailed(Event, frozen=True):

@@ -219,7 +219,9 @@ class Desk:
         self._guard.check()
         self._sequencer.interrupt(why)
 
-    async def emit(self, *verbs: Verb, base: _Base = msgspec.UNSET) -> list[Record]:
+    async def emit(
+        self, *verbs: Verb, base: _Base = msgspec.UNSET, id: str | None = None
+    ) -> list[Record]:
         """Carries out verbs in one append: all of them or none; those after a refused snapshot are
         dropped, and the refusal is for the actor to see. ``Wait`` and ``Finish`` have no event of
         this kind and are left to the caller.
@@ -228,11 +230,15 @@ class Desk:
             verbs: in order.
             base: version of the snapshot from which a submitted one was made, None for none; by
                 default the latest that the actor knows.
+            id: the caller's id of the event, unique in the session; for a single verb. It is for the
+                caller to look whether the view shows it already.
 
         Raises:
             DeskError: one of the verbs makes no sense here; nothing is recorded.
         """
         self._guard.check()
+        if id is not None and len(verbs) != 1:
+            raise DeskError(f"an id is for one verb, and these are {len(verbs)}")
         commands: list[Command] = []
         submitted = False
         for verb in verbs:
@@ -243,7 +249,7 @@ class Desk:
                 submitted = True
             else:
                 commands.append(self._command(verb))
-        records = await self._send(commands)
+        records = await self._send(commands, id)
         self._acted = self._acted or any(map(is_act, records))
         return records
 
@@ -281,9 +287,9 @@ class Desk:
                 raise DeskError(f"{type(verb).__name__} cannot be emitted: it is no event")
         assert_never(verb)
 
-    def _send(self, commands: Sequence[Command]) -> Awaitable[list[Record]]:
+    def _send(self, commands: Sequence[Command], id: str | None = None) -> Awaitable[list[Record]]:
         def make() -> Sequence[Draft]:
-            sender = Sender(self.name, self.role, self._turns.now(), seen=self.view.version)
+            sender = Sender(self.name, self.role, self._turns.now(), id, self.view.version)
             try:
                 return handle_all(commands, self._sequencer.state, sender)
             except InvalidInput as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 import anyio.to_thread
 import msgspec
@@ -71,7 +71,9 @@ async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> 
     kept: list[Found] = []
     size = 0
     while batch := await anyio.to_thread.run_sync(_next, found):
-        for one in batch:
+        if batch.error is not None:
+            raise batch.error
+        for one in batch.found:
             held = size_of(one) if isinstance(one, Foreign) else 0
             if isinstance(held, Remark):
                 problems.append(held)
@@ -80,7 +82,7 @@ async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> 
             else:
                 size += held
         if size <= _KEPT:
-            kept += batch
+            kept += batch.found
     return Survey(problems=tuple(problems), found=tuple(kept) if size <= _KEPT else None)
 
 
@@ -127,9 +129,13 @@ async def import_foreign(
     kept = None if survey is None else survey.found
     found = _open(source, importer, reading) if kept is None else iter(kept)
     while batch := await anyio.to_thread.run_sync(_next, found):
-        for one in batch:
+        for one in batch.found:
             await taking.take(one)
         _call(progress, taking.done)
+        if batch.error is not None:
+            if not (keep_going and taking.done):
+                raise batch.error
+            await taking.take(Remark("problem", str(batch.error), str(source)))
     await taking.finish()
     _call(progress, taking.done)
     return taking.taken()
@@ -140,9 +146,23 @@ def _open(source: Path, importer: Importer, reading: Reading) -> Iterator[Found]
         return importer.read(source, reading)
 
 
-def _next(found: Iterator[Found]) -> list[Found]:
-    with PluginCall("the importer"):
-        return list(islice(found, _BATCH))
+class _Batch(NamedTuple):
+    """What was read next, and why it goes no further."""
+
+    found: list[Found]
+    error: InvalidInput | None = None
+
+
+def _next(found: Iterator[Found]) -> _Batch | None:
+    """The next batch; None at the end."""
+    batch: list[Found] = []
+    try:
+        with PluginCall("the importer"):
+            for one in islice(found, _BATCH):
+                batch.append(one)  # noqa: PERF402  (what was read before an error is taken)
+    except InvalidInput as error:
+        return _Batch(batch, error)
+    return _Batch(batch) if batch else None
 
 
 def _call(progress: _Progress | None, done: int) -> None:

@@ -13,7 +13,12 @@ from .markup.html import Html, Node, document, join, tag
 
 __all__ = ("ENTRANCE", "page", "problem_page")
 
-_PLACES: Final = (("/sessions", "Sessions"), ("/live", "Live"), ("/compare", "Compare"))
+_PLACES: Final = (
+    ("/sessions", "Sessions"),
+    ("/live", "Live"),
+    ("/compare", "Compare"),
+    ("/new", "New session"),
+)
 _TITLE: Final = 80
 
 

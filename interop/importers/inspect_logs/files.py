@@ -11,7 +11,8 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
-from ..json_files import decode, load, read_bytes
+from ..json_files import decode, load
+from ..json_stream import Member, elements_of, members_of, read_at
 from ..protocol import Remark
 
 __all__ = ("Evaluation", "Sample", "is_archive", "samples_in")
@@ -51,7 +52,6 @@ class Sample(msgspec.Struct):
 
 class _Log(msgspec.Struct):
     eval: Evaluation
-    samples: list[msgspec.Raw] | None = None
 
 
 class _Key(msgspec.Struct):
@@ -60,9 +60,11 @@ class _Key(msgspec.Struct):
 
 
 class _Found(NamedTuple):
+    """Where a sample lies: in a document, or under a name in an archive."""
+
     key: tuple[str, int]
     where: str
-    data: bytes
+    place: Member | str
 
 
 def is_archive(path: Path) -> bool:
@@ -82,28 +84,46 @@ def samples_in(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
     Raises:
         InvalidInput: the file cannot be read, or is no log of Inspect.
     """
-    if zipfile.is_zipfile(path):
-        evaluation, found = _archived(path)
-    else:
-        log = load(read_bytes(path), _Log, str(path))
-        evaluation = log.eval
-        found = [
-            _keyed(f"{path}, sample {number}", bytes(raw))
-            for number, raw in enumerate(log.samples or (), start=1)
-        ]
+    evaluation, found = _archived(path) if zipfile.is_zipfile(path) else _listed(path)
     for one in sorted(found, key=lambda one: one.key):
         try:
-            yield evaluation, decode(one.data, Sample), one.where
+            yield evaluation, decode(_read(path, one.place), Sample), one.where
         except InvalidInput as error:
             yield Remark("problem", f"no sample: {error}", one.where)
 
 
-def _keyed(where: str, data: bytes) -> _Found:
+def _read(path: Path, place: Member | str) -> bytes:
+    if isinstance(place, Member):
+        return read_at(path, place)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.read(place)
+    except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
+        raise InvalidInput(f"cannot read {path}: {error}") from error
+
+
+def _keyed(where: str, data: bytes, place: Member | str) -> _Found:
     try:
         key = decode(data, _Key)
     except InvalidInput:
-        return _Found(("", 0), where, data)
-    return _Found((str(key.id), key.epoch), where, data)
+        return _Found(("", 0), where, place)
+    return _Found((str(key.id), key.epoch), where, place)
+
+
+def _listed(path: Path) -> tuple[Evaluation, list[_Found]]:
+    """What one document holds: where its samples lie, since they may be more than fit into memory."""
+    members = members_of(path)
+    if "eval" not in members:
+        raise InvalidInput(f"{path} is no log of Inspect: it has no eval")
+    evaluation = load(read_at(path, members["eval"]), Evaluation, f"{path}, eval")
+    samples = members.get("samples")
+    if samples is None or read_at(path, samples._replace(size=1)) != b"[":
+        return evaluation, []
+    found = [
+        _keyed(f"{path}, sample {number}", data, place)
+        for number, (place, data) in enumerate(elements_of(path, samples.offset), start=1)
+    ]
+    return evaluation, found
 
 
 def _archived(path: Path) -> tuple[Evaluation, list[_Found]]:
@@ -115,7 +135,7 @@ def _archived(path: Path) -> tuple[Evaluation, list[_Found]]:
                 raise InvalidInput(f"{path} is no log of Inspect: it has no {_HEADER}")
             log = load(_document(archive, header, path), _Log, f"{path}, {header}")
             found = [
-                _keyed(f"{path}, {name}", _document(archive, name, path))
+                _keyed(f"{path}, {name}", _document(archive, name, path), name)
                 for name in dict.fromkeys(names)
                 if name.startswith(_SAMPLES) and name.endswith(".json")
             ]

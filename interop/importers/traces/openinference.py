@@ -11,13 +11,15 @@ import msgspec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..conversation.transcript import read_transcript
-from ..json_files import Piece, decode, pieces_of
-from ..json_sniff import Shape
+from ..json_files import AT_ONCE, decode, pieces_of, size_of
+from ..json_sniff import Shape, shape_of
+from ..json_stream import elements_of, lines_at
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of
 from .attributes import span_of
 from .conversations import transcripts_of
 from .spans import Span
+from .stored import SpanPiece, read_stored
 
 __all__ = ("OpenInferenceImporter",)
 
@@ -65,18 +67,37 @@ class OpenInferenceImporter:
         Raises:
             InvalidInput: it cannot be read.
         """
+
+        def read(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
+            try:
+                yield _span(data, where, reading)
+            except InvalidInput as error:
+                yield Remark("problem", f"no span: {error}", where)
+
+        if size_of(source) > AT_ONCE:
+            shape = shape_of(source)
+            array = shape is not None and shape.form == "array"
+            pieces = (
+                SpanPiece(f"{source}, span {number}", member, data)
+                for number, (member, data) in enumerate(
+                    elements_of(source) if array else lines_at(source), start=1
+                )
+            )
+            yield from read_stored(source, pieces, read, _NAME, reading)
+            return
         spans: list[Span] = []
         for piece in pieces_of(source):
-            try:
-                spans.append(_span(piece, reading))
-            except InvalidInput as error:
-                yield Remark("problem", f"no span: {error}", piece.where)
+            for found in read(piece.data, piece.where):
+                if isinstance(found, Remark):
+                    yield found
+                else:
+                    spans.append(found)
         for transcript in transcripts_of(spans, format=_NAME, where=str(source)):
             yield from read_transcript(transcript, reading)
 
 
-def _span(piece: Piece, reading: Reading) -> Span:
-    span = decode(piece.data, _Span)
+def _span(data: bytes | msgspec.Raw, where: str, reading: Reading) -> Span:
+    span = decode(data, _Span)
     start = seconds_of(span.start_time, reading.zone)
     if start is None:
         raise InvalidInput("it has no start_time")
@@ -88,7 +109,7 @@ def _span(piece: Piece, reading: Reading) -> Span:
         attributes,
         id=span.context.span_id,
         trace=span.context.trace_id,
-        where=piece.where,
+        where=where,
         name=span.name,
         start=start,
         parent=span.parent_id,

@@ -11,12 +11,14 @@ import msgspec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..conversation.transcript import read_transcript
-from ..json_files import decode, pieces_of
-from ..json_sniff import Shape
+from ..json_files import AT_ONCE, decode, pieces_of, size_of
+from ..json_sniff import Shape, shape_of
+from ..json_stream import Member, elements_of, lines_at, members_of, places_of
 from ..protocol import Found, Reading, Remark
 from .attributes import is_conversation, span_of
 from .conversations import transcripts_of
 from .spans import Span
+from .stored import ReadsSpans, SpanPiece, read_stored
 
 __all__ = ("OtlpImporter", "otlp_span", "spans_of_request")
 
@@ -85,6 +87,9 @@ class OtlpImporter:
         Raises:
             InvalidInput: it cannot be read.
         """
+        if size_of(source) > AT_ONCE:
+            yield from read_stored(source, *_pieces(source), _NAME, reading)
+            return
         spans: list[Span] = []
         for piece in pieces_of(source):
             for found in spans_of_request(piece.data, piece.where):
@@ -94,6 +99,44 @@ class OtlpImporter:
                     spans.append(found)
         for transcript in transcripts_of(spans, format=_NAME, where=str(source)):
             yield from read_transcript(transcript, reading)
+
+
+def _pieces(source: Path) -> tuple[Iterator[SpanPiece], ReadsSpans]:
+    """The pieces of a long file, which are requests on lines, or else spans; and what reads them."""
+    shape = shape_of(source)
+    if shape is None or shape.form != "object":
+        placed = elements_of(source) if shape and shape.form == "array" else lines_at(source)
+        requests = (
+            SpanPiece(f"{source}, request {number}", member, data)
+            for number, (member, data) in enumerate(placed, start=1)
+        )
+        return requests, spans_of_request
+    spans = (
+        SpanPiece(f"{source}, span {number}", member, data)
+        for number, (member, data) in enumerate(_spans_in(source), start=1)
+    )
+    return spans, _one_span
+
+
+def _spans_in(source: Path) -> Iterator[tuple[Member, bytes]]:
+    """The spans of a document, wherever they lie in it."""
+    for resource in _elements_under(source, members_of(source), "resourceSpans"):
+        for scope in _elements_under(source, members_of(source, resource), "scopeSpans"):
+            spans = members_of(source, scope).get("spans")
+            if spans is not None:
+                yield from elements_of(source, spans.offset)
+
+
+def _elements_under(source: Path, members: Mapping[str, Member], name: str) -> Iterator[Member]:
+    held = members.get(name)
+    return iter(()) if held is None else places_of(source, held.offset)
+
+
+def _one_span(data: bytes, where: str) -> Iterator[Span | Remark]:
+    try:
+        yield _span(decode(data, _Span), where)
+    except InvalidInput as error:
+        yield Remark("problem", f"no span: {error}", where)
 
 
 def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:

@@ -23,6 +23,7 @@ from duolog.engine.events import (
     ActorFailed,
     ApprovalAsked,
     ApprovalGiven,
+    EffortObserved,
     Event,
     FeedbackGiven,
     Forgotten,
@@ -162,6 +163,8 @@ def test_who_gave_up_in_schema_1_is_read_as_having_abandoned_the_session() -> No
 
 def test_changed_goals_read_as_they_were_meant() -> None:
     records = [from_jsonl(line) for line in lines("schema-1-changed-goals.jsonl")]
+    effort = EffortObserved(actor="ann", until=5, reading=4.0, typing=2.5, inserted=9)
+    assert records[-1].event == effort
     changed = [record.event for record in records if record.kind == "ProfileChanged"]
     wishes = {"wants": ["the sea", "no more than 3 days"]}
     assert changed == [ProfileChanged(owner="ann", profile=wishes, reason="saw the map \u2713")]

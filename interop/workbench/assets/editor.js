@@ -1,0 +1,174 @@
+// The shared output: what is typed becomes versions; a version that arrives meanwhile is offered to merge.
+
+import { get, make, post, soon } from "./dom.js";
+
+const PAUSE = 3000; // milliseconds without a key after which what was typed is saved
+
+/** The editor of the output. */
+export class Editor {
+  /**
+   * @param {object} who session and actor
+   * @param {Drafts} drafts keeps what is not saved
+   * @param {Outbox} outbox sends versions
+   */
+  constructor(who, drafts, outbox) {
+    this.who = who;
+    this.drafts = drafts;
+    this.outbox = outbox;
+    this.box = document.getElementById("editor");
+    this.bar = document.getElementById("merge");
+    this.why = document.getElementById("merge-why");
+    this.saved = document.getElementById("saved");
+    this.versions = document.getElementById("versions");
+    this.auto = document.getElementById("autosave");
+    this.base = null; // version that the text was made from
+    this.original = ""; // its text
+    this.latest = null; // the newest version, by anybody
+    this.timer = null;
+    this.author = "Somebody";
+    this.saving = false;
+    this.refresh = soon(() => this.renew(), 60);
+    const kept = drafts.read("output");
+    if (kept) {
+      this.base = kept.base;
+      this.original = kept.original;
+      this.box.value = kept.text;
+      this.say("not saved yet");
+    }
+    this.box.addEventListener("input", () => this.typed());
+    this.box.addEventListener("keydown", (event) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+        event.preventDefault();
+        this.save();
+      }
+    });
+    document.getElementById("save").addEventListener("click", () => this.save());
+    document.getElementById("merge-both").addEventListener("click", () => this.merge());
+    document.getElementById("merge-theirs").addEventListener("click", () => this.take(this.latest));
+    document.getElementById("merge-mine").addEventListener("click", () => this.keepMine());
+    this.versions.addEventListener("change", () => this.goBack());
+  }
+
+  /** Whether something is typed that no version holds. */
+  get dirty() {
+    return this.box.value !== this.original;
+  }
+
+  say(text) {
+    this.saved.textContent = text;
+  }
+
+  typed() {
+    this.keep();
+    this.say(this.dirty ? "not saved yet" : "");
+    clearTimeout(this.timer);
+    if (this.auto.checked && this.bar.hidden) this.timer = setTimeout(() => this.save(), PAUSE);
+  }
+
+  keep() {
+    const text = this.box.value;
+    this.drafts.keep("output", this.dirty ? { base: this.base, original: this.original, text } : null);
+  }
+
+  /** A version was put up. */
+  arrived(version, actor) {
+    this.versions.append(make("option", { value: version }, `version ${version}, by ${actor}`));
+    this.latest = version;
+    this.author = actor;
+    this.refresh();
+  }
+
+  /** Shows the newest version, or offers it where something is typed. */
+  async renew() {
+    if (this.latest === null || this.latest === this.base || this.saving) return;
+    if (this.dirty) this.offer(this.author);
+    else await this.take(this.latest);
+  }
+
+  offer(actor) {
+    clearTimeout(this.timer);
+    this.why.textContent = `${actor} has changed the output while you were typing. Nothing of yours is lost.`;
+    this.bar.hidden = false;
+  }
+
+  /** Shows a version in place of what is there. */
+  async take(version) {
+    const found = await get("/v1/take/output", { ...this.who, version: version ?? "" });
+    if (version !== this.latest && version !== null) return; // a newer one has arrived meanwhile
+    this.settle(found.version, found.text);
+    this.box.value = found.text;
+    this.keep();
+    this.say(found.version === null ? "" : `version ${found.version}, by ${found.actor}`);
+  }
+
+  settle(version, text) {
+    this.base = version;
+    this.original = text;
+    this.bar.hidden = true;
+  }
+
+  /** Puts both together, for the person to look through and save. */
+  async merge() {
+    const mine = this.box.value;
+    const merged = await post("/v1/take/merge", { ...this.who, base: this.base, mine });
+    const latest = await get("/v1/take/output", { ...this.who, version: merged.version ?? "" });
+    if (this.box.value !== mine) return; // typed on meanwhile: the choice stands again
+    this.settle(merged.version, latest.text);
+    this.box.value = merged.text;
+    this.keep();
+    this.say(merged.conflicts
+      ? `merged; look for <<<<<<< in ${merged.conflicts} place${merged.conflicts > 1 ? "s" : ""}, then save`
+      : "merged; look it through, then save");
+    this.box.focus();
+  }
+
+  /** The text stays as it is typed, and is to follow the newest version. */
+  async keepMine() {
+    const latest = await get("/v1/take/output", { ...this.who, version: this.latest ?? "" });
+    this.settle(latest.version, latest.text);
+    this.keep();
+    this.say("yours is kept; save to put it up");
+  }
+
+  /** Puts up what is typed as a version. */
+  async save() {
+    clearTimeout(this.timer);
+    if (this.saving || !this.bar.hidden || !this.dirty) return;
+    const text = this.box.value;
+    this.saving = true;
+    this.say("saving …");
+    try {
+      const answer = await this.outbox.send({ act: "submit", content: text, base: this.base });
+      this.settle(answer.version, text);
+      this.keep();
+      this.say(this.dirty ? "not saved yet" : `saved as version ${answer.version}`);
+    } catch (error) {
+      if (error.status === 409) this.offer(this.author);
+      else this.say(`not saved: ${error.message}`);
+    } finally {
+      this.saving = false;
+    }
+    if (this.dirty && this.bar.hidden && this.auto.checked) this.typed();
+    else this.refresh();
+  }
+
+  /** Puts the text of an earlier version into the editor, to be saved as a new one. */
+  async goBack() {
+    const version = this.versions.value;
+    if (!version) return;
+    const found = await get("/v1/take/output", { ...this.who, version });
+    this.box.value = found.text;
+    this.typed();
+    this.say(`as in version ${version}; save to put it up again`);
+    clearTimeout(this.timer);
+    this.versions.value = "";
+    this.box.focus();
+  }
+
+  /** Nothing can be changed any more. */
+  close() {
+    clearTimeout(this.timer);
+    this.box.readOnly = true;
+    for (const button of document.querySelectorAll(".output button, .output select")) button.disabled = true;
+  }
+}

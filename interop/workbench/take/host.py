@@ -1,0 +1,90 @@
+"""What runs the sessions that people take part in: the command line has it, since it knows tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from ....engine.session.desk import Desk
+
+__all__ = ("Host", "NewSession", "Offer", "TakenSeat")
+
+T = TypeVar("T")
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that a session can be begun on.
+
+    Attributes:
+        task: its name.
+        description: one line.
+        agents: kinds of agents that work with somebody, each with a line on what it does.
+        agent: the one that is offered first.
+    """
+
+    task: str
+    description: str
+    agents: Mapping[str, str]
+    agent: str
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a new session is to be.
+
+    Attributes:
+        task: name of the task.
+        agents: kinds of agents that take part, one or more.
+        model: behind the agents; empty for rules.
+        instance: which instance; empty for the first.
+        seed: decides the world.
+        people: how many people take part.
+    """
+
+    task: str
+    agents: tuple[str, ...]
+    model: str = ""
+    instance: str = ""
+    seed: int = 0
+    people: int = 1
+
+
+class TakenSeat(Protocol):
+    """Where somebody sits in a session that runs."""
+
+    async def call(self, work: Callable[[Desk], Awaitable[T]]) -> T:
+        """Has something done at their desk.
+
+        Raises:
+            SessionClosedError: the session ended first.
+        """
+        ...
+
+
+class Host(Protocol):
+    """Begins and runs sessions."""
+
+    async def offers(self) -> Sequence[Offer]:
+        """The tasks that there are."""
+        ...
+
+    async def begin(self, wanted: NewSession) -> str:
+        """Begins a session; gives its id.
+
+        Raises:
+            DuologError: it cannot be begun as it is wanted.
+        """
+        ...
+
+    def trouble(self, session: str) -> str:
+        """Why a model cannot be asked in a session that runs; empty where it can."""
+        ...
+
+    async def seat(self, session: str, actor: str) -> TakenSeat:
+        """Where somebody sits; a session that is open and does not run goes on.
+
+        Raises:
+            DuologError: there is no such session or seat, or it is closed.
+        """
+        ...

@@ -1,0 +1,176 @@
+"""The pages of those who take part: beginning a session, and working in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..markup.html import Html, Node, tag
+from .host import Offer
+
+__all__ = ("new_contents", "take_contents")
+
+
+def take_contents(session: str, actor: str) -> Sequence[Node]:
+    """What stands in the main part of the page of a session that somebody takes part in."""
+    return (
+        tag("h1", "Working together"),
+        tag("p", "", id="trouble", class_="problem", role="alert", hidden=True),
+        tag(
+            "div",
+            _conversation(),
+            _output(),
+            class_="together",
+            id="together",
+            data_session=session,
+            data_actor=actor,
+        ),
+        _foot(),
+    )
+
+
+def _conversation() -> Html:
+    composer = tag(
+        "form",
+        tag("label", "Your message", for_="message", class_="unseen"),
+        tag("textarea", "", id="message", rows=3, dir="auto", placeholder="Write a message …"),
+        tag("button", "Send", type="submit"),
+        id="composer",
+    )
+    actions = tag(
+        "details",
+        tag("summary", "Do something yourself"),
+        tag(
+            "form",
+            tag("label", "Action", for_="action"),
+            tag("select", id="action"),
+            tag("p", "", id="action-help", class_="quiet"),
+            tag("label", "Arguments, as JSON", for_="arguments"),
+            tag("textarea", "{}", id="arguments", rows=3),
+            tag("button", "Do it", type="submit"),
+            id="acting",
+        ),
+        id="actions",
+        hidden=True,
+    )
+    return tag(
+        "section",
+        tag("h2", "Conversation"),
+        tag(
+            "div",
+            id="entries",
+            role="log",
+            aria_live="polite",
+            aria_label="Conversation",
+            tabindex=0,
+        ),
+        tag("div", id="approvals", aria_live="assertive"),
+        composer,
+        actions,
+        class_="talk",
+    )
+
+
+def _output() -> Html:
+    bar = tag(
+        "div",
+        tag("p", "", id="merge-why"),
+        tag("button", "Merge", type="button", id="merge-both"),
+        tag("button", "Take theirs", type="button", id="merge-theirs"),
+        tag("button", "Keep mine", type="button", id="merge-mine"),
+        id="merge",
+        class_="merge",
+        role="group",
+        aria_label="The output has changed meanwhile",
+        hidden=True,
+    )
+    tools = tag(
+        "div",
+        tag("button", "Save", type="button", id="save", title="Ctrl+S"),
+        tag("label", tag("input", type="checkbox", id="autosave", checked=True), " as I type"),
+        tag("label", "Go back to", for_="versions"),
+        tag("select", tag("option", "an earlier version", value=""), id="versions"),
+        tag("span", "", id="saved", role="status", class_="quiet"),
+        class_="tools",
+    )
+    return tag(
+        "section",
+        tag("h2", "Output"),
+        tools,
+        bar,
+        tag("label", "The output", for_="editor", class_="unseen"),
+        tag("textarea", "", id="editor", dir="auto", spellcheck="true"),
+        class_="output",
+    )
+
+
+def _foot() -> Html:
+    rating = tag(
+        "fieldset",
+        tag("legend", "How far did the last round bring you? (optional)"),
+        *(
+            tag("button", str(number), type="button", data_rating=number, title=meaning)
+            for number, meaning in enumerate(
+                ("a step back", "no progress", "a little", "good progress", "a great deal"), start=1
+            )
+        ),
+        id="rating",
+    )
+    stop = tag(
+        "div",
+        tag("button", "Stop", type="button", id="stop", class_="stop"),
+        tag(
+            "span",
+            tag("label", "Why (optional)", for_="why"),
+            tag("input", id="why", type="text"),
+            tag("button", "End the session", type="button", id="stop-now", class_="stop"),
+            tag("button", "Go on", type="button", id="stop-not"),
+            id="stopping",
+            hidden=True,
+        ),
+    )
+    effort = tag(
+        "label",
+        tag("input", type="checkbox", id="effort"),
+        " Record how long I read, type and pause, and how many characters I change. Only counts "
+        "are recorded, never keys or what I do elsewhere.",
+        class_="consent",
+    )
+    return tag("footer", rating, stop, effort, class_="foot")
+
+
+def new_contents(offers: Sequence[Offer]) -> Sequence[Node]:
+    """What stands in the main part of the page on which a session is begun."""
+    tasks = [
+        tag(
+            "option",
+            f"{offer.task}: {offer.description}",
+            value=offer.task,
+            data_agents=" ".join(offer.agents),
+            data_agent=offer.agent,
+        )
+        for offer in offers
+    ]
+    form = tag(
+        "form",
+        tag("label", "Task", for_="task"),
+        tag("select", *tasks, id="task", required=True),
+        tag("label", "Agents", for_="agents"),
+        tag("select", id="agents", multiple=True, size=5, required=True),
+        tag("label", "Model behind the agents (empty: rules)", for_="model"),
+        tag("input", id="model", type="text", autocomplete="off"),
+        tag("label", "Instance (empty: the first)", for_="instance"),
+        tag("input", id="instance", type="text", autocomplete="off"),
+        tag("label", "Seed", for_="seed"),
+        tag("input", id="seed", type="number", value=0, min=0),
+        tag("label", "People", for_="people"),
+        tag("input", id="people", type="number", value=1, min=1, max=8),
+        tag("button", "Begin", type="submit"),
+        id="new",
+        class_="new",
+    )
+    return (
+        tag("h1", "New session"),
+        form,
+        tag("p", "", id="said", role="status"),
+        tag("div", id="links"),
+    )

@@ -1,0 +1,118 @@
+"""What the page of somebody who takes part sends: one thing that they did, with an id of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from ....engine.events import JSON
+
+__all__ = (
+    "Answered",
+    "Did",
+    "Effort",
+    "Merging",
+    "Rated",
+    "Said",
+    "Stopped",
+    "Submitted",
+    "Took",
+    "decode_act",
+    "decode_effort",
+    "decode_merging",
+)
+
+
+class _Act(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", forbid_unknown_fields=True):
+    """What all share: the session, as whom, and an id that makes sending it again harmless."""
+
+    session: str
+    actor: str
+    id: str
+
+    def __post_init__(self) -> None:
+        if not 8 <= len(self.id) <= 64:
+            raise ValueError("an id has 8 to 64 characters")
+
+
+class Said(_Act, frozen=True, kw_only=True, tag="say"):
+    """They said something."""
+
+    text: str
+
+
+class Submitted(_Act, frozen=True, kw_only=True, tag="submit"):
+    """They put up a version of the output, made from the one at version ``base``."""
+
+    content: str
+    base: int | None = None
+
+
+class Answered(_Act, frozen=True, kw_only=True, tag="approve"):
+    """They gave or denied an approval."""
+
+    asked: int
+    approved: bool
+    comment: str = ""
+
+
+class Rated(_Act, frozen=True, kw_only=True, tag="rate"):
+    """They rated the progress of the agent's latest round."""
+
+    rating: int
+    explanation: str = ""
+
+
+class Took(_Act, frozen=True, kw_only=True, tag="do"):
+    """They took a task action."""
+
+    name: str
+    arguments: Mapping[str, JSON] = {}
+
+
+class Stopped(_Act, frozen=True, kw_only=True, tag="stop"):
+    """They ended the session."""
+
+    detail: str = ""
+
+
+Did: TypeAlias = Said | Submitted | Answered | Rated | Took | Stopped
+"""Anything that they may do."""
+
+
+class Merging(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Their text is to be merged with the output as it stands; it was made from version ``base``."""
+
+    session: str
+    actor: str
+    base: int | None
+    mine: str
+
+
+class Effort(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What their page observed of their effort since the last report, with their consent.
+
+    Attributes:
+        session: session id.
+        actor: who they are there.
+        reading: seconds in which they looked at the page and did nothing else.
+        typing: seconds in which they typed.
+        idle: seconds in which they were away, or did nothing for long.
+        inserted: characters that they put into the output or a message.
+        deleted: characters that they took out.
+    """
+
+    session: str
+    actor: str
+    reading: float = 0.0
+    typing: float = 0.0
+    idle: float = 0.0
+    inserted: int = 0
+    deleted: int = 0
+
+
+decode_act = msgspec.json.Decoder(Did).decode
+decode_merging = msgspec.json.Decoder(Merging).decode
+decode_effort = msgspec.json.Decoder(Effort).decode

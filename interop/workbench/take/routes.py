@@ -1,0 +1,341 @@
+"""The routes of those who take part. Whatever they are shown went through ``Disclosure`` as theirs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Final, NamedTuple, TypeVar, final
+
+import msgspec
+from sse_starlette import ServerSentEvent
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....engine.errors import InvalidInput, SessionClosedError, StaleBase
+from ....engine.events import EffortObserved, SessionOpened, SnapshotTaken
+from ....engine.records import Draft, Record
+from ....engine.session.decisions import Act, Approve, Rate, Say, Submit, Verb
+from ....engine.session.desk import Desk
+from ....engine.text import text_of
+from ...http.responses import as_json, problem
+from ..access.body import read_body
+from ..access.disclosure import Disclosure
+from ..access.guard import identity_of
+from ..access.identity import Identity
+from ..access.roles import Answer, operators
+from ..app import Part
+from ..bench import Bench
+from ..events import message, position_of, streaming
+from ..frame import page
+from .entries import shown_entry
+from .host import Host, NewSession
+from .merging import merge
+from .page import new_contents, take_contents
+from .requests import (
+    Answered,
+    Did,
+    Rated,
+    Said,
+    Stopped,
+    Submitted,
+    Took,
+    decode_act,
+    decode_effort,
+    decode_merging,
+)
+
+__all__ = ("EFFORT", "take_part")
+
+EFFORT: Final = "workbench@1"
+"""The measurement stream of what pages observe of people's effort."""
+
+T = TypeVar("T")
+
+_NAME: Final = 1000
+_decode_new = msgspec.json.Decoder(NewSession).decode
+
+
+def take_part(host: Host) -> Part:
+    """The part of the workbench in which people take part in sessions that a host runs."""
+
+    def routes(bench: Bench) -> Sequence[Route]:
+        own = _Routes(bench, host)
+        posts = {"act": own.act, "merge": own.merge, "join": own.join, "effort": own.effort}
+        return (
+            Route("/new", operators(own.new_page)),
+            Route("/v1/take/begin", operators(own.begin), methods=["POST"]),
+            Route("/take", own.page),
+            Route("/v1/take/stream", own.stream),
+            Route("/v1/take/output", own.output),
+            Route("/v1/take/state", own.state),
+            *(Route(f"/v1/take/{name}", call, methods=["POST"]) for name, call in posts.items()),
+        )
+
+    return routes
+
+
+class _Who(NamedTuple):
+    """Who somebody is in a session."""
+
+    session: str
+    actor: str
+
+
+@final
+class _Routes:
+    """The endpoints, and what they share."""
+
+    def __init__(self, bench: Bench, host: Host) -> None:
+        self._bench = bench
+        self._host = host
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    async def new_page(self, request: Request) -> Response:
+        """The page on which a session is begun."""
+        contents = new_contents(await self._host.offers())
+        return page(
+            self._bench,
+            identity_of(request),
+            "New session",
+            *contents,
+            script="new.js",
+            at="/new",
+            kind="new-page",
+        )
+
+    async def page(self, request: Request) -> Response:
+        """The page of somebody who takes part."""
+        who = await self._who(
+            request, request.query_params.get("id", ""), request.query_params.get("as", "")
+        )
+        return page(
+            self._bench,
+            identity_of(request),
+            "Working together",
+            *take_contents(who.session, who.actor),
+            script="take.js",
+            kind="take-page",
+        )
+
+    async def _who(self, request: Request, session: str, actor: str) -> _Who:
+        """Who makes a request, in a session.
+
+        Raises:
+            HTTPException: they do not take part in it.
+        """
+        identity = identity_of(request)
+        session = session[:_NAME]
+        if identity.role == "participant":
+            session, actor = session or identity.session, actor or identity.actor
+            if (session, actor) != (identity.session, identity.actor):
+                raise HTTPException(403, "this session is not yours")
+        elif identity.role != "operator":
+            raise HTTPException(403, "who looks on does not take part")
+        people = await self._people(session)
+        if not actor and people:
+            actor = people[0]
+        if actor not in people:
+            raise HTTPException(404, f"nobody of that name can take part in session {session!r}")
+        return _Who(session, actor)
+
+    async def _people(self, session: str) -> list[str]:
+        """The real people in a session."""
+        async for record in self._bench.log.read(session):
+            event = record.event
+            if isinstance(event, SessionOpened):
+                return [
+                    one.name
+                    for one in event.participants
+                    if one.role == "human" and one.policy is None
+                ]
+            break
+        raise HTTPException(404, f"there is no session {session!r}")
+
+    async def _asked(self, request: Request) -> _Who:
+        given = request.query_params
+        return await self._who(request, given.get("session", ""), given.get("actor", ""))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    async def stream(self, request: Request) -> Answer:
+        """All that they may see, as it happens."""
+        who, since = await self._asked(request), position_of(request)
+        return streaming(self._bench, self._entries(who, since))
+
+    async def _entries(self, who: _Who, since: int) -> AsyncGenerator[ServerSentEvent]:
+        disclosure = Disclosure(Identity("participant", who.actor, who.session))
+        async with self._bench.log.subscribe(session=who.session) as records:
+            async for record in records:
+                seen = disclosure.see(record)
+                if seen is None or record.position <= since:
+                    continue
+                entry = shown_entry(seen, who.actor)
+                if entry is not None:
+                    yield message("entry", entry, record.position)
+
+    async def output(self, request: Request) -> Response:
+        """A version of the output, as text; the latest where none is named."""
+        who = await self._asked(request)
+        wanted = request.query_params.get("version", "")
+        record = await self._snapshot(who.session, int(wanted) if wanted.isdecimal() else None)
+        if record is None:
+            return as_json({"version": None, "text": "", "actor": ""})
+        event = record.event
+        text = text_of(event.content) if isinstance(event, SnapshotTaken) else ""
+        return as_json({"version": record.version, "text": text, "actor": record.actor})
+
+    async def _snapshot(self, session: str, version: int | None) -> Record | None:
+        found: Record | None = None
+        after = 0 if version is None else max(version - 1, 0)
+        async for record in self._bench.log.read(session, after_version=after):
+            if record.kind == "SnapshotTaken":
+                found = record
+            if version is not None:
+                break
+        return found
+
+    async def state(self, request: Request) -> Response:
+        """Whether a model of the others is away."""
+        who = await self._asked(request)
+        summary = await self._bench.log.summary(who.session)
+        trouble = self._host.trouble(who.session)
+        return as_json({"state": summary.state, "trouble": trouble})
+
+    # --- doing ------------------------------------------------------------------------------------
+
+    async def begin(self, request: Request) -> Response:
+        """Begins a session; gives it, and a link for each of its people."""
+        wanted = _decoded(_decode_new, await read_body(request, self._bench.limits.body))
+        session = await self._host.begin(wanted)
+        access = self._bench.access
+        links = {
+            actor: f"/#token={access.token(Identity('participant', actor, session))}"
+            for actor in await self._people(session)
+        }
+        return as_json({"session": session, "links": links})
+
+    async def join(self, request: Request) -> Response:
+        """Takes a seat: a session that is open goes on. Gives what can be done in it."""
+        body = _decoded(_decode_seat, await read_body(request, self._bench.limits.body))
+        who = await self._who(request, body.session, body.actor)
+        summary = await self._bench.log.summary(who.session)
+        if summary.state != "open":
+            return as_json({"state": summary.state, "trouble": "", "actions": []})
+        seat = await self._host.seat(who.session, who.actor)
+
+        async def offered(desk: Desk) -> list[dict[str, object]]:
+            return [
+                {"name": one.name, "description": one.description, "parameters": one.parameters}
+                for one in desk.view.actions_available.values()
+            ]
+
+        actions = await seat.call(offered)
+        return as_json(
+            {"state": "open", "trouble": self._host.trouble(who.session), "actions": actions}
+        )
+
+    async def act(self, request: Request) -> Response:
+        """Does one thing, once: what was done already under its id is not done again."""
+        did = _decoded(decode_act, await read_body(request, self._bench.limits.body))
+        who = await self._who(request, did.session, did.actor)
+        seat = await self._host.seat(who.session, who.actor)
+        try:
+            version = await seat.call(_carrying_out(did))
+        except StaleBase as error:
+            return problem(409, str(error))
+        except SessionClosedError:
+            if isinstance(did, Stopped):
+                return as_json({"version": None})
+            raise
+        return as_json({"version": version})
+
+    async def merge(self, request: Request) -> Response:
+        """Their text merged with the output as it stands."""
+        asked = _decoded(decode_merging, await read_body(request, self._bench.limits.body))
+        who = await self._who(request, asked.session, asked.actor)
+        base = None if asked.base is None else await self._snapshot(who.session, asked.base)
+        latest = await self._snapshot(who.session, None)
+        merged = merge(_text(base), asked.mine, _text(latest))
+        return as_json(
+            {
+                "text": merged.text,
+                "conflicts": merged.conflicts,
+                "version": None if latest is None else latest.version,
+            }
+        )
+
+    async def effort(self, request: Request) -> Response:
+        """Records what their page observed of their effort."""
+        seen = _decoded(decode_effort, await read_body(request, self._bench.limits.body))
+        who = await self._who(request, seen.session, seen.actor)
+        summary = await self._bench.log.summary(who.session)
+        event = EffortObserved(
+            actor=who.actor,
+            until=summary.version,
+            reading=seen.reading,
+            typing=seen.typing,
+            idle=seen.idle,
+            inserted=seen.inserted,
+            deleted=seen.deleted,
+        )
+        draft = Draft(event, "workbench", "scorer", summary.last)
+        await self._bench.log.append(who.session, [draft], stream=EFFORT)
+        return as_json({})
+
+
+class _Seat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    session: str
+    actor: str = ""
+
+
+_decode_seat = msgspec.json.Decoder(_Seat).decode
+
+
+def _decoded(decode: Callable[[bytes], T], data: bytes) -> T:
+    try:
+        return decode(data)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise InvalidInput(f"the body is not what this takes: {error}") from None
+
+
+def _text(record: Record | None) -> str:
+    event = None if record is None else record.event
+    return text_of(event.content) if isinstance(event, SnapshotTaken) else ""
+
+
+def _carrying_out(did: Did) -> Callable[[Desk], Awaitable[int | None]]:
+    """What is done at the desk; gives the trace version of the event, None where there is none."""
+
+    async def carry_out(desk: Desk) -> int | None:
+        for record in reversed(desk.view.records):
+            if record.caller_id == did.id and record.actor == desk.name:
+                return record.version
+        if isinstance(did, Stopped):
+            await desk.finish(did.detail)
+            return None
+        if isinstance(did, Submitted):
+            verb = Submit(did.content)
+            [*_, record] = await desk.emit(verb, base=did.base, id=did.id)
+            if record.kind != "SnapshotTaken":
+                raise StaleBase(
+                    did.base, desk.view.snapshot.version if desk.view.snapshot else None
+                )
+            return record.version
+        records = await desk.emit(_verb(did), id=did.id)
+        return records[0].version
+
+    return carry_out
+
+
+def _verb(did: Said | Answered | Rated | Took) -> Verb:
+    match did:
+        case Said():
+            return Say(did.text)
+        case Answered():
+            return Approve(did.asked, did.approved, did.comment)
+        case Rated():
+            return Rate(did.rating, did.explanation)
+        case Took():
+            return Act(did.name, did.arguments)
