@@ -17,9 +17,10 @@ _NULL = ("too few", "nowhere", "alike", "none")
 
 def needed_queries(known: Known) -> list[str]:
     """Queries that are missing to answer what was asked, and to see which rulings decide that."""
-    topics = known.wishes.topics
+    wishes = known.wishes
+    topics = [*wishes.topics, *([wishes.advice] if wishes.advice else [])]
     sheets: dict[Sheet, None] = dict.fromkeys(sheet_of(topic.kind) for topic in topics)
-    if known.alone or known.wishes.more or not topics:
+    if known.alone or wishes.more or not topics:
         sheets = dict.fromkeys(SHEETS)
     wanted = {query_for(sheet, r): None for sheet in sheets for r in _variants(sheet, known)}
     return [sql for sql in wanted if sql not in known.findings.rows]
@@ -117,7 +118,7 @@ def _full(known: Known) -> Iterator[str]:
 
 def _finding(topic: Topic, known: Known) -> Iterator[str]:
     claim = known.claim(topic)
-    if claim is None:
+    if claim is None or topic in known.settled:
         return
     yield say_claim(claim)
     chart = known.charts.get(chart_of(topic, known.rulings)[1]) if _is_drawn(topic) else None

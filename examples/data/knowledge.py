@@ -16,6 +16,7 @@ from .analysis import SHEETS, Rows, Sheet, claims_of, query_for, sheet_of
 from .facts import DEFAULTS, Claim, Names, Ruling, Rulings, Topic
 from .language.messages import MessageReader
 from .language.rulings import asked_rulings
+from .report import ReportReader
 
 __all__ = ("Known", "Memory", "Wishes")
 
@@ -96,6 +97,7 @@ class Known(msgspec.Struct, frozen=True):
         charts: lines by query; None for one that failed.
         before: lines of its last report.
         theirs: lines that a human wrote into the report.
+        settled: what they state there, by topic: it goes before what the agent finds.
     """
 
     alone: bool
@@ -107,6 +109,7 @@ class Known(msgspec.Struct, frozen=True):
     charts: Mapping[str, str | None]
     before: tuple[str, ...]
     theirs: tuple[str, ...]
+    settled: Mapping[Topic, Claim] = {}
 
     @property
     def rulings(self) -> Rulings:
@@ -121,6 +124,8 @@ class Known(msgspec.Struct, frozen=True):
         """Its claim on a topic, by what it goes by or by other rulings; None where it has none."""
         if self.names is None:
             return None
+        if topic in self.settled:
+            return self.settled[topic]
         return self.findings.on(topic, self.names, rulings or self.rulings)
 
 
@@ -131,6 +136,7 @@ class Memory:
     def __init__(self) -> None:
         self._names: Names | None = None
         self._reader: MessageReader | None = None
+        self._lines: ReportReader | None = None
         self._findings = Findings()
         self._charts: dict[str, str | None] = {}
         self._absorbed: set[int] = set()
@@ -147,6 +153,7 @@ class Memory:
         if self._reader is not None:
             wishes = _listen(view, self._reader, asked, offered)
         before, theirs = _reports(view)
+        written = map(self._lines.read, theirs) if self._lines is not None else ()
         return Known(
             alone=not any(one.role == "human" for one in view.participants),
             names=self._names,
@@ -157,6 +164,7 @@ class Memory:
             charts=self._charts,
             before=before,
             theirs=theirs,
+            settled={one.topic: one for one in written if isinstance(one, Claim)},
         )
 
     def _absorb(self, action: ActionSeen) -> None:
@@ -165,6 +173,7 @@ class Memory:
         if action.name == "Schema" and found is not None:
             self._names = _names(found)
             self._reader = MessageReader(self._names)
+            self._lines = ReportReader(self._names)
         elif action.name == "Query":
             self._findings.rows[sql] = None if found is None else _rows(found)
         elif action.name == "Chart":

@@ -13,7 +13,14 @@ from ...engine.events import JSON
 from .facts import RULINGS, Kind, Names, Ruling, Rulings, Topic
 from .world.instances import Instance, Wants
 
-__all__ = ("Profile", "profile_of", "read_profile", "read_wants", "write_profile")
+__all__ = (
+    "Profile",
+    "profile_of",
+    "read_profile",
+    "read_wants",
+    "sentences_of",
+    "write_profile",
+)
 
 _TOPICS: Final[Mapping[Kind, str]] = {
     "favourite": "which {subject} people in {about} like best",
@@ -111,7 +118,7 @@ def read_profile(written: JSON) -> Profile:
     Raises:
         InvalidInput: it is none of this task.
     """
-    texts = _texts(written)
+    texts = sentences_of(written)
     subject, products, regions = _one(_SURVEY, texts)
     names = Names(subject, tuple(regions.split(", ")), tuple(products.split(", ")))
     opens: dict[Topic, tuple[Topic, ...]] = {}
@@ -136,7 +143,7 @@ def read_wants(written: JSON) -> Wants:
     Raises:
         InvalidInput: it is none of this task.
     """
-    texts = _texts(written)
+    texts = sentences_of(written)
     topics = tuple(_topic(found[0]) for found in _all(_WANTS, texts))
     return Wants(topics, _topic(_one(_GOAL, texts)[0]))
 
@@ -151,11 +158,16 @@ def _topic(text: str) -> Topic:
     raise InvalidInput(f"the profile holds {text!r}, which is no topic of this task")
 
 
-def _texts(written: JSON) -> Sequence[str]:
+def sentences_of(written: JSON) -> tuple[str, ...]:
+    """The sentences of a written profile.
+
+    Raises:
+        InvalidInput: it is none of this task.
+    """
     found = written.get("profile") if isinstance(written, Mapping) else None
     if not isinstance(found, list | tuple):
         raise InvalidInput("the profile is none of an analyst: it has no list of sentences")
-    return [str(one) for one in found]
+    return tuple(map(str, found))
 
 
 def _one(form: str, texts: Sequence[str]) -> tuple[str, ...]:

@@ -17,14 +17,14 @@ from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Subm
 from ...engine.session.view import View
 from ...engine.text import lines_of
 from ...users.personas import Persona
-from ..kit.views import outcomes, own_messages, trait, unannounced
+from ..kit.views import awaits_reaction, is_working, outcomes, own_messages, trait, unannounced
 from .analysis import Sheet, claims_of, query_for, sheet_of
 from .attention import OWN_ANALYSIS, Reading
 from .facts import DEFAULTS, RULINGS, Claim, Ruling, Topic, advice_on
 from .language.messages import HUMAN, MessageReader, asks_to_rephrase, say_advice_wish
 from .language.rulings import asked_rulings, read_rulings, say_ruling
 from .language.topics import say_topic, wordings_of
-from .profile import Profile, read_profile, write_profile
+from .profile import Profile, read_profile, sentences_of, write_profile
 from .report import Assumed, ReportReader, say_advice, say_claim
 from .world.instances import Wants, opened_by
 
@@ -39,8 +39,8 @@ _TOO_MUCH = 8
 _TIRED = 20
 """Words that somebody can still take in when they stop."""
 
-_TRIES_THEMSELVES = 0.5
-"""Share of the people whose persona acts who look things up that they asked for in vain."""
+_TRIES_THEMSELVES = 0.3
+"""Share of the people whose persona acts who rather look things up than ask again."""
 
 _CARE = 0.6
 """Share of the tables that people, on their own, look at before they select from them."""
@@ -76,13 +76,14 @@ class DataPerson:
         self._reading: Reading | None = None
         self._messages: MessageReader | None = None
         self._taken = 0
-        self._profiles: tuple[JSON, Profile] | None = None
+        self._profiles: dict[tuple[str, ...], Profile] = {}
 
     def see(self, view: View, profile: JSON) -> Mind:
         """Reads what is new, and sees what it makes them want."""
-        if self._profiles is None or self._profiles[0] is not profile:
-            self._profiles = (profile, read_profile(profile))
-        known = self._profiles[1]
+        written = sentences_of(profile)
+        if written not in self._profiles:
+            self._profiles[written] = read_profile(profile)
+        known = self._profiles[written]
         if self._reading is None:
             self._reading = Reading(known.names, known.attention, known.stamina)
             self._messages = MessageReader(known.names)
@@ -145,14 +146,20 @@ class DataPerson:
         return said or HUMAN.say("done" if offer is None else "no", words)
 
     def work(self, state: Mind, persona: Persona, words: Random) -> Decision | None:
-        """Looks up what they have asked for in vain, if they act at all."""
+        """Looks up what was not understood, or asked for in vain, if they act at all."""
         if not persona.acts or state.view.snapshot is None:
             return None
+        if is_working(state.view) or awaits_reaction(state.view):
+            return None  # the agent may be about to answer
+        if state.reading.unread:
+            return None  # it may stand there
         if trait(state.view, "tries").random() >= _TRIES_THEMSELVES:
             return None
+        last = state.view.messages[-1]
+        lost = last.role == "agent" and asks_to_rephrase(last.text)
         for topic in state.wants.topics:
             asked = _times(state, wordings_of(topic, state.profile.names.subject))
-            if topic not in state.reading.believed and asked >= _ASKS:
+            if topic not in state.reading.believed and asked >= (1 if lost else _ASKS):
                 return self._find_out(state, topic, words)
         return None
 

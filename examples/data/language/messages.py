@@ -92,6 +92,7 @@ _CHART: Final = re.compile(r"\bcharts?\b|\bshow me\b|\bpicture\b")
 _LONG: Final = re.compile(r"\btoo long\b|\bshort\b|\bmain points\b|\btoo much\b")
 _YES: Final = re.compile(r"^(?:yes|yeah|sure|please do|go on)\b")
 _NO: Final = re.compile(r"^(?:no|nothing)\b")
+_ADDED: Final = re.compile(r"\bmyself\b")
 _REPHRASE: Final = re.compile(r"\banother way\b|\bwhat do you mean\b|\bthat you want to know\?")
 _PROPOSED: Final = re.compile(r"\b(?:look into this next|also wonder): ")
 
@@ -108,6 +109,7 @@ class Message(msgspec.Struct, frozen=True):
         short: the report is too long.
         agreed: it begins with a yes.
         declined: it begins with a no.
+        added: they say that they have changed the report.
         specific: it names something of the survey, be it understood or not.
     """
 
@@ -119,13 +121,14 @@ class Message(msgspec.Struct, frozen=True):
     short: bool = False
     agreed: bool = False
     declined: bool = False
+    added: bool = False
     specific: bool = False
 
     @property
     def understood(self) -> bool:
         """Whether anything was."""
         said = self.topics or self.rulings or self.advice or self.charts
-        return bool(said) or self.short or self.agreed or self.declined
+        return bool(said) or self.short or self.agreed or self.declined or self.added
 
 
 def say_request(topic: Topic, subject: str, words: Random) -> str:
@@ -188,6 +191,7 @@ class MessageReader:
             short=short,
             agreed=_YES.search(plain) is not None,
             declined=_NO.search(plain) is not None,
+            added=_ADDED.search(plain) is not None,
             specific=bool(read.topics or read.vague) or names_ruling(plain),
         )
 

@@ -113,7 +113,7 @@ def test_complaints_and_short_answers_are_read() -> None:
         assert READER.read(text).charts == ("Mocha",), text
     for text in HUMAN.variants("long"):
         assert READER.read(text).short, text
-    for key in ("yes", "no", "done"):
+    for key in ("yes", "no", "done", "added"):
         for text in HUMAN.variants(key):
             assert READER.read(text[:1].upper() + text[1:]).understood, text
     assert asks_to_rephrase("Could you put it another way?")

@@ -144,6 +144,19 @@ async def test_two_stage_asks_before_it_writes_and_one_stage_writes_first() -> N
         assert next(k for k in acts if k in ("MessageSent", "SnapshotTaken")) == first, agent
 
 
+async def test_who_is_not_understood_may_look_it_up_themselves_and_their_word_counts() -> None:
+    records = await run("one-stage", instance=3)
+    reports = [r for r in records if isinstance(r.event, SnapshotTaken)]
+    theirs = next(n for n, r in enumerate(reports) if r.role == "human")
+    before, after = (str(reports[n].event.content).splitlines() for n in (theirs - 1, theirs))  # type: ignore[union-attr]
+    (line,) = (line for line in after if line not in before)
+    asked = [r for r in records if isinstance(r.event, ActionTaken) and r.role == "human"]
+    assert [r.event.name for r in asked if isinstance(r.event, ActionTaken)] == ["Query"]
+    assert line in str(reports[-1].event.content)  # type: ignore[union-attr]
+    favoured = line.split(" like ")[1].split()[0]
+    assert any(f"promote {favoured} in" in str(r.event.content) for r in reports[theirs:])  # type: ignore[union-attr]
+
+
 async def test_a_ruling_that_is_stated_turns_a_wrong_finding_into_a_right_one() -> None:
     one = make_instance(1, "2")
     first = one.interests[0]
