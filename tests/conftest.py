@@ -76,8 +76,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out what nobody asked for, and begins with the slow ones: where tests run in several
     processes, none of them is left alone with a long one at the end."""
     apart = {*ON_REQUEST} - asked_for(config)
-    chosen = [item for item in items if not apart & {mark.name for mark in item.iter_markers()}]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    chosen: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        asked = apart.isdisjoint(mark.name for mark in item.iter_markers())
+        (chosen if asked else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
     items[:] = sorted(chosen, key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -229,15 +229,16 @@ async def test_a_session_can_be_played_twice() -> None:
         assert after_opening(await played(log, fork(one, past, 20))) == after_opening(past)
 
 
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("again", [True, False])
-async def test_a_fork_cut_anywhere_resumes_to_the_same(again: bool) -> None:
+async def test_a_fork_cut_anywhere_resumes_to_the_same(again: bool, step: int) -> None:
     async with open_log("memory://") as log:
         past = await origin(log)
         old = planned("one-stage") if again else None
         forked = fork(planned("two-stage"), past, end_before_round(past, 3), past=old)
         await run_session(log, forked)
         whole = await trace_of(log, forked.id)
-    for cut in range(len(past[: end_before_round(past, 3)]), len(whole), 3):
+    for cut in range(len(past[: end_before_round(past, 3)]), len(whole), step):
         async with open_log("memory://") as log:
             drafts = [
                 Draft(r.event, r.actor, r.role, r.time, None, r.cause, r.seen)  # type: ignore[arg-type]
