@@ -163,10 +163,10 @@ class DataPerson:
                 return self._find_out(state, topic, words)
         return None
 
-    def content(self, state: Mind, persona: Persona) -> bool:
-        """Whether they believe to know enough, or are tired."""
+    def content(self, state: Mind, persona: Persona) -> bool | str:
+        """Whether they believe to know enough; or why they leave: they are tired."""
         if state.reading.left <= _TIRED:
-            return True
+            return "tired: they can take in no more"
         wanted = state.wants.topics
         open_ = sum(1 for topic in wanted if topic not in state.reading.believed)
         if persona.contentment < 1.0:
