@@ -95,4 +95,6 @@ def show_help_of_bare_commands() -> None:
     """
     for command in app.registered_commands:
         parameters = signature(command.callback).parameters.values() if command.callback else ()
-        command.no_args_is_help = any(one.default is one.empty for one in parameters)
+        # The workbench needs a log or a task, whichever.
+        needed = any(one.default is one.empty for one in parameters)
+        command.no_args_is_help = needed or command.name == "workbench"

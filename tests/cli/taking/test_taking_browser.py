@@ -143,6 +143,7 @@ async def test_the_server_is_killed_and_restarted_while_one_types(tmp_path: Path
             await anyio.to_thread.run_sync(killed, server)
             await page.fill("#message", "eggs")
             await page.keyboard.press("Enter")
+            await page.locator("#autosave").uncheck()
             await page.locator("#editor").press_sequentially("bread\n")
             await page.fill("#message", "half a sent")
             await page.get_by_text("the server is away").wait_for()
