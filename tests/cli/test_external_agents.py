@@ -115,9 +115,17 @@ def test_an_endpoint_plays_in_experiments_forks_and_chats(
     done(capsys, "fork", "a.db", "shop-0-helper", "--at-round", "2", "--seed", "5")
     assert len(endpoint.requests) > before
 
-    Path("typed").write_text("Some jam?\n/finish\n", encoding="utf-8")
     before = len(endpoint.requests)
-    with Path("typed").open(encoding="utf-8") as typed:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as typed, os.fdopen(writing, "wb", 0) as typing:
+        typing.write(b"Some jam?\n")
+
+        def answer_and_finish(body: Body) -> Answer:
+            if len(endpoint.requests) == before + 1:  # the person has waited for the agent
+                typing.write(b"/finish\n")
+            return answer(body)
+
+        endpoint.answer = answer_and_finish
         monkeypatch.setattr(sys, "stdin", typed)
         done(capsys, "chat", "shop.py:Shop", "--agent", agent, "--log", "c.db", "--plain")
     assert len(endpoint.requests) > before

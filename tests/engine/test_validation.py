@@ -122,7 +122,9 @@ async def test_an_append_takes_what_it_can_read_again_and_nothing_else(event: Ev
     held = from_jsonl(line)
     assert held == record
     assert isinstance(held.event, Event)
-    assert codec.encode_body(held.event) == codec.encode_body(event)
+    # As numbers: a whole one where a fraction may be is read back as a fraction.
+    written, again = codec.encode_body(event), codec.encode_body(held.event)
+    assert msgspec.json.decode(again) == msgspec.json.decode(written)
     said = msgspec.to_builtins(event, str_keys=True)
     assert msgspec.json.decode(held.body or b"") == msgspec.json.decode(json.dumps(said))
 

@@ -96,8 +96,9 @@ def _become(
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False, errors="backslashreplace")
 
-    said = environment.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = [*filter(None, said), *paths]
+    said = environment.get("PYTHONPATH")  # in which an empty entry is the working directory
+    found = [entry or str(where) for entry in said.split(os.pathsep)] if said else []
+    sys.path[:] = [*found, *paths]
     words = [*arguments]
     safe = False
     while words[0] in ("-P", "-W"):
