@@ -27,6 +27,7 @@ from ...engine.logger import get_logger
 from ...engine.session.actors import Player
 from ...engine.session.desk import Desk
 from ...engine.session.runner import Session, run_session
+from ...examples.kit.task import HUMAN_ALONE
 from ...interop.workbench.take.host import NewSession, Offer
 from ...users.remote_person import RemotePerson
 from ..chat.session import ChatSession
@@ -93,7 +94,11 @@ class SessionHost:
             task = named_task(name, self._dataset if mine else None).task
             if mine:
                 self._named = task.name
-            agents = {kind: line for kind, line in task.agents.items() if not task.automated(kind)}
+            agents = {
+                kind: line
+                for kind, line in task.agents.items()
+                if not task.automated(kind) and kind != HUMAN_ALONE
+            }
             first = next((kind for kind in default_agents(task) if kind in agents), None)
             if mine and self._agent is not None:
                 first = self._agent

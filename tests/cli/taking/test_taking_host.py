@@ -169,6 +169,13 @@ async def test_only_what_is_offered_is_run() -> None:
             assert why in answer.json()["message"]
 
 
+async def test_who_works_alone_is_no_company() -> None:
+    async with open_log("memory://") as log, hosting(log) as host:
+        offers = {offer.task: offer for offer in await host.offers()}
+    assert {"auto", "human-alone"} & set(offers["tutoring"].agents) == set()
+    assert "adaptive" in offers["tutoring"].agents
+
+
 async def test_each_role_may_do_its_own_and_sees_no_more() -> None:
     async with open_log("memory://") as log, hosting(log) as host:
         session = await host.begin(NewSession(task=TASK, agents=("keeper",), people=2))
