@@ -13,12 +13,11 @@ from typing import Self, final
 import anyio.to_thread
 import msgspec
 
-from ..engine.errors import DuologError, InvalidInput, PluginFailed, SessionNotFound
+from ..engine.errors import DuologError, InvalidInput, SessionNotFound
 from ..engine.events import ScorerRef, StopAdvised
 from ..engine.log.contract import EventLog
 from ..engine.log.follower import Follower
 from ..engine.log.session_states import SessionStates, read_before
-from ..engine.plugins import PluginCall
 from ..engine.records import Record
 from .process import ProcessFold
 from .replay import Step
@@ -79,6 +78,7 @@ async def score_log(log: EventLog, session: str, options: Options | None = None)
     Raises:
         SessionNotFound: the log has no such session.
         CodecError: a body that is needed is damaged.
+        PluginFailed: ``Options.count`` or ``Options.vague`` raised.
         LogClosed: the log is closed.
     """
     fold = TrajectoryFold(session, options, emit=False)
@@ -105,6 +105,7 @@ async def score_sessions(
 
     Raises:
         CodecError: a body that is needed is damaged.
+        PluginFailed: ``Options.count`` or ``Options.vague`` raised.
         LogClosed: the log is closed.
     """
     folds: dict[str, TrajectoryFold] = {}
@@ -217,7 +218,7 @@ class UpdateSubscription:
         Raises:
             LogClosed: the subscription is closed, or its log is.
             CodecError: a body that is needed is damaged; the next step goes on behind it.
-            PluginFailed: the counter of tokens raised; likewise.
+            PluginFailed: the counter of tokens raised, or ``Options.vague``; likewise.
         """
         self._follower.done(self.position)
         record = self._held or await self._follower.__anext__()
@@ -228,9 +229,9 @@ class UpdateSubscription:
             self._held = None
         self.position = record.position
         if len(record.body or b"") > _AT_ONCE:
-            updates = await anyio.to_thread.run_sync(_fed, fold, record)
+            updates = await anyio.to_thread.run_sync(fold.feed, record)
         else:
-            updates = _fed(fold, record)
+            updates = fold.feed(record)
         if fold.state == "open":
             self._open.keep(record.session, fold)
         else:
@@ -283,18 +284,6 @@ class UpdateSubscription:
             self._held = None
             self.position = record.position
             raise
-
-
-def _fed(fold: TrajectoryFold, record: Record) -> list[Update]:
-    """What a record brings about; it is an error of the log's where the counter of tokens fails."""
-    who = f"the scoring of session {record.session!r}"
-    try:
-        with PluginCall(who):
-            return list(fold.feed(record))
-    except DuologError:
-        raise
-    except Exception as error:
-        raise PluginFailed(who, error) from error
 
 
 @final

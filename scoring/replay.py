@@ -91,6 +91,7 @@ async def replay(
         InvalidInput: the speed is not above 0.
         SessionNotFound: the log has no such session.
         CodecError: a body that is needed is damaged.
+        PluginFailed: ``Options.count`` or ``Options.vague`` raised.
         LogClosed: the log is closed.
     """
     async for step in Replay(log, session=session, options=options, speed=speed, until=until):

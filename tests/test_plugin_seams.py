@@ -40,7 +40,7 @@ from duolog.interop.importers.json_sniff import Shape
 from duolog.interop.importers.protocol import Found, Reading
 from duolog.interop.importers.run import import_foreign
 from duolog.interop.litellm.recorder import CallRecorder
-from duolog.scoring.live import watch
+from duolog.scoring.live import score_log, score_sessions, watch
 from duolog.scoring.trajectory.options import Options
 from duolog.telemetry.log import Log
 from duolog.testing import Script, Workshop, a_session, agent, played
@@ -371,6 +371,20 @@ async def a_counter_of_tokens(fault: Fault, _: Path) -> str:
             said = await raised(updates.step())
             assert (await updates.step())[0].session == "fine"
         return said
+
+
+@seam
+async def a_counter_of_tokens_where_a_session_is_scored(fault: Fault, _: Path) -> str:
+    async with MemoryLog() as log:
+        await log.append("s", [message("x")])
+        return await raised(score_log(log, "s", Options(count=lambda text: fault.now())))
+
+
+@seam
+async def a_rule_of_deferrals_where_all_sessions_are_scored(fault: Fault, _: Path) -> str:
+    async with MemoryLog() as log:
+        await log.append("s", [message("x")])
+        return await raised(anext(score_sessions(log, Options(vague=lambda text: fault.now()))))
 
 
 # --- tests -----------------------------------------------------------------------------------------

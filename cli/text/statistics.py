@@ -32,6 +32,8 @@ def print_comparisons(console: Console, comparisons: Sequence[Comparison]) -> No
         for reason in sorted(reasons):
             console.print(Text(f"{ABSENT} {reason}", style="dim"))
         console.print()
+    for why in sorted({one.untested for one in comparisons if one.untested}):
+        console.print(Text(f"{ABSENT} {why}", style="dim"))
     console.print(
         Text(
             "Difference: the second agent less the first on the same instance, mean and 95 % bootstrap "

@@ -9,7 +9,8 @@ agents on it is free of how hard it is. Per quantity:
     d_z  = mean / standard deviation of d_i     (Cohen 1988), the effect size
     need = instances for 80 % power             (statsmodels TTestPower, two-sided, level 5 %)
 
-The p-values of all that is printed together are adjusted by Holm's method (Holm 1979). A session
+The p-values of all that is printed together are adjusted by Holm's method (Holm 1979). Tests and power
+need the extra ``analytics``; without it these values are missing, and the others are the same. A session
 that plays an instance again is averaged with the others of its agent. Differences whose value is
 missing on either side are left out and counted.
 """
@@ -24,7 +25,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...engine.errors import InvalidInput, MissingExtra
+from ...engine.errors import InvalidInput
+from ...engine.installation import install_command
 from ..metrics.formal import formal_values
 from ..metrics.numbers import mean, sem
 from ..metrics.results import Estimate
@@ -51,7 +53,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         first: mean of the first agent over these.
         second: mean of the second.
         difference: mean of second - first, with its interval.
-        p: p-value of the permutation test; None where there are no two pairs.
+        p: p-value of the permutation test; None where there are no two pairs, and without the extra
+            ``analytics``, as are ``adjusted`` and ``needed``.
         adjusted: the p-value adjusted by Holm's method.
         effect: d_z; None where the differences do not vary.
         needed: instances that 80 % power takes if the effect is as large as seen; None where there
@@ -80,6 +83,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         pairs: instances that both played.
         unpaired: sessions of either agent on instances that the other did not play, by agent.
         differences: one per quantity.
+        untested: why no difference was tested; None where they were.
     """
 
     first: str
@@ -89,6 +93,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     unpaired: Mapping[str, int]
     differences: tuple[Difference, ...]
+    untested: str | None = None
 
 
 class _Played(NamedTuple):
@@ -125,7 +130,6 @@ def compare(
 
     Raises:
         InvalidInput: fewer than two names, or one that no session has.
-        MissingExtra: scipy or statsmodels is not installed.
     """
     ordered = tuple(dict.fromkeys(names))
     if len(ordered) < 2:
@@ -136,8 +140,6 @@ def compare(
         if name not in there:
             known = ", ".join(sorted(there)) or "none"
             raise InvalidInput(f"no session has {label} {name!r} to compare; there are: {known}")
-    if find_spec("scipy") is None or find_spec("statsmodels") is None:
-        raise MissingExtra("analytics", "comparing agents")
     tolerances = check_taus(taus)
     quantities = _quantities(tolerances)
     cells: dict[tuple[tuple[str, str], ...], dict[str, dict[str, list[_Played]]]] = {}
@@ -146,14 +148,22 @@ def compare(
         played = _Played(item, formal_values(item, tolerances))
         agents = cells.setdefault(others, {})
         agents.setdefault(item.group[label], {}).setdefault(item.instance, []).append(played)
+    untested = _untested()
     found = [
-        _compared(first, second, label, dict(group), agents, quantities, bootstrap, seed)
+        _compared(first, second, label, dict(group), agents, quantities, bootstrap, seed, untested)
         for group, agents in sorted(cells.items())
         for index, first in enumerate(ordered)
         for second in ordered[index + 1 :]
         if first in agents and second in agents
     ]
     return _adjusted(found)
+
+
+def _untested() -> str | None:
+    """Why differences cannot be tested here; None where they can."""
+    if all(find_spec(name) for name in ("scipy", "statsmodels")):
+        return None
+    return f"tests and power need an extra: {install_command('analytics')}"
 
 
 def _quantities(taus: Sequence[int]) -> dict[str, Quantity]:
@@ -188,6 +198,7 @@ def _compared(
     quantities: Mapping[str, Quantity],
     bootstrap: int,
     seed: int,
+    untested: str | None,
 ) -> Comparison:
     one, other = agents[first], agents[second]
     shared = sorted((one.keys() & other.keys()) - {""})
@@ -209,10 +220,12 @@ def _compared(
                     [_mean(other[i], quantity) for i in shared],
                     bootstrap,
                     f"{seed}/{name}/{first}/{second}/{sorted(group.items())}",
+                    tested=untested is None,
                 )
                 for name, quantity in quantities.items()
             ]
         ),
+        untested=untested,
     )
 
 
@@ -227,6 +240,8 @@ def _difference(
     others: Sequence[float | None],
     bootstrap: int,
     seed: str,
+    *,
+    tested: bool,
 ) -> Difference:
     pairs = [(a, b) for a, b in zip(ones, others, strict=True) if a is not None and b is not None]
     column = [b - a for a, b in pairs]
@@ -242,9 +257,9 @@ def _difference(
         difference=sample.estimate(
             "difference", absent="no instance has a value on both sides of the pair"
         ),
-        p=_permuted(column, seed),
+        p=_permuted(column, seed) if tested else None,
         effect=effect,
-        needed=_needed(effect),
+        needed=_needed(effect) if tested else None,
     )
 
 

@@ -24,6 +24,7 @@ from ...engine.text import new_lines, new_words, text_of
 from .generated_tokens import Generated
 from .labels import has_agent
 from .options import Options
+from .plugged import plugged_counter, plugged_rule
 from .reading_speed import pace_of, words_of
 
 __all__ = ("MEASURES", "EffortMeter")
@@ -72,8 +73,8 @@ class EffortMeter:
     """
 
     def __init__(self, options: Options) -> None:
-        self._count = options.count
-        self._vague = options.vague
+        self._count = plugged_counter(options)
+        self._vague = plugged_rule(options)
         self._idle_cap = options.idle_cap
         self._timing = options.timing
         self._virtual: bool | None = None

@@ -2,8 +2,8 @@
 
 A block of Python is a program and is run. One whose first line is a comment with a file name is
 written to that file instead, for the blocks after it; one that holds tests is run by pytest. Of a
-console, the lines that begin with a dollar sign are run; ``make demo`` runs what the Makefile runs
-to make the log. A comment before a block says that it is not run, and why::
+console, the lines that begin with a dollar sign are run; ``make demo`` runs what the Makefile runs,
+with no more than the extras that it installs. A comment before a block says that it is not run, and why::
 
     <!-- not run: run_agent is the reader's own -->
 
@@ -29,6 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from extras import hide_extras
 from forked import run_forked
 
 __all__ = (
@@ -165,17 +166,28 @@ def run_page(page: Path, where: Path) -> list[str]:
 
 
 def _run_demo(root: Path, where: Path, place: str) -> None:
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    [extras] = re.findall(r"^\$\(WITH_PLOTS\):(?:.*\n)*?.*'\.\[(.*)\]'", makefile, re.MULTILINE)
+    hidden = hide_extras(root, extras.split(","), where)
+    environment = os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])
     for command in demo(root):
-        run([sys.executable, "-P", "-m", *command], where, place)
+        shows = "--figures" not in command  # these are shown by a viewer of pictures
+        run(
+            [sys.executable, "-P", "-m", *command],
+            where,
+            place,
+            {**os.environ, "PYTHONPATH": environment.rstrip(os.pathsep)},
+            shows=shows,
+        )
 
 
 def demo(root: Path) -> list[list[str]]:
-    """The commands by which ``make demo`` makes its logs."""
+    """The commands of ``make demo``."""
     make = ["make", "--dry-run", "--no-print-directory", "-C", str(root), "demo"]
     done = subprocess.run(make, check=True, capture_output=True, text=True)
     lines = done.stdout.replace("\\\n", " ").splitlines()
-    runs = [shlex.split(line) for line in lines if " -m duolog run " in line]
-    assert runs, "make demo runs nothing"
+    runs = [shlex.split(line.split(">")[0]) for line in lines if " -m duolog " in line]
+    assert any("run" in words for words in runs), "make demo runs nothing"
     return [words[words.index("duolog") :] for words in runs]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sys
 from itertools import product
 
+import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.scoring.comparison.pairs import Comparison, Difference, compare
@@ -166,3 +168,17 @@ def test_it_is_seeded() -> None:
 def test_bad_names_are_refused(names: tuple[str, ...], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         compare(pairs(), names)
+
+
+def test_without_the_extra_tests_and_power_are_missing_and_the_rest_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [tested] = compare(pairs(), ("a", "b"))
+    monkeypatch.setitem(sys.modules, "statsmodels", None)
+    [untested] = compare(pairs(), ("a", "b"))
+    assert tested.untested is None
+    assert untested.untested is not None
+    assert "analytics" in untested.untested
+    for with_extra, without in zip(tested.differences, untested.differences, strict=True):
+        bare = msgspec.structs.replace(with_extra, p=None, adjusted=None, needed=None)
+        assert without == bare
