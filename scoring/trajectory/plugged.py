@@ -7,7 +7,7 @@ that Duolog brings along need no guard.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from operator import index
 from typing import TypeVar
 
 from ...engine.errors import DuologError, PluginFailed
@@ -27,13 +27,7 @@ def plugged_counter(options: Options) -> TokenCounter:
     if count is estimate_tokens:
         return count
 
-    def counted(text: str, /) -> int:
-        tokens = count(text)
-        if not isinstance(tokens, Real):
-            raise TypeError(f"{tokens!r} is no number")
-        return tokens
-
-    return _guarded("the counter of tokens", counted)
+    return _guarded("the counter of tokens", lambda text: index(count(text)))
 
 
 def plugged_rule(options: Options) -> Callable[[str], bool]:
