@@ -81,15 +81,15 @@ MUTANTS = (
     ),
     Mutant(
         "the expected version is not compared",
-        SQLITE + "commit",
-        "            if expected != version:",
-        "            if False:",
+        "engine.log.admission",
+        "    if append.expected is not None and append.expected != version:",
+        "    if False:",
     ),
     Mutant(
         "checkpoints are not compared",
-        SQLITE + "commit",
-        "        if actual != advance.expected:",
-        "        if False:",
+        "engine.log.admission",
+        "    if actual != advance.expected:",
+        "    if False:",
     ),
     Mutant(
         "checkpoints do not move",
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         "closed sessions take events",
-        SQLITE + "commit",
+        "engine.log.admission",
         'if state.state != "open" and append.envelopes and state.refuses(append)',
         "if False",
     ),
@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         "a cancelled append does not wait for its outcome",
         SQLITE + "writer",
-        "            await self._settled(append)\n",
+        "            await wait_until_settled(append)\n",
         "            pass\n",
     ),
     Mutant(
@@ -206,16 +206,16 @@ MUTANTS = (
     ),
     Mutant(
         "in memory, closed sessions take events",
-        "engine.log.memory",
-        "        if envelopes and state.refuses(append):",
-        "        if False:",
+        "engine.log.admission",
+        '    if state.state != "open" and append.envelopes and state.refuses(append):',
+        "    if False:",
         "memory",
     ),
     Mutant(
         "in memory, a version is taken for granted",
-        "engine.log.memory",
-        "        if append.expected is not None and append.expected != version:",
-        "        if False:",
+        "engine.log.admission",
+        "    if append.expected is not None and append.expected != version:",
+        "    if False:",
         "memory",
     ),
     Mutant(

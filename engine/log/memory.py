@@ -9,15 +9,13 @@ from types import TracebackType
 from typing import Self, final
 
 from ..errors import (
-    CheckpointConflict,
     DuologError,
     InvalidInput,
     LogClosed,
-    SessionClosedError,
     SessionNotFound,
-    VersionConflict,
 )
 from ..records import TRACE, Draft, Record
+from .admission import advances, check_admitted
 from .append import Append, Redact, erased, originals, prepare
 from .append_line import AppendLine
 from .contract import (
@@ -93,12 +91,9 @@ class MemoryLog:
             return originals
         session, stream, envelopes = append.session, append.stream, append.envelopes
         state = self._sessions.get(session) or SessionState(session)
-        if envelopes and state.refuses(append):
-            raise SessionClosedError(session)
         positions = self._of_stream.get((session, stream), [])
         version = len(positions)
-        if append.expected is not None and append.expected != version:
-            raise VersionConflict(session, stream, append.expected, version)
+        check_admitted(append, state, version)
         self._move(append.checkpoint)
         if not envelopes:
             return []
@@ -185,11 +180,8 @@ class MemoryLog:
             return
         key = (advance.consumer, advance.version)
         actual = self._checkpoints.get(key, 0)
-        if redelivered and actual == advance.position:
-            return
-        if actual != advance.expected:
-            raise CheckpointConflict(*key, advance.expected, actual)
-        self._checkpoints[key] = advance.position
+        if advances(advance, actual, redelivered=redelivered):
+            self._checkpoints[key] = advance.position
 
     def read(
         self, session: str, *, stream: str = TRACE, after_version: int = 0

@@ -5,8 +5,10 @@ All stores keep it, so that the list of sessions never has to read events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import final
+from collections.abc import Iterable, Mapping
+from typing import Any, final
+
+import msgspec
 
 from ..events import SessionClosed, SessionOpened, UtilityScored
 from ..records import TRACE
@@ -14,10 +16,35 @@ from ..rounds import RoundCount, is_requested
 from .append import AGENT_ACT, AGENT_MESSAGE, ERASED, HUMAN_ACT, Append, Fold
 from .contract import SessionSummary
 
-__all__ = ("FORGOTTEN", "SessionState", "StreamState")
+__all__ = ("FORGOTTEN", "SessionState", "StreamState", "summary_of")
+
+_labels = msgspec.json.Decoder(dict[str, str]).decode
 
 FORGOTTEN = "forgotten"
 """State of a session whose contents were erased."""
+
+
+def summary_of(row: Iterable[Any]) -> SessionSummary:
+    """The line in the list that a row of a store's table holds: key, session, task, instance, labels as
+    JSON, state, events, version, rounds, utility, evaluated, opened, last, position.
+    """
+    (_, session, task, instance, labels, state, events, version, rounds, *rest) = row
+    utility, evaluated, opened, last, position = rest
+    return SessionSummary(
+        session=session,
+        task=task,
+        instance=instance,
+        group=_labels(labels),
+        state=state,
+        events=events,
+        version=version,
+        rounds=rounds,
+        utility=utility,
+        evaluated=bool(evaluated),
+        opened=opened,
+        last=last,
+        position=position,
+    )
 
 
 @final

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...engine.log import memory, subscriptions
+from ...engine.log import append_writer, memory, subscriptions
 from ...engine.log.sqlite import commit, file, reader, writer
 
 __all__ = ("small_limits",)
@@ -22,7 +22,7 @@ def small_limits() -> Iterator[None]:
         (commit, "_SESSIONS", 1),
         (commit, "_FOREIGN", 2),
         (reader, "BATCH", 4),
-        (writer, "_APPENDS", 2),
+        (append_writer, "_APPENDS", 2),
         (writer, "_EVENTS", 5),
         (file, "_CHECKPOINT", 12),
         (file, "_CACHE", 128),

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
-from zlib import crc32
 
 import asyncpg
 import msgspec
 
 from ...errors import (
-    CheckpointConflict,
     InvalidInput,
     LogError,
     NewerLog,
-    SessionClosedError,
-    VersionConflict,
 )
 from ...records import Record
 from ...rounds import RoundCount
+from ..admission import advances, check_admitted
 from ..append import Append, originals
-from ..checksum import envelope_checksum
+from ..checksum import checksum, envelope_checksum
 from ..contract import Advance
 from ..hash_chain import START, link, mac, new_salt
 from ..summary import SessionState, StreamState
@@ -308,12 +305,8 @@ class Committer:
             if there is not None:
                 self._move(append.checkpoint, redelivered=True)
                 return there
-        if state.state != "open" and envelopes and state.refuses(append):
-            raise SessionClosedError(session)
         entry = state.streams.get(append.stream)
-        version = entry.version if entry is not None else 0
-        if append.expected is not None and append.expected != version:
-            raise VersionConflict(session, append.stream, append.expected, version)
+        check_admitted(append, state, 0 if entry is None else entry.version)
         self._move(append.checkpoint)
         if not envelopes:
             return []
@@ -331,59 +324,15 @@ class Committer:
         session, stream, version = append.session, append.stream, entry.version
         position, records = self._position, []
         crc = 0
-        for kind, schema, time, actor, role, cause, seen, own, body, event in append.envelopes:
+        for envelope in append.envelopes:
             position += 1
             version += 1
-            crc = envelope_checksum(
-                (
-                    position,
-                    session,
-                    stream,
-                    version,
-                    kind,
-                    schema,
-                    time,
-                    actor,
-                    role,
-                    cause,
-                    seen,
-                    own,
-                )
+            own, body = envelope[7], envelope[8]
+            crc = checksum(
+                envelope_checksum((position, session, stream, version, *envelope[:8])), body
             )
-            crc = crc if body is None else crc32(body, crc)
-            self._rows.append(
-                (
-                    position,
-                    entry.key,
-                    version,
-                    kind,
-                    schema,
-                    time,
-                    actor,
-                    role,
-                    cause,
-                    seen,
-                    own,
-                    body,
-                    crc,
-                )
-            )
-            record = Record(
-                position,
-                session,
-                stream,
-                version,
-                kind,
-                schema,
-                time,
-                actor,
-                role,
-                cause,
-                seen,
-                own,
-                body,
-                event,
-            )
+            self._rows.append((position, entry.key, version, *envelope[:9], crc))
+            record = Record(position, session, stream, version, *envelope)
             records.append(record)
             if own is not None:
                 self._ids[session, own] = record
@@ -403,12 +352,9 @@ class Committer:
             return
         key = (advance.consumer, advance.version)
         actual = self._consumers.get(key, 0)
-        if redelivered and actual == advance.position:
-            return
-        if actual != advance.expected:
-            raise CheckpointConflict(*key, advance.expected, actual)
-        self._consumers[key] = advance.position
-        self._moved.add(key)
+        if advances(advance, actual, redelivered=redelivered):
+            self._consumers[key] = advance.position
+            self._moved.add(key)
 
     # --- writing ----------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ bounded queue; the writer takes what has gathered and commits it as one transact
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
@@ -16,8 +15,9 @@ import anyio
 
 from ...errors import DuologError, InvalidInput, LogClosed, NewerLog
 from ...records import TRACE, Draft, Record
-from ..append import Append, Redact, prepare
+from ..append import Redact, prepare
 from ..append_line import AppendLine
+from ..append_writer import restore_by, write_by
 from ..contract import (
     Advance,
     Cache,
@@ -154,49 +154,12 @@ class PostgresLog:
         """Appends all drafts or none, durably; see ``EventLog.append``."""
         self._check_writable()
         append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
-        if self._line.holds(append):
-            async with self._line.turn(append):
-                future = await self._submit(append)
-        else:
-            future = await self._submit(append)
-        try:
-            await future
-        except asyncio.CancelledError:
-            await self._writer.withdraw(append)
-            raise
-        outcome, append.outcome = append.outcome, None
-        if isinstance(outcome, list):
-            return outcome
-        assert outcome is not None
-        try:
-            raise outcome
-        finally:
-            del outcome  # else error, traceback and frame hold each other
-
-    async def _submit(self, append: Append) -> asyncio.Future[None]:
-        if self._writer.blocked:
-            await self._writer.wait_for_room()
-        return self._writer.submit(append)
+        return await write_by(self._writer, self._line, append)
 
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them; see ``Store.restore``."""
         self._check_writable()
-        outcomes = await restorations(records, self._redact)
-        submitted: list[Append] = []
-        try:
-            for append in outcomes:
-                if isinstance(append, Append):
-                    await self._submit(append)
-                    submitted.append(append)
-            for append in submitted:
-                if not append.settled:
-                    assert append.future is not None
-                    await append.future
-        except asyncio.CancelledError:
-            for append in submitted:
-                await self._writer.withdraw(append)
-            raise
-        return [_restoration(outcome) for outcome in outcomes]
+        return await restore_by(self._writer, await restorations(records, self._redact))
 
     # --- maintenance ------------------------------------------------------------------------------
 
@@ -286,13 +249,3 @@ class PostgresLog:
         return self._publisher.statistics(
             waiting=self._writer.waiting, groups=self._writer.groups, events=self._writer.events
         )
-
-
-def _restoration(outcome: Append | DuologError) -> Record | DuologError:
-    if isinstance(outcome, DuologError):
-        return outcome
-    if isinstance(outcome.outcome, list):
-        return outcome.outcome[0]
-    if isinstance(outcome.outcome, DuologError):
-        return outcome.outcome
-    raise AssertionError("an append that is settled has an outcome")

@@ -9,13 +9,12 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 
 import anyio
 import anyio.to_thread
-import asyncpg
-import msgspec
 
 from ...errors import LogClosed, NotALog, SessionNotFound
 from ...records import Record
 from ..backoff import Backoff
 from ..contract import SessionSummary
+from ..summary import summary_of
 from ..verify import Link
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
 from .settings import Settings
@@ -42,32 +41,10 @@ _SUMMARY: Final = (
 Names: TypeAlias = dict[int, tuple[str, str]]
 """Session and stream by the stream's key."""
 
-_labels = msgspec.json.Decoder(dict[str, str]).decode
-
 
 def records_of(rows: Sequence[Any], names: Names) -> list[Record]:
     """The records in rows of ``EVENT``, whose streams are all among the names."""
-    records = []
-    for at, key, version, kind, schema, when, actor, role, cause, seen, own, body in rows:
-        session, stream = names[key]
-        records.append(
-            Record(
-                at,
-                session,
-                stream,
-                version,
-                kind,
-                schema,
-                when,
-                actor,
-                role,
-                cause,
-                seen,
-                own,
-                body,
-            )
-        )
-    return records
+    return [Record(row[0], *names[row[1]], *row[2:]) for row in rows]
 
 
 @final
@@ -334,7 +311,7 @@ class Reader:
             after,
             BATCH,
         )
-        return [_summary(row) for row in rows], rows[-1][0] if rows else after
+        return [summary_of(row) for row in rows], rows[-1][0] if rows else after
 
     async def summary(self, session: str) -> SessionSummary:
         """One session's summary.
@@ -349,30 +326,10 @@ class Reader:
         )
         if row is None:
             raise SessionNotFound(session, self._url)
-        return _summary(row)
+        return summary_of(row)
 
 
 def _gap(where: str, what: str) -> NotALog:
     return NotALog(
         f"{where}: the log is damaged: {what} are missing; verify it, or restore a backup"
-    )
-
-
-def _summary(row: asyncpg.Record) -> SessionSummary:
-    (_, session, task, instance, labels, state, events, version, rounds, *rest) = row
-    utility, evaluated, opened, last, position = rest
-    return SessionSummary(
-        session=session,
-        task=task,
-        instance=instance,
-        group=_labels(labels),
-        state=state,
-        events=events,
-        version=version,
-        rounds=rounds,
-        utility=utility,
-        evaluated=evaluated,
-        opened=opened,
-        last=last,
-        position=position,
     )

@@ -11,7 +11,7 @@ import copy
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar, final
+from typing import Final, TypeAlias, TypeVar, final
 
 import anyio
 import asyncpg
@@ -20,6 +20,7 @@ from ...errors import DuologError, LogClosed, LogUnavailable, OutcomeUnknown
 from ...logger import get_logger
 from ...records import Record
 from ..append import Append
+from ..append_writer import Job, Room, wait_until_settled
 from ..backoff import Backoff
 from .commit import Committer, Prepared, refused
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
@@ -29,7 +30,8 @@ __all__ = ("Writer",)
 
 T = TypeVar("T")
 
-_APPENDS: Final = 8192  # that may wait in the queue; more wait to be queued
+_Work: TypeAlias = Callable[[Connection], Awaitable[object]]
+
 _EVENTS: Final = 4096  # in one transaction, more only if they are one append
 _SLOW: Final = 1.0  # seconds from which a commit is reported
 
@@ -41,27 +43,6 @@ _REFUSED: Final = (
     ValueError,
     OverflowError,
 )
-
-
-@final
-class _Job:
-    """Something else to be done on the connection."""
-
-    __slots__ = ("future", "work")
-
-    def __init__(
-        self, work: Callable[[Connection], Awaitable[object]], future: asyncio.Future[Any]
-    ) -> None:
-        self.work = work
-        self.future = future
-
-    def settle(self, outcome: object) -> None:
-        if self.future.done():
-            return
-        if isinstance(outcome, Exception):
-            self.future.set_exception(outcome)
-        else:
-            self.future.set_result(outcome)
 
 
 @final
@@ -85,8 +66,8 @@ class Writer:
         self._committer = committer
         self._publish = publish
         self._connection: Connection | None = None
-        self._queue: deque[Append | _Job] = deque()
-        self._room: deque[asyncio.Future[None]] = deque()
+        self._queue: deque[Append | Job[_Work]] = deque()
+        self._room = Room(self._queue)
         self._bell = asyncio.Event()
         self._closing = False
         self._finished = anyio.Event()
@@ -101,7 +82,7 @@ class Writer:
     @property
     def blocked(self) -> bool:
         """Whether an append has to go by ``wait_for_room`` before it may be queued."""
-        return len(self._queue) >= _APPENDS or self._closing
+        return self._room.full or self._closing
 
     def submit(self, append: Append) -> asyncio.Future[None]:
         """Queues an append; the future is done when its outcome is there."""
@@ -113,14 +94,17 @@ class Writer:
     async def call(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Runs something on the connection, between two groups; to its end even if the caller goes.
 
+        Args:
+            work: one transaction, which may be repeated: where the server goes away it is.
+
         Raises:
             LogClosed: the log is closed.
-            LogUnavailable: the server cannot be reached.
+            LogUnavailable: the server cannot be reached; ``OutcomeUnknown`` where the work had begun.
         """
         if self._closing:
             raise LogClosed(f"{self._url} is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Job(work, future))
+        self._queue.append(Job(work, future))
         self._bell.set()
         return await future
 
@@ -130,10 +114,7 @@ class Writer:
         Raises:
             LogClosed: the log was closed meanwhile.
         """
-        while len(self._queue) >= _APPENDS:
-            room = asyncio.get_running_loop().create_future()
-            self._room.append(room)
-            await room
+        await self._room.wait()
         if self._closing:
             raise LogClosed(f"{self._url} is closed")
 
@@ -145,18 +126,9 @@ class Writer:
         try:
             self._queue.remove(append)
         except ValueError:  # it was taken
-            await self._settled(append)
+            await wait_until_settled(append)
         append.outcome = None  # nobody asks for it, and an error leads back to the append
-        self._give_room()
-
-    async def _settled(self, append: Append) -> None:
-        with anyio.CancelScope(shield=True):
-            while not append.settled:
-                append.future = asyncio.get_running_loop().create_future()
-                try:
-                    await append.future
-                except asyncio.CancelledError:
-                    continue  # the cancellation that came first goes on when this is over
+        self._room.give()
 
     async def close(self) -> None:
         """Takes no further appends, and returns when those that wait are committed."""
@@ -205,7 +177,7 @@ class Writer:
             else:
                 item.settle(copy.copy(closed))
         self._hand_out(group)
-        self._give_room()
+        self._room.give()
 
     def _take(self) -> list[Append]:
         """The next group: the appends that wait, up to a limit."""
@@ -248,7 +220,7 @@ class Writer:
             self.events += len(records)
         self._hand_out(group)
         self._publish(records)
-        self._give_room()
+        self._room.give()
 
     def _hand_out(self, group: Sequence[Append]) -> None:
         for append in group:
@@ -362,22 +334,37 @@ class Writer:
 
     async def _work(self) -> None:
         job = self._queue.popleft()
-        assert isinstance(job, _Job)
+        assert isinstance(job, Job)
         outcome: object
         try:
-            outcome = await job.work(await self._connected())
-        except LOST as error:
-            await self._lose(error)
-            outcome = translate(error, self._url, so="it may be done, or not: do it again")
+            outcome = await self._run_job(job.work)
         except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
             outcome = error
         self._committer.reset()
         job.settle(outcome)
-        self._give_room()
+        self._room.give()
 
-    def _give_room(self) -> None:
-        """Lets those go on who wait to queue an append; called wherever the queue gets shorter."""
-        while self._room and len(self._queue) < _APPENDS:
-            room = self._room.popleft()
-            if not room.done():
-                room.set_result(None)
+    async def _run_job(self, work: _Work) -> object:
+        """Runs something on the connection, and again where the server goes away meanwhile.
+
+        Raises:
+            LogUnavailable: it stayed away; nothing was done.
+            OutcomeUnknown: it stayed away after the work had begun.
+        """
+        backoff = Backoff(0.05, longest=1.0)
+        until = time.monotonic() + PATIENCE
+        begun = False
+        while True:
+            try:
+                connection = await self._connected()
+                begun = True
+                return await work(connection)
+            except LOST as error:
+                await self._lose(error)
+                lost = is_lost(error)
+                if not lost or time.monotonic() >= until:
+                    unknown = lost and begun
+                    so = "it may be done, or not: do it again" if unknown else "nothing was done"
+                    failure = translate(error, self._url, so=so)
+                    raise (OutcomeUnknown(str(failure)) if unknown else failure) from error
+            await backoff.wait()

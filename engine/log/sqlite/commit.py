@@ -17,15 +17,13 @@ from zlib import crc32
 import msgspec
 
 from ...errors import (
-    CheckpointConflict,
     InvalidInput,
     LogError,
     NewerLog,
-    SessionClosedError,
-    VersionConflict,
 )
 from ...records import Record
 from ...rounds import RoundCount
+from ..admission import advances, check_admitted
 from ..append import Append, originals
 from ..checksum import envelope_checksum
 from ..contract import Advance, VacuumResult
@@ -336,14 +334,8 @@ class Committer:
         Raises:
             SessionClosedError, VersionConflict, CheckpointConflict: it is not admitted.
         """
-        if state.state != "open" and append.envelopes and state.refuses(append):
-            raise SessionClosedError(append.session)
         entry = state.streams.get(append.stream)
-        expected = append.expected
-        if expected is not None:
-            version = entry.version if entry is not None else 0
-            if expected != version:
-                raise VersionConflict(append.session, append.stream, expected, version)
+        check_admitted(append, state, 0 if entry is None else entry.version)
         if append.checkpoint is not None:
             self._move(append.checkpoint)
         return entry
@@ -409,10 +401,8 @@ class Committer:
             return
         consumer, version = advance.consumer, advance.version
         actual = self._reader.checkpoint(consumer, version)
-        if redelivered and actual == advance.position:
+        if not advances(advance, actual, redelivered=redelivered):
             return
-        if actual != advance.expected:
-            raise CheckpointConflict(consumer, version, advance.expected, actual)
         self._connection.execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET position = excluded.position, crc = excluded.crc",

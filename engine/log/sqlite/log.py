@@ -7,7 +7,6 @@ outcomes back to the event loop. An acknowledged append is on the disk.
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -26,8 +25,9 @@ from ...errors import (
     NotALog,
 )
 from ...records import TRACE, Draft, Record
-from ..append import Append, Redact, prepare
+from ..append import Redact, prepare
 from ..append_line import AppendLine
+from ..append_writer import restore_by, write_by
 from ..contract import (
     Advance,
     Cache,
@@ -174,51 +174,12 @@ class SqliteLog:
         if self._state != "open" or self._read_only or self._process.forked:
             self._check_writable()
         append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
-        writer = self._writer
-        if self._line.holds(append):
-            async with self._line.turn(append):
-                if writer.blocked:
-                    await writer.wait_for_room()
-                future = writer.submit(append)
-        else:
-            if writer.blocked:
-                await writer.wait_for_room()
-            future = writer.submit(append)
-        try:
-            await future
-        except asyncio.CancelledError:
-            await writer.withdraw(append)
-            raise
-        outcome, append.outcome = append.outcome, None
-        if isinstance(outcome, list):
-            return outcome
-        assert outcome is not None
-        try:
-            raise outcome
-        finally:
-            del outcome  # else error, traceback and frame hold each other
+        return await write_by(self._writer, self._line, append)
 
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them; see ``Store.restore``."""
         self._check_writable()
-        outcomes = await restorations(records, self._redact)
-        submitted: list[Append] = []
-        try:
-            for append in outcomes:
-                if isinstance(append, Append):
-                    if self._writer.blocked:
-                        await self._writer.wait_for_room()
-                    self._writer.submit(append)
-                    submitted.append(append)
-            for append in submitted:
-                if not append.settled:
-                    assert append.future is not None
-                    await append.future
-        except asyncio.CancelledError:
-            for append in submitted:
-                await self._writer.withdraw(append)
-            raise
-        return [_restoration(outcome) for outcome in outcomes]
+        return await restore_by(self._writer, await restorations(records, self._redact))
 
     # --- maintenance ------------------------------------------------------------------------------
 
@@ -316,13 +277,3 @@ class SqliteLog:
         return self._publisher.statistics(
             waiting=self._writer.waiting, groups=self._writer.groups, events=self._writer.events
         )
-
-
-def _restoration(outcome: Append | DuologError) -> Record | DuologError:
-    if isinstance(outcome, DuologError):
-        return outcome
-    if isinstance(outcome.outcome, list):
-        return outcome.outcome[0]
-    if isinstance(outcome.outcome, DuologError):
-        return outcome.outcome
-    raise AssertionError("an append that is settled has an outcome")

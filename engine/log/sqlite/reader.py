@@ -17,7 +17,7 @@ from ...codec import GAVE_UP
 from ...errors import NotALog, SessionNotFound
 from ...records import TRACE, Record
 from ..contract import SessionSummary
-from ..summary import FORGOTTEN
+from ..summary import FORGOTTEN, summary_of
 from ..verify import Link
 from .identity import row_checksum
 
@@ -93,8 +93,6 @@ _LINKS = """
 SELECT c.position, c.mac, c.hash, s.salt
 FROM chain c JOIN events e ON e.position = c.position LEFT JOIN salts s ON s.session = e.session
 WHERE c.position > ? AND c.position <= ?"""
-
-_labels = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class StreamEnd(NamedTuple):
@@ -283,7 +281,7 @@ class Reader:
     def sessions(self, after: int) -> tuple[list[SessionSummary], int]:
         """A batch of summaries after a key, and the last key; none where there are no more."""
         rows = self._connection.execute(_SESSIONS, (after, BATCH)).fetchall()
-        return [_summary(row) for row in rows], rows[-1][0] if rows else after
+        return [summary_of(row) for row in rows], rows[-1][0] if rows else after
 
     def summary(self, session: str, where: str) -> SessionSummary:
         """One session's summary.
@@ -294,28 +292,8 @@ class Reader:
         row = self._connection.execute(_SESSION, (session,)).fetchone()
         if row is None:
             raise SessionNotFound(session, where)
-        return _summary(row)
+        return summary_of(row)
 
 
 def _gap(where: str) -> NotALog:
     return NotALog(f"the log is damaged: {where} are missing; verify it, or restore a backup")
-
-
-def _summary(row: tuple[Any, ...]) -> SessionSummary:
-    (_, session, task, instance, labels, state, events, version, rounds, *rest) = row
-    utility, evaluated, opened, last, position = rest
-    return SessionSummary(
-        session=session,
-        task=task,
-        instance=instance,
-        group=_labels(labels),
-        state=state,
-        events=events,
-        version=version,
-        rounds=rounds,
-        utility=utility,
-        evaluated=bool(evaluated),
-        opened=opened,
-        last=last,
-        position=position,
-    )

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, final
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar, final
 
 import aiosqlite
 import anyio
@@ -24,6 +24,7 @@ from ...errors import DuologError, LogClosed, LogGone
 from ...logger import get_logger
 from ...records import Record
 from ..append import Append
+from ..append_writer import Job, Room, wait_until_settled
 from ..process import OwnProcess
 from ..publisher import Publisher
 from .file import translate
@@ -34,7 +35,8 @@ __all__ = ("Commit", "Committed", "Writer")
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_APPENDS = 8192  # that may wait in the queue; more wait to be queued
+_Work: TypeAlias = Callable[[], object]
+
 _EVENTS = 4096  # in one transaction, more only if they are one append
 
 _SLOW = 1.0  # seconds of wall time from which a commit is reported
@@ -53,25 +55,6 @@ Commit: TypeAlias = Callable[[Sequence[Append], int | None, Callable[[], bool]],
 """``commit(group, known, wanted)``, in the thread; leaves each append's outcome in it. ``known`` is
 the position up to which this process knows all records, None where nobody follows the log.
 ``wanted`` is asked before the group is written whether it still is, and may shorten it."""
-
-
-@final
-class _Job:
-    """Something else to be done in the thread."""
-
-    __slots__ = ("function", "future")
-
-    def __init__(self, function: Callable[[], object], future: asyncio.Future[Any]) -> None:
-        self.function = function
-        self.future = future
-
-    def settle(self, outcome: object) -> None:
-        if self.future.done():
-            return
-        if isinstance(outcome, Exception):
-            self.future.set_exception(outcome)
-        else:
-            self.future.set_result(outcome)
 
 
 @final
@@ -94,8 +77,8 @@ class Writer:
         self._url = url
         self._loop = asyncio.get_running_loop()
         self._process = OwnProcess()
-        self._queue: deque[Append | _Job] = deque()
-        self._room: deque[asyncio.Future[None]] = deque()
+        self._queue: deque[Append | Job[_Work]] = deque()
+        self._room = Room(self._queue)
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._rung = False
         self._closing = False
@@ -126,7 +109,7 @@ class Writer:
         if self._closing:
             raise LogClosed(f"{self._url} is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.append(_Job(partial(function, *args, **kwargs), future))
+        self._queue.append(Job(partial(function, *args, **kwargs), future))
         self._bell.put(None)
         return await future
 
@@ -140,14 +123,14 @@ class Writer:
         try:
             self._queue.remove(append)
         except (ValueError, IndexError):  # taken, or the thread is taking others just now
-            await self._settled(append)
+            await wait_until_settled(append)
         append.outcome = None  # nobody asks for it, and an error leads back to the append
-        self._give_room()
+        self._room.give()
 
     @property
     def blocked(self) -> bool:
         """Whether an append has to go by ``wait_for_room`` before it may be queued."""
-        return len(self._queue) >= _APPENDS or self._closing
+        return self._room.full or self._closing
 
     async def wait_for_room(self) -> None:
         """Waits until an append may be queued.
@@ -155,22 +138,9 @@ class Writer:
         Raises:
             LogClosed: the log was closed meanwhile.
         """
-        while len(self._queue) >= _APPENDS:
-            room = self._loop.create_future()
-            self._room.append(room)
-            await room
+        await self._room.wait()
         if self._closing:
             raise LogClosed(f"{self._url} is closed")
-
-    async def _settled(self, append: Append) -> None:
-        """Waits until the fate of an append is known, whoever cancels its caller meanwhile."""
-        with anyio.CancelScope(shield=True):
-            while not append.settled:
-                append.future = self._loop.create_future()
-                try:
-                    await append.future
-                except asyncio.CancelledError:
-                    continue  # the cancellation that came first goes on when this is over
 
     async def run(self) -> None:
         """The writer task; ends once the writer is closed and nothing waits."""
@@ -203,7 +173,7 @@ class Writer:
         """Ends the waiting of those who came after the end; there are none but after a failure."""
         failure = LogClosed(f"{self._url} is closed: {_CANCELLED}")
         group = [item for item in self._queue if isinstance(item, Append)]
-        jobs = [item for item in self._queue if isinstance(item, _Job)]
+        jobs = [item for item in self._queue if isinstance(item, Job)]
         self._queue.clear()
         self._done(group, Committed([], []), failure)
         for job in jobs:
@@ -288,21 +258,21 @@ class Writer:
             job = self._queue.popleft()
         except IndexError:  # the append that was there was withdrawn
             return
-        if not isinstance(job, _Job):
+        if not isinstance(job, Job):
             self._queue.appendleft(job)
             return
         outcome: object
         try:
-            outcome = job.function()
+            outcome = job.work()
         except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
             outcome = error
         self._loop.call_soon_threadsafe(self._work_done, job, outcome)
 
     # --- back in the loop -------------------------------------------------------------------------
 
-    def _work_done(self, job: _Job, outcome: object) -> None:
+    def _work_done(self, job: Job[_Work], outcome: object) -> None:
         job.settle(outcome)
-        self._give_room()
+        self._room.give()
 
     def _done(self, group: Sequence[Append], done: Committed, failure: Exception | None) -> None:
         """Hands out the outcomes of a group, and publishes its records."""
@@ -320,14 +290,7 @@ class Writer:
             self.events += len(done.records)
         self._publisher.publish(done.foreign)
         self._publisher.publish(done.records)
-        self._give_room()
-
-    def _give_room(self) -> None:
-        """Lets those go on who wait to queue an append; called wherever the queue gets shorter."""
-        while self._room and len(self._queue) < _APPENDS:
-            room = self._room.popleft()
-            if not room.done():
-                room.set_result(None)
+        self._room.give()
 
 
 def _own(failure: Exception) -> Exception:

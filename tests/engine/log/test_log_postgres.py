@@ -19,6 +19,7 @@ from duolog.engine.errors import (
     LogUnavailable,
     NewerLog,
     NotALog,
+    OutcomeUnknown,
     SessionClosedError,
 )
 from duolog.engine.events import Forgotten
@@ -387,6 +388,44 @@ async def test_an_append_is_refused_where_the_server_stays_away(
             await anyio.to_thread.run_sync(server.start)
             [record] = await appended(log, "s", 1, expected_version=1)
     assert record.version == 2
+
+
+async def _waits_for_a_lock(connection: asyncpg.Connection) -> None:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    while not await connection.fetchval(query):
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_forgetting_waits_for_the_server_and_says_when_its_outcome_is_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with running_postgres() as server:
+        url = server.url()
+        async with open_log(url) as log:
+            await appended(log, "s", 1)
+            async with shell(url) as other, anyio.create_task_group() as tasks:
+                await other.execute("BEGIN; SELECT FROM log FOR UPDATE")
+                tasks.start_soon(log.forget, "s")
+                await _waits_for_a_lock(other)
+                await anyio.to_thread.run_sync(server.stop, "immediate")
+                await anyio.to_thread.run_sync(server.start)
+            assert (await log.summary("s")).state == "forgotten"
+
+            monkeypatch.setattr("duolog.engine.log.postgres.writer.PATIENCE", 0.3)
+            async with shell(url) as other, anyio.create_task_group() as tasks:
+                await other.execute("BEGIN; SELECT FROM log FOR UPDATE")
+
+                async def forget() -> None:
+                    with pytest.raises(OutcomeUnknown, match="it may be done, or not"):
+                        await log.forget("s")
+
+                tasks.start_soon(forget)
+                await _waits_for_a_lock(other)
+                await anyio.to_thread.run_sync(server.stop, "immediate")
+            with pytest.raises(LogUnavailable, match="nothing was done"):
+                await log.forget("s")
+            await anyio.to_thread.run_sync(server.start)
+            assert (await log.forget("s")).sessions == ("s",)
 
 
 def test_a_missing_client_is_named_with_its_extra() -> None:

@@ -216,7 +216,7 @@ async def test_a_url_may_be_quoted(tmp_path: Path) -> None:
 
 
 async def test_the_queue_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duolog.engine.log.sqlite.writer._APPENDS", 10)
+    monkeypatch.setattr("duolog.engine.log.append_writer._APPENDS", 10)
     waiting: list[int] = []
     async with sqlite_log(tmp_path / "a.db") as log:
 
@@ -235,7 +235,7 @@ async def test_the_queue_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 async def test_who_waits_for_room_is_told_of_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duolog.engine.log.sqlite.writer._APPENDS", 1)
+    monkeypatch.setattr("duolog.engine.log.append_writer._APPENDS", 1)
     outcomes: list[str] = []
     async with sqlite_log(tmp_path / "a.db") as log, anyio.create_task_group() as tasks:
 
