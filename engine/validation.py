@@ -41,7 +41,7 @@ _ROLES: Final = frozenset(get_args(Role))
 
 _FLAT: Final = frozenset(
     "MessageSent ApprovalGiven NoteTaken TurnYielded Nudged FeedbackGiven ActorFailed SessionClosed "
-    "ProgressRated EffortObserved ScorerFailed SimulatorFlagged StopAdvised".split()
+    "ProgressRated AlertSent EffortObserved ScorerFailed SimulatorFlagged StopAdvised".split()
 )
 """Kinds in which nothing nests."""
 

@@ -77,13 +77,14 @@ def workbench_command(
         list[str] | None,
         typer.Option(
             metavar="QUERY",
-            help="A rule: the live page names the sessions that meet it; see duolog sessions --help.",
+            help="A rule: the page of alerts shows when it fired, and for which sessions; see duolog sessions --help.",
         ),
     ] = None,
     webhook: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Gets a POST of JSON for each session that begins to meet a rule."
+            metavar="URL",
+            help="Gets a POST of JSON when a session begins to meet a rule; whether it took it is recorded.",
         ),
     ] = None,
     proxy_header: Annotated[
@@ -197,8 +198,10 @@ async def _serve(
     from ...interop.http.server import HttpServer
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
+    from ...interop.workbench.alerts.rules import parse_rule
+    from ...interop.workbench.alerts.sending import AlertSender
+    from ...interop.workbench.alerts.webhook import webhook
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
-    from ...interop.workbench.live.alerts import Alerts, parse_rule, webhook
     from ...interop.workbench.take.host import NewSession
     from ...interop.workbench.take.routes import take_part
     from ..bench_forks import BenchForks
@@ -238,7 +241,7 @@ async def _serve(
         collect_rarely()
         tasks.start_soon(_follow, bench.table, server)
         if send is not None:
-            tasks.start_soon(Alerts(log, alerts, send).run)
+            tasks.start_soon(AlertSender(log, alerts, send).run)
         address = address_of(bound)
         viewer = access.token(Identity("viewer"))
         links = [f"{address}/#token={access.token(Identity('operator'))}"]

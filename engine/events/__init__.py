@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .measurements import (
+    AlertSent,
     EffortObserved,
     ProgressRated,
     ScorerFailed,
@@ -55,6 +56,7 @@ __all__ = (
     "ActionResolved",
     "ActionTaken",
     "ActorFailed",
+    "AlertSent",
     "ApprovalAsked",
     "ApprovalGiven",
     "CloseReason",
@@ -102,6 +104,7 @@ EVENTS: Mapping[str, type[Event]] = {
         ModelCalled,
         ActorFailed,
         SessionClosed,
+        AlertSent,
         EffortObserved,
         ProgressRated,
         UtilityScored,

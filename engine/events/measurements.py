@@ -8,6 +8,7 @@ from typing import Literal
 from .parts import Event, ScorerRef
 
 __all__ = (
+    "AlertSent",
     "EffortObserved",
     "ProgressRated",
     "ScorerFailed",
@@ -81,6 +82,26 @@ class EffortObserved(Event, frozen=True):
     idle: float = 0.0
     inserted: int = 0
     deleted: int = 0
+
+
+class AlertSent(Event, frozen=True):
+    """A webhook was called, or is about to be, since the session had begun to meet an alert rule: with
+    the record that ``cause`` of the envelope names.
+
+    Attributes:
+        rule: as it was written.
+        outcome: ``sending`` before an attempt, so that nobody else makes it too; ``retrying`` after one
+            that failed and is to be repeated; ``delivered``, or ``failed`` for good.
+        attempt: number of the attempt, from 1.
+        at: when, in seconds since the epoch (UTC), whatever the session's clock is.
+        error: why it failed.
+    """
+
+    rule: str
+    outcome: Literal["sending", "retrying", "delivered", "failed"]
+    attempt: int
+    at: float
+    error: str = ""
 
 
 class ScorerFailed(Event, frozen=True):

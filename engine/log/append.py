@@ -44,6 +44,7 @@ __all__ = (
     "prepare",
     "redacted",
     "restored",
+    "stored",
 )
 
 Redact: TypeAlias = Callable[[Draft], Draft]
@@ -246,6 +247,32 @@ def restored(record: Record) -> Append:
         record.version - 1,
         None,
     )
+
+
+def stored(record: Record, event: Event | Unknown | Forgotten | None) -> Append:
+    """An append as which the fold of a session takes a record that the log holds.
+
+    Args:
+        record: the record.
+        event: what its body says; None where nobody can read it any more.
+    """
+    trace = record.stream == TRACE
+    folded = () if event is None else fold_of(event, record.kind, record.role, trace=trace)
+    envelope = (
+        record.kind,
+        record.schema,
+        record.time,
+        record.actor,
+        record.role,
+        record.cause,
+        record.seen,
+        record.caller_id,
+        record.body,
+        Forgotten(record.kind) if event is None else event,
+    )
+    if record.body is None:
+        folded += (ERASED,)
+    return Append(record.session, record.stream, [envelope], folded, (), False, None, None)
 
 
 def checked(record: Record) -> Event | Unknown | Forgotten:

@@ -11,7 +11,7 @@ from ..errors import CodecError, InvalidInput
 from ..events import Event, Forgotten, Unknown
 from ..records import TRACE, Record
 from ..rounds import RoundCount
-from .append import AGENT_ACT, AGENT_MESSAGE, ERASED, HUMAN_ACT, Append, Fold, checked, fold_of
+from .append import AGENT_ACT, AGENT_MESSAGE, HUMAN_ACT, Fold, checked, stored
 from .checksum import checksum_of
 from .contract import Problem, SessionSummary, Verification
 from .hash_chain import START, link, mac
@@ -134,29 +134,12 @@ class Verifier:
         *,
         trace: bool,
     ) -> None:
-        folded: tuple[Fold, ...] = ()
-        if event is not None:
-            folded = fold_of(event, record.kind, record.role, trace=trace)
-        if record.body is None:
-            folded += (ERASED,)
-        envelope = (
-            record.kind,
-            record.schema,
-            record.time,
-            record.actor,
-            record.role,
-            record.cause,
-            record.seen,
-            record.caller_id,
-            record.body,
-            Forgotten(record.kind) if event is None else event,
-        )
-        append = Append(record.session, record.stream, [envelope], folded, (), False, None, None)
+        append = stored(record, event)
         state.advance(append, record.position)
         if trace:
             if record.kind == "SessionOpened" and record.body is None:
                 state.counted.opened(requested=False)  # perhaps: nobody can read it any more
-            self._count_ungreeted(record.session, folded)
+            self._count_ungreeted(record.session, append.folded)
 
     def _count_ungreeted(self, session: str, folded: Sequence[Fold]) -> None:
         """Counts rounds as if no session were greeted: so did older versions, and so it is with a

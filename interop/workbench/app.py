@@ -23,11 +23,12 @@ from .access.entering import entering_routes
 from .access.guard import BenchGuard, HostNames
 from .access.identity import Access
 from .access.rates import Rate
+from .alerts.routes import alert_routes
+from .alerts.rules import AlertRule
 from .asset_files import asset_route
 from .bench import Bench, BenchLimits
 from .compare.routes import compare_routes
 from .frame import ENTRANCE, problem_page
-from .live.alerts import AlertRule
 from .live.routes import live_routes
 from .session.forking import Forker
 from .session.routes import session_routes
@@ -39,7 +40,13 @@ __all__ = ("PARTS", "Part", "make_bench", "make_workbench")
 Part: TypeAlias = Callable[[Bench], Sequence[BaseRoute]]
 """Makes the routes of a part of the workbench."""
 
-PARTS: tuple[Part, ...] = (session_list_routes, session_routes, live_routes, compare_routes)
+PARTS: tuple[Part, ...] = (
+    session_list_routes,
+    session_routes,
+    live_routes,
+    alert_routes,
+    compare_routes,
+)
 """The parts that every workbench has."""
 
 
@@ -66,8 +73,9 @@ def make_bench(
         http: limits of the connections.
         stopping: set when the server stops, so that event streams end.
         forks: begins forks of sessions; None where nobody can.
-        alerts: the rules whose sessions the live page names.
+        alerts: the rules of which the page of alerts shows when they fired.
     """
+    places = {"/sessions", "/live", "/compare", *(["/alerts"] if alerts else ())}
     return Bench(
         log=log,
         name=name,
@@ -78,6 +86,7 @@ def make_bench(
         http=http or HttpLimits(),
         streams=set(),
         stopping=stopping or anyio.Event(),
+        places=frozenset(places),
         forks=forks,
         alerts=tuple(alerts),
     )

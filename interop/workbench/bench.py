@@ -13,7 +13,7 @@ from ...scoring.trajectory.options import Options
 from ..http.limits import HttpLimits
 from ..http.sse import EventStream
 from .access.identity import Access
-from .live.alerts import AlertRule
+from .alerts.rules import AlertRule
 from .session.forking import Forker
 from .sessions.table import SessionTable
 
@@ -67,7 +67,7 @@ class Bench(NamedTuple):
         stopping: set when the server stops.
         places: the addresses that the navigation leads to.
         forks: begins forks of sessions; None where nobody can.
-        alerts: the rules whose sessions the live page names.
+        alerts: the rules of which the page of alerts shows when they fired.
     """
 
     log: EventLog
@@ -79,6 +79,6 @@ class Bench(NamedTuple):
     http: HttpLimits
     streams: set[EventStream]
     stopping: anyio.Event
-    places: frozenset[str] = frozenset({"/sessions", "/live", "/compare"})
-    forks: Forker | None = None
-    alerts: tuple[AlertRule, ...] = ()
+    places: frozenset[str]
+    forks: Forker | None
+    alerts: tuple[AlertRule, ...]

@@ -16,6 +16,7 @@ __all__ = ("ENTRANCE", "page", "problem_page")
 _PLACES: Final = (
     ("/sessions", "Sessions"),
     ("/live", "Live"),
+    ("/alerts", "Alerts"),
     ("/compare", "Compare"),
     ("/new", "New session"),
 )

@@ -15,11 +15,13 @@ from duolog.interop.http.limits import HttpLimits
 from duolog.interop.http.server import HttpServer
 from duolog.interop.workbench.access.guard import HostNames
 from duolog.interop.workbench.access.identity import Access, Identity
+from duolog.interop.workbench.alerts.rules import parse_rule
 from duolog.interop.workbench.app import PARTS, Part, make_bench, make_workbench
 from duolog.interop.workbench.bench import Bench, BenchLimits
 from duolog.interop.workbench.session.forking import Forker
+from duolog.testing.records import RecordWriter
 
-__all__ = ("SECRET", "Visitor", "identity", "visiting", "working")
+__all__ = ("SECRET", "Visitor", "identity", "story", "visiting", "working")
 
 SECRET = "the secret of the tests"
 BASE = "http://127.0.0.1:8730"
@@ -30,6 +32,18 @@ def identity(role: str, actor: str = "ann", session: str = "s") -> Identity:
     if role == "participant":
         return Identity("participant", actor, session)
     return Identity("operator" if role == "operator" else "viewer")
+
+
+def story(session: str, ratings: list[int]) -> RecordWriter:
+    """A session of as many rounds as there are ratings, and one more."""
+    script = RecordWriter(session)
+    script.opened(clock="virtual", config={"judge": "judge", "utility": "u"})
+    script.human("a plan")
+    for number, rating in enumerate(ratings, start=1):
+        script.scored(0.5, snapshot=script.output(f"plan {number}"))
+        script.human("hm")
+        script.rated(number, rating)
+    return script
 
 
 class Visitor:
@@ -67,6 +81,7 @@ async def visiting(
     parts: tuple[Part, ...] = PARTS,
     forks: Forker | None = None,
     proxy_header: str | None = None,
+    alerts: tuple[str, ...] = (),
 ) -> AsyncIterator[Visitor]:
     """A workbench of the log, whose sessions have been read, and somebody who visits it.
 
@@ -80,9 +95,11 @@ async def visiting(
         parts: what it consists of.
         forks: begins forks.
         proxy_header: by which a reverse proxy lets somebody in.
+        alerts: its rules.
     """
     access = Access(SECRET, read_only=read_only)
-    bench = make_bench(log, access, name="log.db", limits=limits, forks=forks)
+    rules = [parse_rule(text) for text in alerts]
+    bench = make_bench(log, access, name="log.db", limits=limits, forks=forks, alerts=rules)
     app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
     cookies = {}
     if who is not None or role is not None:
@@ -105,12 +122,16 @@ async def working(
     read_only: bool = False,
     limits: BenchLimits | None = None,
     parts: tuple[Part, ...] = PARTS,
+    alerts: tuple[str, ...] = (),
 ) -> AsyncIterator[tuple[Bench, int]]:
     """A workbench of the log that listens on a port."""
     stopping = anyio.Event()
     http = HttpLimits()
     access = Access(SECRET, read_only=read_only)
-    bench = make_bench(log, access, name="log.db", limits=limits, http=http, stopping=stopping)
+    rules = [parse_rule(text) for text in alerts]
+    bench = make_bench(
+        log, access, name="log.db", limits=limits, http=http, stopping=stopping, alerts=rules
+    )
     server = HttpServer(make_workbench(bench, None, parts), stopping, http)
     bound = socket.create_server(("127.0.0.1", port))
     with closing(bound):

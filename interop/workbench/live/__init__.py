@@ -1,4 +1,4 @@
-"""What goes on now: the open sessions, those first whose human is about to give up; and alerts."""
+"""What goes on now: the open sessions, those first whose human is about to give up."""
 
 from __future__ import annotations
 

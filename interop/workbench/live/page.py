@@ -1,21 +1,19 @@
-"""The page of what goes on: rows of open sessions, and what alert rules have fired for."""
+"""The page of what goes on: rows of open sessions."""
 
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 
 from ....engine.display import number, shorten
-from ....engine.text import quantity
 from ....scoring.listing.rows import utilities
 from ..links import session_link
 from ..markup.html import Html, Node, tag
 from ..sessions.sparks import spark_line
 from .open_sessions import OpenSession
 
-__all__ = ("alert_section", "live_contents", "open_row")
+__all__ = ("live_contents", "open_row")
 
 _NAME: Final = 60
 _TITLES: Final = (
@@ -31,7 +29,7 @@ _TITLES: Final = (
 )
 
 
-def live_contents(alerts: bool) -> list[Node]:
+def live_contents() -> list[Node]:
     """What the page holds before its script fills it."""
     head = tag("tr", [tag("th", title, scope="col") for title in _TITLES])
     table = tag(
@@ -45,8 +43,6 @@ def live_contents(alerts: bool) -> list[Node]:
         tag("h1", "Live"),
         tag("p", "Reading …", id="count", role="status", class_="note"),
         tag("div", table, class_="wide", tabindex=0, role="region", aria_label="Open sessions"),
-        tag("h2", "Alerts") if alerts else None,
-        tag("div", id="alerts") if alerts else None,
     ]
 
 
@@ -86,16 +82,4 @@ def open_row(one: OpenSession) -> Html:
         cells,
         data_session=summary.session,
         data_key=msgspec.json.encode((*one.urgency, summary.position)).decode(),
-    )
-
-
-def alert_section(rule: str, sessions: list[str], count: int) -> Html:
-    """What a rule has fired for: the latest sessions, and how many there are."""
-    link = tag("a", quantity(count, "session"), href=f"/sessions?{urlencode({'q': rule})}")
-    rows = [tag("li", session_link(one, shorten(one, _NAME))) for one in sessions]
-    return tag(
-        "section",
-        tag("h3", tag("code", shorten(rule, 200)), " ", link),
-        tag("ul", rows) if rows else tag("p", "It has not fired.", class_="quiet"),
-        class_="alert",
     )

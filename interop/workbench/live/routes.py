@@ -19,18 +19,16 @@ from ..access.roles import readers
 from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
-from ..markup.html import join
 from ..sessions.address import ListAddress
 from ..sessions.listings import Listings
 from .open_sessions import OpenSessions
-from .page import alert_section, live_contents, open_row
+from .page import live_contents, open_row
 
 __all__ = ("LiveSessions", "live_messages", "live_routes")
 
 _MOST: Final = 300  # open sessions on the page: those that were written to last
 _SLOWER: Final = 5  # times the pace of other pages: there is more to be computed
 _ROWS: Final = 20  # rows in one message
-_ALERTED: Final = 10  # sessions that are named with an alert
 
 
 def live_routes(bench: Bench) -> Sequence[Route]:
@@ -38,7 +36,7 @@ def live_routes(bench: Bench) -> Sequence[Route]:
     live = LiveSessions(bench)
 
     async def shown(request: Request) -> Response:
-        contents = live_contents(bool(bench.alerts))
+        contents = live_contents()
         return page(bench, identity_of(request), "Live", *contents, script="live.js", at="/live")
 
     async def stream(request: Request) -> EventStream:
@@ -51,7 +49,6 @@ async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[Server
     """All open sessions, whatever the client had, and then those that change."""
     table = live.bench.table
     shown: dict[str, int] = {}
-    alerts = ""
     while True:
         position = table.position
         latest = await live.open()
@@ -62,20 +59,16 @@ async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[Server
         for start in range(0, max(len(changed), 1), _ROWS):
             rows = {one.session: await live.row(one) for one in changed[start : start + _ROWS]}
             yield message("live", {"rows": rows, "gone": gone, "note": note})
-        fresh, complete = await live.alerts()
-        data: dict[str, object] = {"rows": {}, "gone": [], "note": note}
-        if fresh != alerts:
-            data["alerts"] = alerts = fresh
-        yield message("live", data, max(position, after))
+        yield message("live", {"rows": {}, "gone": [], "note": note}, max(position, after))
         shown = now
-        if complete and table.position <= position:
+        if table.position <= position:
             await table.wait()
         await anyio.sleep(_SLOWER * live.bench.limits.pace)
 
 
 @final
 class LiveSessions:
-    """The open sessions and alerts, shared by all who look at them.
+    """The open sessions, shared by all who look at them.
 
     Args:
         bench: what the parts of the workbench share.
@@ -108,17 +101,3 @@ class LiveSessions:
         listing = self._listings.of(ListAddress(conditions=(("state", "open"),)))
         await listing.refresh()
         return [line.summary for line in listing.page(_MOST).sessions]
-
-    async def alerts(self) -> tuple[str, bool]:
-        """What the rules have fired for, and whether that is all."""
-        if not self.bench.table.loaded:
-            return "", True
-        complete = True
-        parts = []
-        for rule in self.bench.alerts:
-            listing = self._listings.of(ListAddress(text=rule.text))
-            await listing.soon()
-            named = [line.summary.session for line in listing.page(_ALERTED).sessions]
-            parts.append(alert_section(rule.text, named, len(listing)))
-            complete = complete and listing.complete
-        return join(parts).text, complete

@@ -11,6 +11,7 @@ from ....engine.records import TRACE, Record
 from ..access.disclosure import Disclosure
 from ..access.identity import Identity
 from ..markup.html import Html, tag
+from .contents import Beside
 from .drafts import change_summary
 from .entries import EntryContext, entry
 from .reading import SessionReading
@@ -58,8 +59,7 @@ class Transcript:
                 number=number,
                 opened=opened,
                 advice=reading.advice.get(number, []),
-                change=await self._change(record),
-                action=await self._action(record),
+                beside=Beside(await self._change(record), await self._action(record)),
             )
             parts.append(entry(record, context))
         return parts

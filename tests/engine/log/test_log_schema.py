@@ -21,6 +21,7 @@ from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
     ActorFailed,
+    AlertSent,
     ApprovalAsked,
     ApprovalGiven,
     EffortObserved,
@@ -139,7 +140,7 @@ def test_schema_1_reads_as_it_was_meant() -> None:
 def test_the_golden_log_has_every_kind_of_its_day() -> None:
     kinds = {
         from_jsonl(line).kind
-        for name in ("schema-1.jsonl", "schema-1-changed-goals.jsonl")
+        for name in ("schema-1.jsonl", "schema-1-changed-goals.jsonl", "schema-1-alerts.jsonl")
         for line in lines(name)
     }
     first = {kind for kind, event in EVENTS.items() if event.schema == 1}
@@ -168,6 +169,13 @@ def test_changed_goals_read_as_they_were_meant() -> None:
     changed = [record.event for record in records if record.kind == "ProfileChanged"]
     wishes = {"wants": ["the sea", "no more than 3 days"]}
     assert changed == [ProfileChanged(owner="ann", profile=wishes, reason="saw the map \u2713")]
+
+
+def test_alerts_read_as_they_were_meant() -> None:
+    [_, sent] = [from_jsonl(line) for line in lines("schema-1-alerts.jsonl")]
+    error = "HTTP Error 503: Service Unavailable"
+    assert sent.event == AlertSent("state=open", "retrying", 2, 1_800_000_000.5, error)
+    assert sent.cause == "trace/1"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.jsonl")))

@@ -1,0 +1,176 @@
+"""What alert rules have fired for, derived from the log for all who look at it: latest sessions first."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias, final
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from ....engine.events import AlertSent
+from ....engine.log.contract import EventLog
+from ....engine.log.session_states import SessionStates
+from ..sessions.table import SessionTable
+from .firing import Firing, FiringFold, FiringKey
+from .rules import AlertRule, may_have_met
+
+__all__ = ("AlertHistory", "Fired", "FiredKey")
+
+FiredKey: TypeAlias = tuple[int, str, FiringKey]
+"""Where a firing stands in the history: position of the record, session, and which of it."""
+
+_FOLDS: Final = 1024
+_AT_ONCE: Final = 500  # sessions between two turns of everybody else
+_PATIENCE: Final = 0.2  # seconds that a page waits for what takes longer
+
+
+class Fired(NamedTuple):
+    """A firing, and what was recorded last of its webhook; None where none was called."""
+
+    firing: Firing
+    sent: AlertSent | None
+
+
+@final
+class AlertHistory:
+    """When rules fired, for which sessions, and what their webhook answered.
+
+    Args:
+        log: the log.
+        table: its sessions.
+        rules: the rules.
+        most: firings that are kept, the latest ones.
+
+    Attributes:
+        count: how many there are, those that are not kept included.
+        met: for each rule, how many sessions meet it now.
+        looked: how many sessions were looked at.
+        complete: whether that is all.
+        revision: grows with each change.
+    """
+
+    def __init__(
+        self, log: EventLog, table: SessionTable, rules: Sequence[AlertRule], *, most: int = 5000
+    ) -> None:
+        self.rules = rules
+        self.count = 0
+        self.met = [0] * len(rules)
+        self.looked = 0
+        self.complete = False
+        self.revision = 0
+        self._log = log
+        self._table = table
+        self._most = most
+        self._folds: SessionStates[FiringFold] = SessionStates(_FOLDS)
+        self._first: list[int] = []  # places in the order in which they are looked at first
+        self._position: int | None = None
+        self._masks: dict[int, int] = {}  # by place, the rules that are met, a bit for each
+        self._counts = array("q")  # by place
+        self._fired: dict[str, dict[FiringKey, Fired]] = {}
+        self._order: list[FiredKey] = []
+        self._lock = anyio.Lock()
+
+    async def soon(self) -> None:
+        """Reads what is new, but for a moment only: the rest is left for the next time.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        with anyio.move_on_after(_PATIENCE):
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Reads what is new.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        async with self._lock:
+            table = self._table
+            if not table.loaded:
+                return
+            reached = table.position
+            if self._position is None:
+                summaries = table.summaries
+                places = range(len(summaries))
+                self._first = sorted(places, key=lambda place: -summaries[place].position)
+                self._position = reached
+            for place in table.changed_since(self._position, len(table)) or ():
+                await self._look(place)
+            self._position = reached
+            while self.looked < len(self._first):
+                await self._look(self._first[self.looked])
+                self.looked += 1
+                if self.looked % _AT_ONCE == 0:
+                    await checkpoint()
+            self.complete = True
+
+    async def _look(self, place: int) -> None:
+        summary = self._table.summaries[place]
+        if not any(may_have_met(rule, summary) for rule in self.rules):
+            return
+        session = summary.session
+        fold = self._folds.get(session) or FiringFold(session, self.rules)
+        self._folds.keep(session, fold)
+        async for record in self._log.read_all(session=session, after_position=fold.position):
+            fold.feed(record)
+        self._take(place, session, fold)
+
+    def _take(self, place: int, session: str, fold: FiringFold) -> None:
+        before, mask = self._masks.get(place, 0), 0
+        for index, met in enumerate(fold.met):
+            mask |= met << index
+            self.met[index] += met - (before >> index & 1)
+        if mask:
+            self._masks[place] = mask
+        else:
+            self._masks.pop(place, None)
+        self._counts.extend(0 for _ in range(len(self._counts), place + 1))
+        self.count += len(fold.fired) - self._counts[place]
+        self._counts[place] = len(fold.fired)
+        fired = {one.key: Fired(one, fold.sent.get(one.key)) for one in fold.fired}
+        if mask != before or fired != self._fired.get(session, {}):
+            self.revision += 1
+            self._put(session, fired)
+
+    def _put(self, session: str, fired: dict[FiringKey, Fired]) -> None:
+        for one in self._fired.pop(session, {}).values():
+            key = _key(one.firing)
+            place = bisect_left(self._order, key)
+            if self._order[place : place + 1] == [key]:
+                del self._order[place]
+        if fired:
+            self._fired[session] = fired
+        for one in fired.values():
+            insort(self._order, _key(one.firing))
+        spare = max(len(self._order) - self._most, 0)
+        for _, other, spared in self._order[:spare]:
+            del self._fired[other][spared]
+            if not self._fired[other]:
+                del self._fired[other]
+        del self._order[:spare]
+
+    def page(self, size: int, before: int | None = None) -> list[Fired]:
+        """Firings, the latest first: those with records before a position of the log.
+
+        Those of one record stand on one page, so that the next one begins before its position.
+        """
+        end = len(self._order)
+        if before is not None:
+            end = bisect_left(self._order, before, key=lambda one: one[0])
+        start = max(end - size, 0)
+        while start and self._order[start - 1][0] == self._order[start][0]:
+            start -= 1
+        found = self._order[start:end]
+        return [self._fired[session][key] for _, session, key in reversed(found)]
+
+    def has_before(self, position: int) -> bool:
+        """Whether firings are kept with records before a position of the log."""
+        return bool(self._order) and self._order[0][0] < position
+
+
+def _key(firing: Firing) -> FiredKey:
+    return firing.position, firing.session, firing.key

@@ -1,0 +1,121 @@
+"""The page of what alert rules have fired for: the rules, and each time that one fired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from ....engine.display import duration, is_virtual, moment, shorten
+from ....engine.events import AlertSent
+from ....engine.text import quantity
+from ..links import session_link
+from ..markup.html import Html, Node, join, tag
+from .history import AlertHistory, Fired
+from .rules import AlertRule
+
+__all__ = ("alert_contents", "fired_row", "history_note", "rule_list")
+
+_NAME: Final = 60
+_RULE: Final = 200
+_TITLES: Final = ("When", "Session", "Rule", "Webhook")
+
+
+def alert_contents(rules: Sequence[AlertRule], before: int | None) -> list[Node]:
+    """What the page holds before its script fills it."""
+    if not rules:
+        said = "There are no rules: start the workbench with "
+        example = tag("code", "--alert 'tau=2 state=open'")
+        return [tag("h1", "Alerts"), tag("p", said, example, ".", class_="quiet")]
+    head = tag("tr", [tag("th", title, scope="col") for title in _TITLES])
+    table = tag(
+        "table",
+        tag("caption", "What fired, the latest first", class_="unseen"),
+        tag("thead", head),
+        tag("tbody", id="rows"),
+        class_="sessions alerts",
+    )
+    return [
+        tag("h1", "Alerts"),
+        tag("div", id="rules"),
+        tag("h2", "What fired", ", from here on back" if before is not None else None),
+        tag("p", "Reading …", id="count", role="status", class_="note"),
+        tag("div", table, class_="wide", tabindex=0, role="region", aria_label="What fired"),
+        tag(
+            "nav",
+            tag("a", "← The latest", href="/alerts", rel="prev") if before is not None else None,
+            tag("a", "Earlier →", href="/alerts", rel="next", id="after", hidden=True),
+            class_="pages",
+            aria_label="Pages of the list",
+        ),
+    ]
+
+
+def rule_list(history: AlertHistory) -> Html:
+    """The rules, each with how many sessions meet it now."""
+    rows = [
+        tag(
+            "li",
+            tag("code", shorten(rule.text, _RULE), dir="auto"),
+            " ",
+            tag(
+                "a",
+                f"{quantity(met, 'session')} now",
+                href=f"/sessions?{urlencode({'q': rule.text})}",
+            ),
+        )
+        for rule, met in zip(history.rules, history.met, strict=True)
+    ]
+    return tag("ul", rows, class_="rules")
+
+
+def history_note(history: AlertHistory, shown: int, total: int) -> str:
+    """How many firings there are, and how far the log has been read."""
+    note = f"fired {quantity(history.count, 'time')}" if history.count else "nothing has fired"
+    if shown < history.count:
+        note += f"; {shown:,} shown"
+    if not history.complete:
+        note += f"; {history.looked:,} of {quantity(total, 'session')} read …"
+    return note
+
+
+def fired_row(fired: Fired) -> Html:
+    """The row of a firing."""
+    firing = fired.firing
+    return tag(
+        "tr",
+        tag("td", _when(firing.time)),
+        tag(
+            "th",
+            session_link(firing.session, shorten(firing.session, _NAME), firing.number),
+            tag("small", f"record {firing.number:,}"),
+            scope="row",
+        ),
+        tag("td", tag("code", shorten(firing.rule, _NAME), title=firing.rule[:_RULE], dir="auto")),
+        tag("td", _webhook(fired.sent)),
+        data_key=msgspec.json.encode((firing.position, firing.rule)).decode(),
+    )
+
+
+def _when(time: float) -> Html:
+    return tag("time", f"{duration(time)} (virtual)" if is_virtual(time) else moment(time))
+
+
+def _webhook(sent: AlertSent | None) -> Node:
+    if sent is None:
+        return tag("span", "not called", class_="quiet")
+    times = "" if sent.attempt == 1 else f" at attempt {sent.attempt}"
+    error = tag("small", shorten(sent.error, _RULE), dir="auto") if sent.error else None
+    match sent.outcome:
+        case "delivered":
+            said = tag("span", f"delivered{times}", class_="state finished")
+            return join(said, tag("small", moment(sent.at)))
+        case "failed":
+            said = tag("span", f"failed after {quantity(sent.attempt, 'attempt')}")
+            return tag("span", said, error, class_="state failed")
+        case "retrying":
+            return join(f"failed {quantity(sent.attempt, 'time')}, is tried again", error)
+        case _:
+            return f"is being sent{times}"

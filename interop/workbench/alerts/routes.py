@@ -1,0 +1,90 @@
+"""The routes of what alert rules have fired for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+
+import anyio
+import msgspec
+from sse_starlette import ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....engine.errors import InvalidInput
+from ...http.sse import EventStream
+from ..access.guard import identity_of
+from ..access.roles import readers
+from ..bench import Bench
+from ..events import message, streaming
+from ..frame import page
+from .history import AlertHistory
+from .page import alert_contents, fired_row, history_note, rule_list
+
+__all__ = ("alert_messages", "alert_routes")
+
+_SLOWER: Final = 5  # times the pace of other pages: there is more to be computed
+
+
+def alert_routes(bench: Bench) -> Sequence[Route]:
+    """The routes."""
+    history = AlertHistory(bench.log, bench.table, bench.alerts)
+
+    async def shown(request: Request) -> Response:
+        contents = alert_contents(bench.alerts, _before(request))
+        return page(
+            bench, identity_of(request), "Alerts", *contents, script="alerts.js", at="/alerts"
+        )
+
+    async def stream(request: Request) -> EventStream:
+        return streaming(bench, alert_messages(bench, history, _before(request)))
+
+    return Route("/alerts", readers(shown)), Route("/v1/alerts/stream", readers(stream))
+
+
+async def alert_messages(
+    bench: Bench, history: AlertHistory, before: int | None
+) -> AsyncGenerator[ServerSentEvent, None]:
+    """A page of what fired, whatever the client had, and then what changes in it."""
+    table, size = bench.table, bench.limits.page
+    shown: dict[str, str] = {}
+    known: dict[str, object] = {}
+    revision = -1
+    earlier: str | None = None
+    while True:
+        position = table.position
+        await history.soon()
+        if revision != history.revision:
+            revision = history.revision
+            found = history.page(size, before)
+            rows = {_name(row.firing.key, row.firing.session): fired_row(row).text for row in found}
+            changed = {name: html for name, html in rows.items() if shown.get(name) != html}
+            gone = [name for name in shown if name not in rows]
+            last = found[-1].firing.position if found else 0
+            earlier = f"/alerts?before={last}" if history.has_before(last) else None
+            shown = rows
+        else:
+            changed, gone = {}, []
+        about: dict[str, object] = {
+            "rules": rule_list(history).text,
+            "note": history_note(history, len(shown), len(table)),
+            "next": earlier,
+        }
+        if changed or gone or about != known:
+            known = about
+            yield message("alerts", {"rows": changed, "gone": gone} | about, position)
+        if history.complete and table.position <= position:
+            await table.wait()
+        await anyio.sleep(_SLOWER * bench.limits.pace)
+
+
+def _name(*parts: object) -> str:
+    return msgspec.json.encode(parts).decode()
+
+
+def _before(request: Request) -> int | None:
+    text = request.query_params.get("before", "")
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise InvalidInput(f"a position is a whole number, not {text[:40]!r}")
+    return int(text) if text else None

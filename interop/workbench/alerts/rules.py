@@ -1,0 +1,47 @@
+"""Alert rules: queries over sessions. A rule fires when a session begins to meet it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....engine.errors import InvalidInput
+from ....engine.log.contract import SessionSummary
+from ....scoring.listing.query import SessionQuery, parse_query, split_query
+
+__all__ = ("AlertRule", "may_have_met", "parse_rule")
+
+
+class AlertRule(NamedTuple):
+    """A rule: it fires for every session that begins to meet its query.
+
+    Attributes:
+        text: as it was written.
+        query: what sessions have to meet.
+    """
+
+    text: str
+    query: SessionQuery
+
+
+def parse_rule(text: str) -> AlertRule:
+    """A rule as it is written: a query as ``duolog sessions`` takes it.
+
+    Raises:
+        InvalidInput: it makes no sense, or says nothing.
+    """
+    query = parse_query(split_query(text))
+    if not query:
+        raise InvalidInput("an alert is a query, such as 'tau=2 agent=two-stage'")
+    return AlertRule(text.strip(), query)
+
+
+def may_have_met(rule: AlertRule, summary: SessionSummary) -> bool:
+    """Whether a session can have met a rule at any moment, as far as its summary says.
+
+    What a session is about does not change once it is open, so most sessions need not be read.
+    """
+    query = rule.query
+    if query.tolerances and summary.rounds < min(query.taus):
+        return False
+    fixed = tuple(text for text in query.texts if text.key != "state")
+    return SessionQuery(texts=fixed).admits(summary)
