@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ("workbench_command",)
 
 _CONNECTIONS = 2048
+_DAY = 86400.0
 _CHATS = "chats.db"
 
 
@@ -95,6 +96,14 @@ def workbench_command(
             "they are operators. It must not let clients set it.",
         ),
     ] = None,
+    link_days: Annotated[
+        float,
+        typer.Option(
+            metavar="DAYS",
+            help="Days that the links hold which let others look on or take part. Another token "
+            "revokes all of them at once.",
+        ),
+    ] = 30.0,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Nobody may do more than look.")
     ] = False,
@@ -147,6 +156,7 @@ def workbench_command(
                 alert or (),
                 webhook,
                 proxy_header,
+                link_days,
                 connections=min(most, _CONNECTIONS),
                 read_only=read_only,
                 opened=open_,
@@ -183,6 +193,7 @@ async def _serve(
     rules: Sequence[str],
     hook: str | None,
     proxy_header: str | None,
+    link_days: float,
     *,
     connections: int,
     read_only: bool,
@@ -209,7 +220,7 @@ async def _serve(
 
     alerts = [parse_rule(rule) for rule in rules]
     send = None if hook is None else webhook(hook)
-    access = Access(token or secrets.token_urlsafe(24), read_only=read_only)
+    access = Access(token or secrets.token_urlsafe(24), read_only=read_only, life=link_days * _DAY)
     stopping = anyio.Event()
     limits = HttpLimits(connections=connections, per_client=connections)
     async with store as log, anyio.create_task_group() as tasks:

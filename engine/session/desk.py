@@ -231,7 +231,7 @@ class Desk:
             base: version of the snapshot from which a submitted one was made, None for none; by
                 default the latest that the actor knows.
             id: the caller's id of the event, unique in the session; for a single verb. It is for the
-                caller to look whether the view shows it already.
+                caller to look whether the view shows it already, in ``view.sent``.
 
         Raises:
             DeskError: one of the verbs makes no sense here; nothing is recorded.

@@ -179,6 +179,7 @@ class View:
         approvals: approvals asked, by trace version.
         notes: one's own notes.
         records: everything seen, in order.
+        sent: trace versions of one's own events, by the caller's id that they carry.
         news: what came since the decision before.
         pending: the decision whose working time is passing, while it is reconsidered.
         idle: the last wait ran out without news.
@@ -207,6 +208,7 @@ class View:
         self.approvals: dict[int, ApprovalSeen] = {}
         self.notes: list[str] = []
         self.records: list[Record] = []
+        self.sent: dict[str, int] = {}
         self.news: tuple[Record, ...] = ()
         self.pending: Decision | None = None
         self.idle = False
@@ -271,6 +273,8 @@ class View:
         """Takes in the next visible record."""
         self.version = record.version
         self.records.append(record)
+        if record.caller_id is not None and record.actor == self.me:
+            self.sent[record.caller_id] = record.version
         match record.event:
             case MessageSent() as event:
                 self._message(record, event)

@@ -5,7 +5,7 @@ The response itself, with its keep-alive comments, is that of the library ``sse-
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Final, final
 
@@ -28,6 +28,10 @@ __all__ = ("EventStream", "agui_events", "record_events")
 _RETRY: Final = 1000  # milliseconds after which a client connects again
 _SEPARATOR: Final = "\n"
 _encode = msgspec.json.Encoder().encode
+
+
+def _keep_alive() -> ServerSentEvent:
+    return ServerSentEvent(comment="keep-alive", sep=_SEPARATOR)
 
 
 @asynccontextmanager
@@ -71,8 +75,9 @@ class EventStream:
     Args:
         events: what to send; entered when the response begins.
         stopping: set when the server stops.
-        heartbeat: seconds between comments that keep the connection alive.
+        heartbeat: seconds between messages that keep the connection alive.
         others: the streams that are open; this one is among them while it is.
+        beat: makes such a message: a comment, which clients do not notice, unless it is another.
     """
 
     def __init__(
@@ -81,11 +86,13 @@ class EventStream:
         stopping: anyio.Event,
         heartbeat: float,
         others: set[EventStream],
+        beat: Callable[[], ServerSentEvent] = _keep_alive,
     ) -> None:
         self._events = events
         self._stopping = stopping
         self._heartbeat = heartbeat
         self._others = others
+        self._beat = beat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Responds."""
@@ -98,7 +105,7 @@ class EventStream:
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending, sent = anyio.create_memory_object_stream[ServerSentEvent]()
         response = EventSourceResponse(
-            sent, ping=self._heartbeat, ping_message_factory=_keep_alive, sep=_SEPARATOR
+            sent, ping=self._heartbeat, ping_message_factory=self._beat, sep=_SEPARATOR
         )
 
         async def respond() -> None:
@@ -147,7 +154,3 @@ def _with_position(
 def _event(data: bytes, name: str | None = None, position: int | None = None) -> ServerSentEvent:
     ident = None if position is None else str(position)
     return ServerSentEvent(data.decode(), event=name, id=ident, sep=_SEPARATOR)
-
-
-def _keep_alive() -> ServerSentEvent:
-    return ServerSentEvent(comment="keep-alive", sep=_SEPARATOR)

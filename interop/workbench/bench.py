@@ -31,6 +31,8 @@ class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
         page: sessions on a page.
         window: records that are read at once.
         pace: seconds between two messages of a live page.
+        heartbeat: seconds between beats of an event stream; a page that hears none of three connects
+            again.
 
     Raises:
         InvalidInput: one of them is not above 0.
@@ -43,6 +45,7 @@ class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
     page: int = 50
     window: int = 40
     pace: float = 0.1
+    heartbeat: float = 5.0
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -40,6 +40,9 @@ def position_of(request: Request) -> int:
 def streaming(bench: Bench, messages: AsyncIterator[ServerSentEvent]) -> EventStream:
     """The response that sends messages until the client leaves or the server stops.
 
+    Where nothing happens it sends a ``beat`` now and then: a page that hears none knows that its
+    connection is dead, of which a browser says nothing.
+
     Raises:
         HTTPException: too many streams are open.
     """
@@ -51,4 +54,9 @@ def streaming(bench: Bench, messages: AsyncIterator[ServerSentEvent]) -> EventSt
         async with aclosing(messages) as iterator:  # type: ignore[type-var]
             yield iterator
 
-    return EventStream(entered(), bench.stopping, bench.http.heartbeat, bench.streams)
+    every = bench.limits.heartbeat
+
+    def beat() -> ServerSentEvent:
+        return message("beat", {"every": every})
+
+    return EventStream(entered(), bench.stopping, every, bench.streams, beat)

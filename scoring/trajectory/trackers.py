@@ -222,12 +222,9 @@ class UtilityTracker:
         return self.book.of(number, last)
 
     def _standing(self, number: int, snapshot: int | None) -> float | None:
-        """U_k by going back to the last round with a utility of its own."""
-        for earlier in range(number, 0, -1):
-            value, _ = self._scored(earlier, snapshot)
-            if value is not None:
-                return value
-        return self.book.base
+        """U_k: of the last round with a utility of its own."""
+        last = self.book.last_valued(number)
+        return self._scored(last, snapshot)[0] if last else self.book.base
 
     def _updated(
         self,
@@ -238,11 +235,8 @@ class UtilityTracker:
         cause: UtilityScored | None = None,
     ) -> UtilityUpdated:
         value, stale = scored
-        through = number
-        while through < self._index.number:
-            if self._scored(through + 1, snapshot)[0] is not None:
-                break
-            through += 1
+        following = self.book.next_valued(number)
+        through = self._index.number if following is None else following - 1
         utility: float | None
         if value is not None:
             utility = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TypeAlias, final
 
 from ...engine.events import UtilityScored
@@ -32,21 +33,38 @@ class _ScorerStream:
     """The scores of one scorer, by round: the trace version scored, and the value.
 
     ``rounds`` are scores of rounds as such, None where missing; ``by_snapshot`` says whether the
-    scorer scores snapshots, so that one without a score makes a round stale.
+    scorer scores snapshots, so that one without a score makes a round stale; ``valued`` are the
+    numbers of the rounds with a value of either kind, in order. A value is never taken back.
     """
 
-    __slots__ = ("by_snapshot", "failed", "rounds", "snapshots")
+    __slots__ = ("by_snapshot", "failed", "rounds", "snapshots", "valued")
 
     def __init__(self) -> None:
         self.snapshots: dict[int, tuple[int, float]] = {}
         self.rounds: dict[int, tuple[int, float | None]] = {}
+        self.valued: list[int] = []
         self.by_snapshot = False
         self.failed = False
 
-    @property
-    def scored(self) -> bool:
-        """Whether any score has a value."""
-        return bool(self.snapshots) or any(value is not None for _, value in self.rounds.values())
+    def put(self, number: int, event: UtilityScored) -> None:
+        """Takes a score of a round, or of a snapshot in it."""
+        value = utility_of(event)
+        self.failed = self.failed or value is None
+        if event.snapshot is None:
+            until = event.until or 0
+            whole = self.rounds.get(number)
+            if whole is not None and (until < whole[0] or value is None):
+                return
+            self.rounds[number] = (until, value)
+        else:
+            self.by_snapshot = True
+            scored = self.snapshots.get(number)
+            if value is not None and (scored is None or event.snapshot >= scored[0]):
+                self.snapshots[number] = (event.snapshot, value)
+        if value is not None:
+            place = bisect_right(self.valued, number)
+            if not place or self.valued[place - 1] != number:
+                self.valued.insert(place, number)
 
 
 @final
@@ -94,7 +112,7 @@ class UtilityBook:
             if not self._configured:
                 return NOT_EVALUATED
             return NO_SCORE if self._output else None
-        if stream.scored:
+        if stream.valued:
             return None
         return NO_SCORE if stream.failed or (stream.by_snapshot and self._output) else None
 
@@ -142,6 +160,25 @@ class UtilityBook:
             return None, True
         return scored[1], whole is not None or scored[0] != snapshot
 
+    def last_valued(self, upto: int) -> int:
+        """The last round up to one that has a utility of its own; 0 where none has."""
+        valued = [] if self._chosen is None else self._chosen.valued
+        closing = self._index.closing
+        place = bisect_right(valued, upto)
+        if closing is not None and upto == closing - 1 and valued[place:]:
+            return upto  # what lands in the closing round is the round before's
+        found = valued[place - 1] if place else 0
+        return found - (found == closing)
+
+    def next_valued(self, after: int) -> int | None:
+        """The first round after one that has a utility of its own; None where none has."""
+        valued = [] if self._chosen is None else self._chosen.valued
+        place = bisect_right(valued, after)
+        if place == len(valued):
+            return None
+        found = valued[place] - (valued[place] == self._index.closing)
+        return found if found > after else None
+
     def record(self, stream: str, event: UtilityScored, latest: int) -> Changed | None:
         """Takes a score.
 
@@ -166,29 +203,13 @@ class UtilityBook:
         fresh = scores is None
         if scores is None:
             scores = self._streams[stream] = _ScorerStream()
-        self._put(scores, number, event)
+        scores.put(number, event)
         if fresh:
             before = self._chosen
             self._choose()
             if self._chosen is not before:
                 return counts, range(1, self._index.number + 1)
         return counts, (counts,) if scores is self._chosen else ()
-
-    def _put(self, scores: _ScorerStream, number: int, event: UtilityScored) -> None:
-        value = utility_of(event)
-        scores.failed = scores.failed or value is None
-        if event.snapshot is None:
-            until = event.until or 0
-            whole = scores.rounds.get(number)
-            if whole is None or (until >= whole[0] and value is not None):
-                scores.rounds[number] = (until, value)
-            return
-        scores.by_snapshot = True
-        if value is None:
-            return
-        scored = scores.snapshots.get(number)
-        if scored is None or event.snapshot >= scored[0]:
-            scores.snapshots[number] = (event.snapshot, value)
 
     def _choose(self) -> None:
         chosen = preferred(self._streams, self._wanted)

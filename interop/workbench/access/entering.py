@@ -17,7 +17,6 @@ from .rates import Rate
 __all__ = ("entering_routes",)
 
 _BODY: Final = 4096
-_AGE: Final = 30 * 86400  # seconds that a cookie is kept
 
 
 class _Entry(msgspec.Struct):
@@ -59,8 +58,8 @@ def entering_routes(access: Access, attempts: Rate, entrance: str) -> tuple[Rout
         response = _entered(identity)
         response.set_cookie(
             access.cookie_name,
-            access.cookie(identity),
-            max_age=_AGE,
+            access.cookie(identity, token),
+            max_age=int(access.life),
             path="/",
             secure=request.url.scheme == "https",
             httponly=True,

@@ -1,7 +1,7 @@
 """Who somebody is to the workbench: roles, the tokens that links carry, and what a cookie holds.
 
-Nothing of it is kept on the server. Tokens and cookies are signed with a secret, so they hold as
-long as the secret does, also when the server is restarted.
+Nothing of it is kept on the server. Tokens and cookies are signed with a secret, and say until when
+they hold; so they hold also when the server is restarted, and a new secret revokes all of them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,20 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import math
+import time
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Literal, final
+from typing import Final, Literal, final
 
 import msgspec
 
 from ....engine.errors import InvalidInput
 
-__all__ = ("Access", "BenchRole", "Identity")
+__all__ = ("LIFE", "Access", "BenchRole", "Identity")
+
+LIFE: Final = 30 * 86400.0
+"""Seconds that links and cookies hold, unless it is said otherwise."""
 
 BenchRole = Literal["viewer", "operator", "participant"]
 """What somebody may do. A viewer reads all sessions, without what is private in them. An operator
@@ -47,7 +53,14 @@ class Identity(msgspec.Struct, frozen=True):
         return self.role != "participant"
 
 
-_decode = msgspec.json.Decoder(Identity).decode
+class _Pass(msgspec.Struct, frozen=True):
+    """What is signed: who somebody is, and until when that holds, in seconds since 1970."""
+
+    identity: Identity
+    until: int
+
+
+_decode = msgspec.json.Decoder(_Pass).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -56,12 +69,33 @@ class Access:
     """Makes and checks tokens and cookies.
 
     Args:
-        secret: what they are signed with; it is the operator's token too.
+        secret: what they are signed with; it is the operator's token too, which holds as long as it does.
         read_only: whether nobody may do more than read; the operator's token is a viewer's then.
+        life: seconds that links and cookies hold. A cookie ends with the link that it was given for.
+        now: the time in seconds since 1970.
+
+    Attributes:
+        read_only: whether nobody may do more than read.
+        life: seconds that links and cookies hold.
+        cookie_name: of the cookie, another one for each secret.
+
+    Raises:
+        InvalidInput: ``life`` is not above 0, or without an end.
     """
 
-    def __init__(self, secret: str, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        secret: str,
+        *,
+        read_only: bool = False,
+        life: float = LIFE,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if not 0 < life < math.inf:
+            raise InvalidInput(f"links hold for a time above 0, not for {life:g} seconds")
         self._secret = secret.encode()
+        self.life = life
+        self._now = now
         self.read_only = read_only
         self.cookie_name = f"duolog-{sha256(b'name' + self._secret).hexdigest()[:12]}"
 
@@ -69,38 +103,55 @@ class Access:
         """The token of somebody, for a link."""
         if identity == Identity("operator"):
             return self._secret.decode()
-        return self._signed("link", identity)
+        return self._signed("link", identity, self._end())
 
     def by_token(self, token: str) -> Identity | None:
-        """Who has a token; None where it is nobody's."""
-        given = sha256(token.encode(errors="replace")).digest()
-        if hmac.compare_digest(given, sha256(self._secret).digest()):
+        """Who has a token; None where it is nobody's, or no longer."""
+        if self._is_secret(token):
             return Identity("viewer" if self.read_only else "operator")
-        return self._verified("link", token)
+        return self._admitted(self._verified("link", token))
 
-    def cookie(self, identity: Identity) -> str:
-        """What the cookie of somebody holds."""
-        return self._signed("cookie", identity)
+    def cookie(self, identity: Identity, token: str = "") -> str:
+        """What the cookie of somebody holds.
+
+        Args:
+            identity: who they are.
+            token: by which they entered; the cookie does not outlast it.
+        """
+        link = None if self._is_secret(token) else self._verified("link", token)
+        return self._signed("cookie", identity, self._end() if link is None else link.until)
 
     def by_cookie(self, cookie: str) -> Identity | None:
-        """Whose cookie it is; None where it is nobody's, or of another server."""
-        return self._verified("cookie", cookie)
+        """Whose cookie it is; None where it is nobody's, or no longer, or of another server."""
+        return self._admitted(self._verified("cookie", cookie))
 
-    def _signed(self, purpose: str, identity: Identity) -> str:
-        data = base64.urlsafe_b64encode(_encode(identity)).decode().rstrip("=")
+    def _end(self) -> int:
+        return int(self._now() + self.life)
+
+    def _is_secret(self, token: str) -> bool:
+        given = sha256(token.encode(errors="replace")).digest()
+        return hmac.compare_digest(given, sha256(self._secret).digest())
+
+    def _signed(self, purpose: str, identity: Identity, until: int) -> str:
+        data = base64.urlsafe_b64encode(_encode(_Pass(identity, until))).decode().rstrip("=")
         return f"{data}.{self._mac(purpose, data)}"
 
-    def _verified(self, purpose: str, text: str) -> Identity | None:
+    def _verified(self, purpose: str, text: str) -> _Pass | None:
         data, _, mac = text.partition(".")
         if not text.isascii() or not hmac.compare_digest(mac, self._mac(purpose, data)):
             return None
         try:
-            identity = _decode(base64.urlsafe_b64decode(data + "=" * (-len(data) % 4)))
+            found = _decode(base64.urlsafe_b64decode(data + "=" * (-len(data) % 4)))
         except (binascii.Error, msgspec.DecodeError, InvalidInput):
             return None
-        if self.read_only and identity.role == "operator":
+        return found if self._now() < found.until else None
+
+    def _admitted(self, found: _Pass | None) -> Identity | None:
+        if found is None:
+            return None
+        if self.read_only and found.identity.role == "operator":
             return Identity("viewer")
-        return identity
+        return found.identity
 
     def _mac(self, purpose: str, data: str) -> str:
         return hmac.new(self._secret, f"{purpose}:{data}".encode(), sha256).hexdigest()

@@ -10,8 +10,7 @@ export const pieces = (html) => {
   return template.content;
 };
 
-/** A whole page of this server, to take parts of. */
-export const parsedPage = (html) =>
+const parsedPage = (html) =>
   new DOMParser().parseFromString(policy ? policy.createHTML(html) : html, "text/html");
 
 /** An element with attributes, properties that begin with "on" as listeners, and children. */
@@ -44,29 +43,58 @@ export class RequestFailed extends Error {
   }
 }
 
-const answered = async (request) => {
+const FIRST = 500; // milliseconds until what could not be read is asked for again; twice as long each time
+const LONGEST = 8000;
+const LIMIT = 120_000; // milliseconds for one answer: a connection may be slow, and may be dead
+
+/** Whether what a request met with passes: the server is away, or has too much to do. */
+export const passes = (status) => [0, 429, 502, 503, 504].includes(status);
+
+/** The answer of a request: as text where the server sends a page, else what it says as JSON. */
+const answered = async (request, isPage = false) => {
   let response;
+  let answer;
   try {
     response = await request;
+    answer = isPage ? await response.text() : await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new RequestFailed(0, "the server does not answer");
+    if (!response) throw new RequestFailed(0, "the server does not answer");
+    if (response.ok) throw new RequestFailed(0, "the answer broke off");
   }
-  const answer = await response.json().catch(() => ({ message: response.statusText }));
-  if (!response.ok) throw new RequestFailed(response.status, answer.message ?? "refused");
+  if (!response.ok) throw new RequestFailed(response.status, answer?.message ?? response.statusText);
   return answer;
 };
 
-/** Reads data: parameters are pairs, or an object. */
-export const get = (path, parameters = {}, signal = undefined) => {
-  const query = new URLSearchParams(parameters);
-  return answered(fetch(`${path}?${query}`, { signal, headers: { Accept: "application/json" } }));
+/** Reads something, and asks again until the server answers. */
+const insist = async (url, { signal = undefined, isPage = false } = {}) => {
+  for (let wait = FIRST; ; wait = Math.min(wait * 2, LONGEST)) {
+    const limit = AbortSignal.timeout(LIMIT);
+    try {
+      return await answered(fetch(url, {
+        signal: signal ? AbortSignal.any([signal, limit]) : limit,
+        headers: { Accept: isPage ? "text/html" : "application/json" },
+      }), isPage);
+    } catch (error) {
+      if (!passes(error.status)) throw error;
+    }
+    await new Promise((done) => setTimeout(done, wait));
+    signal?.throwIfAborted();
+  }
 };
 
-/** Sends data. */
-export const post = (path, body) =>
+/** Reads data: parameters are pairs, or an object. Asks again until the server answers. */
+export const get = (path, parameters = {}, signal = undefined) =>
+  insist(`${path}?${new URLSearchParams(parameters)}`, { signal });
+
+/** Reads a page, to take parts of. */
+export const getPage = async (url) => parsedPage(await insist(url, { isPage: true }));
+
+/** Sends data, once: whether it is sent again is for the caller to say. */
+export const post = (path, body, signal = undefined) =>
   answered(fetch(path, {
     method: "POST",
+    signal,
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),
   }));

@@ -1,27 +1,44 @@
 // What somebody has typed and not sent: it survives a reload, and a server that is away.
 
-/** Keeps texts of one session and actor in this browser, under names. */
+/**
+ * Keeps values of one session and actor in this browser, under names. A tab reads what it kept itself;
+ * a new one reads what any tab kept last.
+ */
 export class Drafts {
-  constructor(session, actor, storage = globalThis.localStorage) {
+  /** @param {Storage[]} storages what is kept in all of them is read from the first that has it */
+  constructor(session, actor, storages = [globalThis.sessionStorage, globalThis.localStorage]) {
     this.prefix = `duolog:${session}:${actor}:`;
-    this.storage = storage;
+    this.storages = storages;
   }
 
   /** What is kept under a name; null where there is nothing. */
   read(name) {
-    try {
-      const text = this.storage.getItem(this.prefix + name);
-      return text === null ? null : JSON.parse(text);
-    } catch {
-      return null; // the browser keeps nothing, or something else wrote there
+    for (const storage of this.storages) {
+      try {
+        const text = storage.getItem(this.prefix + name);
+        if (text !== null) return JSON.parse(text);
+      } catch {
+        // the browser keeps nothing, or something else wrote there
+      }
     }
+    return null;
+  }
+
+  /** The names that begin in a way, in all storages. */
+  names(beginning) {
+    const begin = this.prefix + beginning;
+    const found = this.storages.flatMap((storage) => Object.keys(storage));
+    return [...new Set(found)].filter((key) => key.startsWith(begin))
+      .map((key) => key.slice(this.prefix.length)).sort();
   }
 
   /** Keeps something, or nothing more where it is null. Says whether the browser did. */
   keep(name, value) {
     try {
-      if (value === null) this.storage.removeItem(this.prefix + name);
-      else this.storage.setItem(this.prefix + name, JSON.stringify(value));
+      for (const storage of this.storages) {
+        if (value === null) storage.removeItem(this.prefix + name);
+        else storage.setItem(this.prefix + name, JSON.stringify(value));
+      }
       return true;
     } catch {
       return false; // full, or not allowed: the text is still on the page

@@ -91,10 +91,15 @@ export class Editor {
     this.bar.hidden = false;
   }
 
-  /** Shows a version in place of what is there. */
+  /** Shows a version in place of what is there, unless that is changed before the version has come. */
   async take(version) {
+    const before = this.box.value;
     const found = await get("/v1/take/output", { ...this.who, version: version ?? "" });
     if (version !== this.latest && version !== null) return; // a newer one has arrived meanwhile
+    if (this.box.value !== before) {
+      this.offer(this.author);
+      return;
+    }
     this.settle(found.version, found.text);
     this.box.value = found.text;
     this.keep();
@@ -156,7 +161,12 @@ export class Editor {
   async goBack() {
     const version = this.versions.value;
     if (!version) return;
+    const before = this.box.value;
     const found = await get("/v1/take/output", { ...this.who, version });
+    if (this.box.value !== before) {
+      this.versions.value = "";
+      return; // typed on meanwhile: it can be chosen again
+    }
     this.box.value = found.text;
     this.typed();
     this.say(`as in version ${version}; save to put it up again`);

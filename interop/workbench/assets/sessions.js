@@ -1,6 +1,6 @@
 // The list of sessions: rows with what was measured, rows that change while one looks, filters.
 
-import { get, parsedPage, pieces, soon } from "./dom.js";
+import { get, getPage, pieces, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { compareKeys } from "./order.js";
 
@@ -56,8 +56,6 @@ const measure = async () => {
       for (const [session, html] of Object.entries(rows)) take(session, html);
       trim();
     }
-  } catch {
-    // the connection says so, and the next change asks again
   } finally {
     measuring = false;
   }
@@ -78,9 +76,7 @@ const fits = (key) => {
 };
 
 const reload = soon(async () => {
-  const response = await fetch(location.href);
-  if (!response.ok) return;
-  const fresh = parsedPage(await response.text());
+  const fresh = await getPage(location.href);
   for (const id of ["rows", "count"]) {
     document.getElementById(id).replaceWith(fresh.getElementById(id));
   }

@@ -1,6 +1,6 @@
 // The page of somebody who takes part. All that it shows comes from the log, by the stream.
 
-import { get, make, pieces, post } from "./dom.js";
+import { get, make, passes, pieces, post } from "./dom.js";
 import { Drafts } from "./draft.js";
 import { Editor } from "./editor.js";
 import { observe } from "./effort.js";
@@ -8,6 +8,7 @@ import { Outbox } from "./outbox.js";
 import { follow } from "./stream.js";
 
 const LOOK = 4000; // milliseconds between looks whether a model is away
+const JOIN = 60_000; // milliseconds for taking a seat: a long session has to be made to go on first
 
 const byId = (id) => document.getElementById(id);
 const place = byId("together");
@@ -18,7 +19,8 @@ const say = (text) => {
   trouble.textContent = text;
   trouble.hidden = !text;
 };
-const outbox = new Outbox(drafts, () => who, say);
+const queues = new Drafts(who.session, who.actor, [globalThis.localStorage]);
+const outbox = new Outbox(queues, () => who, say);
 const editor = new Editor(who, drafts, outbox);
 const entries = byId("entries");
 const approvals = byId("approvals");
@@ -144,11 +146,11 @@ const offerActions = (actions) => {
 const join = async () => {
   for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
     try {
-      const seat = await post("/v1/take/join", who);
+      const seat = await post("/v1/take/join", who, AbortSignal.timeout(JOIN));
       offerActions(seat.actions);
       return;
     } catch (error) {
-      if (error.status && error.status < 500 && error.status !== 429) {
+      if (!passes(error.status) && error.status !== 500) {
         say(error.message);
         return;
       }
@@ -157,15 +159,19 @@ const join = async () => {
   }
 };
 
+let looking = false;
 const look = async () => {
-  if (closed || document.hidden) return;
+  if (closed || document.hidden || looking) return;
+  looking = true;
   try {
     const state = await get("/v1/take/state", who);
     if (state.trouble) say(`A model cannot be asked: ${state.trouble} It is asked again when you do something.`);
-  } catch { /* the stream says that the server is away */ }
+  } catch { /* the stream says that the server is away */ } finally {
+    looking = false;
+  }
 };
 
-follow("/v1/take/stream", new URLSearchParams(who), 0, { entry: took });
+follow("/v1/take/stream", new URLSearchParams(who), 0, { entry: took }, (live) => outbox.stands(live));
 join();
 outbox.run();
 setInterval(look, LOOK);

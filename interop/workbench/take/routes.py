@@ -31,6 +31,7 @@ from ..frame import page
 from .entries import shown_entry
 from .host import Host, NewSession
 from .merging import merge
+from .outputs import Outputs
 from .page import new_contents, take_contents
 from .requests import (
     Answered,
@@ -53,6 +54,7 @@ EFFORT: Final = "workbench@1"
 T = TypeVar("T")
 
 _NAME: Final = 1000
+_DIGITS: Final = 16
 _decode_new = msgspec.json.Decoder(NewSession).decode
 
 
@@ -89,6 +91,7 @@ class _Routes:
     def __init__(self, bench: Bench, host: Host) -> None:
         self._bench = bench
         self._host = host
+        self._outputs = Outputs(bench.log)
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -179,22 +182,15 @@ class _Routes:
         """A version of the output, as text; the latest where none is named."""
         who = await self._asked(request)
         wanted = request.query_params.get("version", "")
-        record = await self._snapshot(who.session, int(wanted) if wanted.isdecimal() else None)
+        if wanted.isascii() and wanted.isdigit() and len(wanted) <= _DIGITS:
+            record = await self._outputs.version(who.session, int(wanted))
+        else:
+            record = await self._outputs.latest(who.session)
         if record is None:
             return as_json({"version": None, "text": "", "actor": ""})
         event = record.event
         text = text_of(event.content) if isinstance(event, SnapshotTaken) else ""
         return as_json({"version": record.version, "text": text, "actor": record.actor})
-
-    async def _snapshot(self, session: str, version: int | None) -> Record | None:
-        found: Record | None = None
-        after = 0 if version is None else max(version - 1, 0)
-        async for record in self._bench.log.read(session, after_version=after):
-            if record.kind == "SnapshotTaken":
-                found = record
-            if version is not None:
-                break
-        return found
 
     async def state(self, request: Request) -> Response:
         """Whether a model of the others is away."""
@@ -255,8 +251,8 @@ class _Routes:
         """Their text merged with the output as it stands."""
         asked = _decoded(decode_merging, await read_body(request, self._bench.limits.body))
         who = await self._who(request, asked.session, asked.actor)
-        base = None if asked.base is None else await self._snapshot(who.session, asked.base)
-        latest = await self._snapshot(who.session, None)
+        base = await self._outputs.version(who.session, asked.base or 0)
+        latest = await self._outputs.latest(who.session)
         merged = merge(_text(base), asked.mine, _text(latest))
         return as_json(
             {
@@ -309,9 +305,8 @@ def _carrying_out(did: Did) -> Callable[[Desk], Awaitable[int | None]]:
     """What is done at the desk; gives the trace version of the event, None where there is none."""
 
     async def carry_out(desk: Desk) -> int | None:
-        for record in reversed(desk.view.records):
-            if record.caller_id == did.id and record.actor == desk.name:
-                return record.version
+        if did.id in desk.view.sent:
+            return desk.view.sent[did.id]
         if isinstance(did, Stopped):
             await desk.finish(did.detail)
             return None

@@ -30,7 +30,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Draft, Record
 from duolog.engine.session.actors import playing
-from duolog.engine.session.decisions import Decision, Finish
+from duolog.engine.session.decisions import Decision, Finish, Say
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View, Visibility
@@ -382,3 +382,25 @@ def test_what_is_seen_is_a_part_of_the_trace_in_its_order(acts: list[tuple[str, 
         assert {r.version for r in records if r.actor == name} <= set(versions)
         assert all(r == records[r.version - 1] for r in seen)
         assert not any(visibility.is_news(r) for r in seen if r.actor == name)
+
+
+async def test_a_view_knows_under_which_ids_its_actor_has_sent_what() -> None:
+    found: list[tuple[int, dict[str, int]]] = []
+
+    async def ann(desk: Desk) -> None:
+        [record] = await desk.emit(Say("hello"), id="of-ann")
+        desk.look()
+        found.append((record.version, desk.view.sent))
+        await desk.news()
+        await desk.finish()
+
+    async def bot(desk: Desk) -> None:
+        while not desk.view.messages:
+            await desk.news()
+            desk.look()
+        found.append((0, desk.view.sent))
+        await desk.say("hello")
+
+    await played(a_session(human(ann), agent(bot)))
+    version = found[0][0]
+    assert found == [(version, {"of-ann": version}), (0, {})]

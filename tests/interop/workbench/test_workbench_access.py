@@ -29,6 +29,24 @@ def test_a_token_says_who_somebody_is_and_cannot_be_made_up() -> None:
         assert access.by_cookie(bad) is None
 
 
+def test_links_and_cookies_end_and_a_cookie_ends_with_its_link() -> None:
+    now = 1_000_000.0
+    access = Access(SECRET, life=100.0, now=lambda: now)
+    ann = Identity("participant", "ann", "s")
+    link = access.token(ann)
+    now += 90
+    late, own = access.cookie(ann, link), access.cookie(Identity("operator"), SECRET)
+    assert access.by_token(link) == access.by_cookie(late) == ann
+    now += 20
+    assert access.by_token(link) is None
+    assert access.by_cookie(late) is None
+    assert access.by_cookie(own) == access.by_token(SECRET) == Identity("operator")
+    now += 100
+    assert access.by_cookie(own) is None
+    with pytest.raises(InvalidInput, match="not for 0 seconds"):
+        Access(SECRET, life=0.0)
+
+
 def test_a_participant_is_an_actor_of_a_session() -> None:
     with pytest.raises(InvalidInput, match="an actor of a session"):
         Identity("participant")

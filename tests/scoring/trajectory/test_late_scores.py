@@ -1,0 +1,84 @@
+"""Scores that come late: what each update says of the rounds behind it, and at what cost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from duolog.engine.records import Record
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.points import Point
+from duolog.scoring.trajectory.updates import UtilityUpdated
+from duolog.testing.records import RecordWriter
+from step_counter import count_lines
+
+
+def carried(points: Sequence[Point], update: UtilityUpdated) -> bool:
+    """Whether an update says what the trajectory does, of its round and of those behind it."""
+    own, *others = points[update.round - 1 : update.through]
+    following = points[update.through :]
+    return (
+        own.value == update.value
+        and {point.utility for point in (own, *others)} == {update.utility}
+        and all(point.value is None for point in others)
+        and (not following or following[0].value is not None)
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_update_says_what_the_trajectory_says_however_late_its_score(seed: int) -> None:
+    chance = random.Random(seed)
+    script = RecordWriter()
+    script.opened()
+    script.human("a plan, please")
+    unscored: list[Record] = []
+    for _ in range(40):
+        match chance.randrange(6):
+            case 0:
+                script.human("better, please")
+            case 1:
+                script.agent("here it is")
+            case 2:
+                unscored.append(script.output("a plan", by=chance.choice(("agent", "human"))))
+            case 3 | 4 if unscored:
+                draft = unscored.pop(chance.randrange(len(unscored)))
+                script.scored(chance.choice((None, 0.25, 0.5)), snapshot=draft)
+            case 5:
+                script.scored(chance.choice((None, 0.75)), round=chance.randrange(1, 6))
+    if chance.random() < 0.6:
+        script.human("thanks")
+        script.closed()
+    for draft in unscored:
+        script.scored(0.5, snapshot=draft)
+
+    fold = TrajectoryFold(script.session)
+    count = 0
+    for record in script.records:
+        for update in fold.feed(record):
+            if isinstance(update, UtilityUpdated):
+                count += 1
+                assert carried(fold.trajectory().points, update), update
+    assert count
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_scores_that_come_at_the_end_cost_the_same_at_any_length(backwards: bool) -> None:
+    def steps(rounds: int) -> float:
+        script = RecordWriter()
+        script.opened()
+        drafts = []
+        for number in range(rounds):
+            script.human(f"ask {number}")
+            drafts.append(script.output(f"draft {number}"))
+        fold = TrajectoryFold(script.session)
+        for record in script.records:
+            fold.feed(record)
+        done = len(script.records)
+        for draft in reversed(drafts) if backwards else drafts:
+            script.scored(0.5, snapshot=draft)
+        scores = script.records[done:]
+        lines, _ = count_lines(lambda: [fold.feed(record) for record in scores])
+        return lines / rounds
+
+    assert steps(200) < 1.1 * steps(50)
