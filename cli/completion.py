@@ -29,7 +29,7 @@ __all__ = (
 AGENTS: Final = ("auto", "one-stage", "two-stage", "careful", "adaptive")
 """The kinds of agents, as ``agents.kinds`` has them, which is too heavy to load for the help."""
 
-USERS: Final = ("proactive", "feedback", "lazy", "none")
+USERS: Final = ("proactive", "feedback", "lazy", "bounded", "none")
 """The personas, as ``users.personas`` has them, likewise."""
 
 FILTER_KEYS: Final = (

@@ -23,6 +23,7 @@ from ..engine.session.runner import Session
 from ..engine.session.time.timing import Timing
 from ..engine.task import Cell, OwnPart, Setting, Task
 from ..scoring.live import ToleranceStop
+from ..users.personas import plays
 from .experiment.spec import RULES, Experiment
 from .tasks import (
     OwnParts,
@@ -32,6 +33,7 @@ from .tasks import (
     recorded_part,
     recorded_task,
     session_of,
+    user_kind,
 )
 
 __all__ = ("Changes", "Continuations", "is_simulated", "load_records", "opening_of")
@@ -235,7 +237,9 @@ class Continuations:
             ("agent", changes.agent, cell.agent, [*task.agents, *parts.agents]),
             ("user", changes.user, cell.user, [*task.users, *parts.users]),
         ):
-            if changed is not None and name not in known:
+            if changed is not None and not (
+                name in known or (kind == "user" and plays(name, known))
+            ):
                 raise InvalidInput(f"there is no {kind} {name!r}; there are: {', '.join(known)}")
         setting = parts.put_into(self._setting(opened, models, unstopped=changes.unstopped))
         session = session_of(task, cell, setting)
@@ -316,7 +320,7 @@ def _changed(cell: Cell, changes: Changes) -> Cell:
     return msgspec.structs.replace(
         cell,
         agent=cell.agent if agent is None else kind_of(agent),
-        user=cell.user if user is None else kind_of(user),
+        user=cell.user if user is None else user_kind(user),
         model=_model(changes.model, None if agent and names_code(agent) else cell.model),
         user_model=_model(
             changes.user_model, None if user and names_code(user) else cell.user_model

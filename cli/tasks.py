@@ -22,6 +22,7 @@ from ..engine.scorers.protocol import Scorer
 from ..engine.session.actors import actor_of
 from ..engine.session.runner import Session
 from ..engine.task import Brief, Cell, FoundTask, OwnPart, Setting, Task, locate_task
+from ..users.personas import is_persona_file, read_persona
 
 __all__ = (
     "OwnParts",
@@ -35,6 +36,7 @@ __all__ = (
     "recorded_part",
     "recorded_task",
     "session_of",
+    "user_kind",
 )
 
 
@@ -195,6 +197,15 @@ def kind_of(name: str) -> str:
     return name.rpartition(":")[2] if names_code(name) else name
 
 
+def user_kind(name: str) -> str:
+    """What a user is called, likewise; of a file in TOML, the persona that it describes.
+
+    Raises:
+        InvalidInput: there is no such persona.
+    """
+    return read_persona(name) if is_persona_file(name) else kind_of(name)
+
+
 def own_parts(
     role: str,
     names: Sequence[str] | None,
@@ -214,7 +225,7 @@ def own_parts(
         timeout: seconds that an external agent has for a turn; None for the default.
 
     Returns:
-        The names, in which ``file.py:Name`` is ``Name``; and the parts that were loaded, by these.
+        The names, in which ``file.py:Name`` is ``Name``, and a file in TOML the persona in it; and the parts that were loaded, by these.
 
     Raises:
         InvalidInput: one of them cannot be loaded, or two have the same name.
@@ -225,13 +236,13 @@ def own_parts(
     kinds: list[str] = []
     parts: dict[str, OwnPart] = {}
     for name in names:
-        kind = kind_of(name)
+        kind = user_kind(name) if role == "user" else kind_of(name)
         if names_external(name):
             parts[kind] = _external(role, name, task, timeout)
         elif names_code(name):
             parts[kind] = _part(load(name), name)
-        elif name not in known:
-            parts.update(_installed(role, name))
+        elif kind not in known:
+            parts.update(_installed(role, kind))
         if kind in parts and kind in known:
             raise InvalidInput(f"the task has its own {role} {kind!r}: {name} needs another name")
         if kind in kinds:

@@ -7,7 +7,7 @@ the part of it that is chance is drawn from the session's seed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import final
 
@@ -34,7 +34,8 @@ from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Ver
 from ..engine.session.view import View
 from ..engine.task import Brief
 from ..engine.text import text_of
-from .personas import Persona
+from .cognition.perception import LEFT_OUT
+from .personas import Cognition, Persona
 from .profiles import in_words
 from .simulated import UserIntent
 
@@ -223,7 +224,23 @@ def _manner(persona: Persona) -> str:
         lines.append(f"You are content once about {share} of what you want is met.")
     else:
         lines.append("You are content once all that you want is met, as far as you can see.")
+    lines += _limits(persona.cognition)
     return "\n".join(f"- {line}" for line in lines)
+
+
+def _limits(cognition: Cognition) -> Iterator[str]:
+    """What limits a persona, in words; what it comes to is done to the view before the model sees it."""
+    if cognition.attention is not None or cognition.memory is not None:
+        yield (
+            f"Where a message shows {LEFT_OUT}, you have not read that part, or no longer remember it, "
+            "your own words included: go by the rest, and never say what stood there."
+        )
+    if cognition.misreads:
+        yield "You take figures as you read them; if you are told that you misread one, believe it."
+    if cognition.understanding < 1.0:
+        yield "The matter is new to you. You use few of its terms at first, and more as it goes on."
+    if cognition.trust_loss:
+        yield "If the others got things wrong, you look twice at what they do next."
 
 
 def _read_line(reply: ModelReply) -> str:

@@ -14,6 +14,7 @@ from ..engine.session.actors import Player, Policy
 from ..engine.session.decisions import ChangeProfile, Decision, Rate, Say
 from ..engine.session.view import View
 from ..engine.task import Brief, Setting
+from .cognition.mind import AnewMind, LimitedMind, limited_changing
 from .model_mind import ModelUserMind, prompt_digest, titles
 from .personas import Persona
 from .simulated import Changing, SimulatedUser, UserIntent, UserMind
@@ -42,7 +43,14 @@ def model_user(
         return ModelUserMind(conversation, brief)
 
     def policy(mind: UserMind) -> Policy:
-        return SimulatedUser(mind, persona, changing() if changing else None)
+        return SimulatedUser(
+            LimitedMind(mind) if persona.limited else mind,
+            persona,
+            limited_changing(changing, persona),
+        )
+
+    def anew(make: Callable[[], UserMind]) -> Callable[[], UserMind]:
+        return (lambda: AnewMind(make)) if persona.limited else make
 
     return model_player(
         Participant(
@@ -59,7 +67,7 @@ def model_user(
         mind=mind,
         policy=policy,
         rehearsal=setting.rehearsal,
-        rules=rules,
+        rules=None if rules is None else anew(rules),
         rehearsed=_RehearsedUser,
     )
 

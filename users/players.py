@@ -8,6 +8,7 @@ from ..engine.errors import InvalidInput
 from ..engine.events import Participant
 from ..engine.session.actors import Player, playing_new
 from ..engine.task import Brief, Cell, Setting
+from .cognition.mind import limited_changing, limited_mind
 from .personas import find_persona
 from .simulated import Changing, SimulatedUser, UserMind
 
@@ -28,7 +29,7 @@ def user_player(
 
     Args:
         session: session id.
-        cell: says which persona, and which model, if any.
+        cell: says which persona, see ``find_persona``, and which model, if any.
         setting: says how the model is reached and asked; its ``person`` plays in place of either, and its
             ``users`` play under their names.
         brief: describes the task to a model.
@@ -64,5 +65,9 @@ def user_player(
     participant = Participant(name=name, role="human", policy="rules", persona=persona.name)
     return Player(
         participant,
-        playing_new(lambda: SimulatedUser(rules(), persona, changing() if changing else None)),
+        playing_new(
+            lambda: SimulatedUser(
+                limited_mind(rules, persona), persona, limited_changing(changing, persona)
+            )
+        ),
     )

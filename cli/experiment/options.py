@@ -73,7 +73,8 @@ AgentTimeout = Annotated[
 Users = Annotated[
     str | None,
     typer.Option(
-        help="Kinds of users, or file.py:Name, separated by commas.", show_default="the task's"
+        help="Personas, perhaps with numbers, as bounded+memory=3; persona.toml; or file.py:Name; by commas.",
+        show_default="the task's",
     ),
 ]
 Models = Annotated[

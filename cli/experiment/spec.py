@@ -11,6 +11,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
+from ...users.personas import plays
 from ..arguments import one_of
 
 if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs sessions
@@ -99,7 +100,7 @@ class Experiment(
         task: name of the task.
         dataset: file or directory with data of the task's own kind.
         agents: kinds of agents, or ``file.py:Name``; None for those that the task has by default.
-        users: kinds of users, likewise.
+        users: kinds of users, likewise; behind a persona's name its numbers, see ``find_persona``.
         agent_timeout: seconds that an external agent has for a turn; None for the default.
         models: behind the agents; `RULES` for the task's own rules.
         user_model: behind the simulated users; None for rules.
@@ -206,7 +207,8 @@ class Experiment(
             ("users", self.users, task.users, parts.users if parts else {}),
         ):
             if named is not None:
-                one_of(",".join(named), kind, [*known, *own])
+                set_up = (n for n in named if kind == "users" and plays(n, known))
+                one_of(",".join(named), kind, [*known, *own, *set_up])
         if not self.models or not all(self.models):
             raise InvalidInput(f"models is empty: name at least one, or {RULES!r} for none")
         if self.sessions is not None and self.instances is not None:
@@ -252,7 +254,6 @@ class Experiment(
     def _cells(self, task: Task, instances: Sequence[str]) -> Iterator[Cell]:
         from ...engine.task import NOBODY, Cell
 
-        judge = _on(self.judge_model)
         for instance in instances:
             for agent in self.agents or ():
                 alone = agent in task.agents and task.automated(agent)
@@ -264,8 +265,8 @@ class Experiment(
                             instance=instance,
                             seed=self.seed,
                             model=_on(model),
-                            user_model=_on(self.user_model) if user in task.users else None,
-                            judge_model=judge,
+                            user_model=_on(self.user_model) if plays(user, task.users) else None,
+                            judge_model=_on(self.judge_model),
                         )
 
     def setting(self, models: Models | None = None) -> Setting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import final
 
 import msgspec
@@ -296,6 +296,24 @@ class View:
                 self._opened(event)
             case _:
                 pass  # seen, and kept in records; nothing to fold
+
+    def revised(self, take: Callable[[Record], Record]) -> View:
+        """The same view with records as its actor has them in mind, for the same decision.
+
+        Args:
+            take: gives each record, in order, as it is to be seen.
+        """
+        other = View(self.me, self.role, seed=self.seed, actions_available=self.actions_available)
+        other.trait_seed = self.trait_seed
+        for record in self.records:
+            other.feed(take(record))
+        known = {record.version: record for record in other.records}
+        other.now, other.version = self.now, self.version
+        other.news = tuple(known.get(record.version, record) for record in self.news)
+        other.pending, other.idle = self.pending, self.idle
+        other._decisions = self._decisions
+        other._unread, other._read_text = list(self._unread), self._read_text
+        return other
 
     def mark_read(self) -> None:
         """Notes that the actor has read all that is in the view."""

@@ -1,0 +1,143 @@
+"""How much each number of a persona matters: the table of ``docs/people.md``.
+
+    python -P -m duolog.benchmarks.people TASK --sessions 60 --log people-TASK.db
+
+It runs the task with the persona as it is, and with each number at a low and at a high value, all on the
+same instances; then it prints, per number and agent, how utility, D@2 and effort differ from the persona as
+it is: mean differences over instances, with percentile bootstrap intervals. A second run goes on where the
+first one was ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import anyio
+from duolog.cli import main as duolog
+from duolog.engine.log.open import open_log
+from duolog.scoring.live import score_sessions
+from duolog.scoring.metrics.formal import formal_values
+from duolog.scoring.metrics.sample import Sample
+from duolog.scoring.trajectory.points import Trajectory
+
+BASE = "bounded"
+TAU = 2
+
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "attention": ("20", "none"),
+    "skims": ("0", "1"),
+    "memory": ("2", "none"),
+    "misreads": ("0", "0.15"),
+    "understanding": ("0.4", "1"),
+    "learns": ("0.05", "0.5"),
+    "trust": ("0.5", "1"),
+    "trust_loss": ("0", "0.5"),
+    "trust_gain": ("0", "0.3"),
+    "leniency": ("0", "0.6"),
+    "anchoring": ("0", "0.5"),
+    "reading_cost": ("0", "1.5"),
+    "rating_noise": ("0", "1"),
+    "vague": ("0", "0.4"),
+    "untold": ("0", "2"),
+    "ambiguous": ("0", "0.4"),
+    "mishears": ("0", "0.3"),
+    "contentment": ("0.7",),
+}
+"""A low and a high value of each number; of one that is at its highest, only a low one."""
+
+COLUMNS = ("U", f"D@{TAU}", "rounds", "minutes")
+
+Numbers = Mapping[str, float | None]
+
+
+def variants() -> Iterator[tuple[str, str, str]]:
+    """Each number with a value, and the persona that has it."""
+    for number, values in VALUES.items():
+        for value in values:
+            yield number, value, f"{BASE}+{number}={value}"
+
+
+def numbers_of(item: Trajectory) -> Numbers:
+    """What is compared of one session."""
+    values = formal_values(item, (TAU,))
+    seconds = item.points[-1].effort.get("seconds") if item.points else None
+    return {
+        "U": None if values is None else values.overall,
+        f"D@{TAU}": None if values is None else values.drop(0),
+        "rounds": float(len(item.points)),
+        "minutes": None if seconds is None else seconds / 60.0,
+    }
+
+
+async def load(log: str) -> dict[tuple[str, str], dict[str, Numbers]]:
+    """The numbers of all sessions, by agent and user, and by instance."""
+    found: dict[tuple[str, str], dict[str, Numbers]] = {}
+    async with open_log(f"sqlite:///{log}", create=False) as opened:
+        async for item in score_sessions(opened):
+            cell = (item.group["agent"], item.group["user"])
+            found.setdefault(cell, {})[item.instance] = numbers_of(item)
+    return found
+
+
+def effect(before: Mapping[str, Numbers], after: Mapping[str, Numbers], name: str) -> str:
+    """The mean difference of one column, with its interval."""
+    column = []
+    for instance in sorted(before.keys() & after.keys()):
+        old, new = before[instance][name], after[instance][name]
+        column.append(None if old is None or new is None else new - old)
+    found = Sample({"d": column}, 2000, f"people/{name}").estimate("d")
+    if found.value is None:
+        return "–"
+    digits = 3 if name[0] in "UD" else 1
+    text = f"{found.value:+.{digits}f}"
+    if found.low is None or found.high is None:
+        return text
+    real = found.low > 0 or found.high < 0
+    span = f"{found.low:+.{digits}f} to {found.high:+.{digits}f}"
+    return f"**{text}** ({span})" if real else f"{text} ({span})"
+
+
+def table(found: Mapping[tuple[str, str], Mapping[str, Numbers]], agents: Sequence[str]) -> str:
+    """The table in Markdown; in bold what differs from 0."""
+    lines = [f"| number | agent | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 2) + "|"]
+    for agent in agents:
+        base = found[agent, BASE]
+        means = [
+            Sample({"x": [one[name] for one in base.values()]}, 0, "").estimate("x").value
+            for name in COLUMNS
+        ]
+        said = [
+            "–" if m is None else f"{m:.{3 if n[0] in 'UD' else 1}f}"
+            for m, n in zip(means, COLUMNS, strict=True)
+        ]
+        lines.append(f"| *as it is* | {agent} | {' | '.join(said)} |")
+    for number, value, user in variants():
+        for agent in agents:
+            cells = [effect(found[agent, BASE], found[agent, user], name) for name in COLUMNS]
+            lines.append(f"| `{number}` = {value} | {agent} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def run() -> None:
+    """Runs what the arguments ask for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("task", help="a task whose users have personas, e.g. travel")
+    parser.add_argument("--agents", default="one-stage,two-stage", help="separated by commas")
+    parser.add_argument("--sessions", type=int, default=60, help="instances per cell")
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--log", required=True, help="SQLite file to run into")
+    given = parser.parse_args()
+    users = ",".join([BASE, *(user for _, _, user in variants())])
+    options = ["--agents", given.agents, "--users", users, "--sessions", str(given.sessions)]
+    ended = duolog(["run", given.task, *options, "--seed", str(given.seed), "--log", given.log])
+    if ended:
+        raise SystemExit(ended)
+    print(table(anyio.run(partial(load, given.log)), given.agents.split(",")))
+
+
+if __name__ == "__main__":
+    run()

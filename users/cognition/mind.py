@@ -1,0 +1,88 @@
+"""A mind within cognitive limits: it decides by what it has taken in, as the person that it is by now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from ...engine.session.decisions import ChangeProfile, Decision, Rate
+from ...engine.session.view import View
+from ..personas import Persona
+from ..simulated import Changing, UserIntent, UserMind
+from .adaptation import adapted
+from .perception import perceived
+from .satisfaction import rated
+
+__all__ = ("AnewMind", "LimitedMind", "limited_changing", "limited_mind")
+
+
+@final
+class AnewMind:
+    """A ``UserMind`` that is made anew for each decision.
+
+    Minds that read a session once would remember all of it, and as they first took it.
+
+    Args:
+        make: makes the mind.
+    """
+
+    def __init__(self, make: Callable[[], UserMind]) -> None:
+        self._make = make
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        """What to do next."""
+        return await self._make().choose(view, persona)
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        """Does it."""
+        return await self._make().compose(view, persona, intent)
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        """What the round brought."""
+        return await self._make().rate(view, persona)
+
+
+@final
+class LimitedMind:
+    """A ``UserMind`` behind a user's limits.
+
+    Args:
+        mind: decides; it keeps nothing of one decision for the next.
+    """
+
+    def __init__(self, mind: UserMind) -> None:
+        self._mind = mind
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        """What to do next, by what was taken in."""
+        return await self._mind.choose(*_in_mind(view, persona))
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        """Does it, likewise."""
+        seen, now = _in_mind(view, persona)
+        return await self._mind.compose(seen, now, intent)
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        """What the round brought, as it is felt."""
+        rating = await self._mind.rate(*_in_mind(view, persona))
+        return None if rating is None else rated(rating, view, persona.cognition)
+
+
+def limited_mind(make: Callable[[], UserMind], persona: Persona) -> UserMind:
+    """A mind for a persona: within limits, if it has any."""
+    return LimitedMind(AnewMind(make)) if persona.limited else make()
+
+
+def limited_changing(make: Callable[[], Changing] | None, persona: Persona) -> Changing | None:
+    """What says how a user's goals change, by what they took in; None where they do not."""
+    if make is None or not persona.limited:
+        return None if make is None else make()
+
+    def changed(view: View) -> ChangeProfile | None:
+        return make()(perceived(view, persona.cognition))
+
+    return changed
+
+
+def _in_mind(view: View, persona: Persona) -> tuple[View, Persona]:
+    return perceived(view, persona.cognition), adapted(persona, view)
