@@ -35,6 +35,7 @@ _TOLERATED: Final = 0.1
 _PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "simulate": (),
     "log": ("append", "read", "open"),
+    "log_postgres": (),
     "replay": (),
     "http_load": (),
     "telemetry": (),

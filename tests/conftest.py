@@ -20,9 +20,9 @@ import pytest
 import structlog as _  # noqa: F401  (loaded at the first journal; its import asks for the directory)
 from blockbuster import BlockBuster
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
+from duolog.testing.postgres_server import PostgresServer, missing, running_postgres
 from hypothesis import settings
 from openai_server import OpenAIServer
-from postgres_server import PostgresServer, missing, running_postgres
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -27,25 +27,21 @@ from ..contract import Advance
 from ..hash_chain import START, link, mac, new_salt
 from ..summary import SessionState, StreamState
 from .connection import Connection
-from .reader import EVENT, records_of
+from .reader import records_of
 from .settings import Settings
+from .statements import COLUMNS, Statements
 from .tables import LAYOUT
 
 __all__ = ("Committer", "Prepared", "refused")
 
 _SESSIONS: Final = 20_000  # kept; a few hundred bytes each
 
-_STATE: Final = (
-    "key, session, task, instance, labels, origin, state, events, version, rounds, acted, utility, "
-    "evaluated, opened, last, position, salt"
-)
-
 
 class Prepared(NamedTuple):
     """A group as it was sent to be committed, to find out later whether it was.
 
     Attributes:
-        transaction: its id.
+        transaction: its id; empty where there was nothing to be written.
         position: of its last record; 0 where it has none.
         crc: of that record.
         records: its records.
@@ -55,98 +51,6 @@ class Prepared(NamedTuple):
     position: int
     crc: int
     records: list[Record]
-
-
-class _Sql:
-    """The statements over one log."""
-
-    def __init__(self, settings: Settings) -> None:
-        s = settings.schema
-        self.lock = (
-            "SELECT position, epoch, layout, chained, partitioned, pg_current_xact_id()::text "
-            f"FROM {s}.log FOR UPDATE"
-        )
-        self.states = f"SELECT {_STATE} FROM {s}.summaries WHERE session = ANY($1::text[])"
-        self.streams = (
-            "SELECT t.session, t.stream, t.key, (SELECT version FROM "
-            f"{s}.records WHERE stream = t.key ORDER BY version DESC LIMIT 1) FROM {s}.streams t "
-            "WHERE t.session = ANY($1::bigint[])"
-        )
-        self.hashes = (
-            "SELECT w.stream, c.hash FROM unnest($1::bigint[], $2::bigint[]) AS w (stream, version) "
-            f"JOIN {s}.records r USING (stream, version) JOIN {s}.chain c ON c.position = r.position"
-        )
-        events = ", ".join(f"r.{name.strip()}" for name in EVENT.split(","))
-        self.by_ids = (
-            f"SELECT {events} FROM unnest($1::bigint[], $2::text[]) AS wanted (session, id) "
-            f"JOIN {s}.ids i USING (session, id) JOIN {s}.records r ON r.position = i.position"
-        )
-        self.consumers = (
-            "SELECT c.consumer, c.version, c.position FROM unnest($1::text[], $2::text[]) "
-            f"AS wanted (consumer, version) JOIN {s}.consumers c USING (consumer, version)"
-        )
-        self.write = f"""
-            WITH written AS (
-                INSERT INTO {s}.records (
-                    position, stream, version, kind, schema, time, actor, role, cause, seen, id, body,
-                    crc
-                )
-                SELECT * FROM unnest(
-                    $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[],
-                    $6::double precision[], $7::text[], $8::text[], $9::text[], $10::bigint[],
-                    $11::text[], $12::bytea[], $13::bigint[]
-                )
-            ), summed AS (
-                UPDATE {s}.summaries AS o SET
-                    state = n.state, events = n.events, version = n.version, rounds = n.rounds,
-                    acted = n.acted, utility = n.utility, evaluated = n.evaluated, last = n.last,
-                    position = n.position
-                FROM unnest(
-                    $14::bigint[], $15::text[], $16::bigint[], $17::bigint[], $18::bigint[],
-                    $19::bigint[], $20::double precision[], $21::boolean[], $22::double precision[],
-                    $23::bigint[]
-                ) AS n (
-                    key, state, events, version, rounds, acted, utility, evaluated, last, position
-                )
-                WHERE o.key = n.key
-            ), moved AS (
-                UPDATE {s}.log SET position = $24
-            )
-            SELECT pg_notify('{s}', '')"""
-        self.opened = f"""
-            INSERT INTO {s}.summaries ({_STATE})
-            SELECT * FROM unnest(
-                $1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-                $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::double precision[],
-                $13::boolean[], $14::double precision[], $15::double precision[], $16::bigint[],
-                $17::bytea[]
-            )
-            ON CONFLICT (key) DO UPDATE SET
-                task = excluded.task, instance = excluded.instance, labels = excluded.labels,
-                origin = excluded.origin, state = excluded.state, events = excluded.events,
-                version = excluded.version, rounds = excluded.rounds, acted = excluded.acted,
-                utility = excluded.utility, evaluated = excluded.evaluated,
-                opened = excluded.opened, last = excluded.last, position = excluded.position"""
-        self.begun = (
-            f"INSERT INTO {s}.streams (key, session, stream) "
-            "SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[])"
-        )
-        self.ids = (
-            f"INSERT INTO {s}.ids (session, id, position) "
-            "SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])"
-        )
-        self.advance = (
-            f"INSERT INTO {s}.consumers (consumer, version, position) "
-            "SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) "
-            "ON CONFLICT (consumer, version) DO UPDATE SET position = excluded.position"
-        )
-        self.chain = (
-            f"INSERT INTO {s}.chain (position, mac, hash) "
-            "SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])"
-        )
-        self.partition = f"SELECT {s}.add_partition()"
-        self.status = "SELECT pg_xact_status($1::text::xid8)"
-        self.record = f"SELECT crc FROM {s}.records WHERE position = $1"
 
 
 @final
@@ -159,16 +63,18 @@ class Committer:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._sql = _Sql(settings)
+        self._sql = Statements(settings)
         self._cache: dict[str, SessionState] = {}
         self._known = (-1, -1)  # position and epoch up to which the cache holds
+        self._alone = False  # whether nobody else has written between the last two groups
+        self._partitioned = 0
         self._position = 0
         self._chained = False
         self._connection: Connection
         self._crc = 0
         self._rows: list[tuple[object, ...]] = []
         self._records: list[Record] = []
-        self._touched: dict[SessionState, bool] = {}  # whether what it is about changed
+        self._touched: dict[SessionState, bool] = {}  # whether more changed than how far it has got
         self._begun: list[tuple[int, int, str]] = []  # new streams
         self._links: list[tuple[int, bytes, bytes]] = []
         self._ids: dict[tuple[str, str], Record | None] = {}
@@ -180,6 +86,7 @@ class Committer:
         """Has everything read afresh."""
         self._cache.clear()
         self._known = (-1, -1)
+        self._alone = False
 
     async def prepare(self, connection: Connection, group: Sequence[Append]) -> Prepared:
         """Begins a transaction and does all of a group but the commit; leaves each append's outcome
@@ -190,33 +97,15 @@ class Committer:
             OSError, asyncpg.PostgresError: nothing was written.
         """
         self._connection = connection
-        for gathered in (self._rows, self._records, self._links, self._taken, self._begun):
-            gathered.clear()
-        for mapped in (self._touched, self._ids, self._consumers):
-            mapped.clear()
-        self._moved.clear()
-        await connection.execute("BEGIN")
-        if self._settings.durability == "normal":
-            await connection.execute("SET LOCAL synchronous_commit = off")
-        row = await connection.fetchrow(self._sql.lock)
-        assert row is not None
-        position, epoch, layout, self._chained, partitioned, transaction = row
-        if layout > LAYOUT:
-            raise NewerLog(f"{self._settings.url}: a newer Duolog has taken over this log")
-        if self._known != (position, epoch):
-            self._cache.clear()
-        self._position = position
-        await self._look_up(group)
-        for append in group:
-            try:
-                append.outcome = self._take(append)
-            except LogError as error:
-                # Its traceback leads to this frame, and back to the append.
-                append.outcome = error.with_traceback(None)
-        while self._position >= partitioned:
-            partitioned = await connection.fetchval(self._sql.partition)
-        await self._write()
-        self._known = (self._position, epoch)
+        if self._knows_all_of(group):
+            transaction = await self._begin_as_known(group)
+        else:
+            await connection.execute(self._sql.begin)
+            transaction = await self._lock(group)
+        while self._position >= self._partitioned:
+            self._partitioned = await connection.fetchval(self._sql.partition)
+        transaction = await self._write() or transaction
+        self._known = (self._position, self._known[1])
         if len(self._cache) > _SESSIONS:
             for session in list(self._cache)[: len(self._cache) - _SESSIONS]:
                 del self._cache[session]
@@ -225,6 +114,8 @@ class Committer:
 
     async def was_committed(self, connection: Connection, group: Prepared) -> bool | None:
         """Whether a group whose commit was not answered is in the log; None while that is open."""
+        if not group.transaction:  # there was nothing to be written
+            return False
         try:
             status = await connection.fetchval(self._sql.status, group.transaction)
         except asyncpg.InvalidParameterValueError:  # its number was never written down
@@ -237,6 +128,53 @@ class Committer:
             return bool(status)
         # A server that took over may know nothing of the transaction, or of another by its number.
         return bool(await connection.fetchval(self._sql.record, group.position) == group.crc)
+
+    # --- beginning --------------------------------------------------------------------------------
+
+    def _knows_all_of(self, group: Sequence[Append]) -> bool:
+        """Whether a group can be taken without a look at the log, if nobody else has written to it."""
+        if not self._alone:
+            return False
+        for append in group:
+            state = self._cache.get(append.session)
+            if state is None or append.ids or append.checkpoint is not None:
+                return False
+            stream = state.streams.get(append.stream)
+            if self._chained and stream is not None and stream.hash is None:
+                return False
+        return True
+
+    async def _begin_as_known(self, group: Sequence[Append]) -> str:
+        """Takes a group, then begins and locks in one go; as ``_lock`` where others have written since."""
+        position, epoch = self._known
+        self._take_all(group, position)
+        begin = self._sql.begin_at(position, epoch, self._position)
+        if await self._connection.execute(begin) == "UPDATE 1":
+            return ""
+        self.reset()
+        return await self._lock(group)
+
+    async def _lock(self, group: Sequence[Append]) -> str:
+        """Locks the log, looks up what is to be known of a group, and takes it; gives the id of the
+        transaction.
+
+        Raises:
+            NewerLog: a newer Duolog has taken the log over.
+        """
+        row = await self._connection.fetchrow(self._sql.lock)
+        assert row is not None
+        position, epoch, layout, self._chained, self._partitioned, transaction = row
+        if layout > LAYOUT:
+            raise NewerLog(f"{self._settings.url}: a newer Duolog has taken over this log")
+        self._alone = self._known == (position, epoch)
+        if not self._alone:
+            self._cache.clear()
+            self._known = (position, epoch)
+        self._ids.clear()
+        self._consumers.clear()
+        await self._look_up(group)
+        self._take_all(group, position)
+        return str(transaction)
 
     # --- looking up -------------------------------------------------------------------------------
 
@@ -297,6 +235,20 @@ class Committer:
 
     # --- taking -----------------------------------------------------------------------------------
 
+    def _take_all(self, group: Sequence[Append], position: int) -> None:
+        """Decides of all appends of a group, behind a position, and gathers what is to be written."""
+        for gathered in (self._rows, self._records, self._links, self._taken, self._begun):
+            gathered.clear()
+        self._touched.clear()
+        self._moved.clear()
+        self._position = position
+        for append in group:
+            try:
+                append.outcome = self._take(append)
+            except LogError as error:
+                # Its traceback leads to this frame, and back to the append.
+                append.outcome = error.with_traceback(None)
+
     def _take(self, append: Append) -> list[Record]:
         session, envelopes = append.session, append.envelopes
         state = self._cache.get(session) or SessionState(session)
@@ -343,7 +295,9 @@ class Committer:
                 self._links.append((position, body_mac, entry.hash))
         self._position, self._crc, entry.version = position, crc, version
         self._records += records
+        before = state.state, state.utility, state.evaluated
         about = state.advance(append, position)
+        about = about or before != (state.state, state.utility, state.evaluated)
         self._touched[state] = about or self._touched.get(state, False)
         return records
 
@@ -358,28 +312,32 @@ class Committer:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def _write(self) -> None:
-        execute, sql = self._connection.execute, self._sql
+    async def _write(self) -> str:
+        """Writes what was gathered; gives the id of the transaction, if there are records in it."""
+        connection, sql = self._connection, self._sql
         if self._rows:
-            known = [_progress(state) for state, about in self._touched.items() if not about]
-            await execute(
-                sql.write,
-                *zip(*self._rows, strict=True),
-                *(zip(*known, strict=True) if known else [()] * 10),
-                self._position,
+            await connection.copy_records_to_table(
+                "records",
+                schema_name=self._settings.schema,
+                columns=COLUMNS,
+                records=self._rows,
             )
+        moved = [(*key, self._consumers[key]) for key in self._moved]
         opened = [_state_row(state) for state, about in self._touched.items() if about]
-        if opened:
-            await execute(sql.opened, *zip(*opened, strict=True))
-        if self._begun:
-            await execute(sql.begun, *zip(*self._begun, strict=True))
-        if self._taken:
-            await execute(sql.ids, *zip(*self._taken, strict=True))
-        if self._links:
-            await execute(sql.chain, *zip(*self._links, strict=True))
-        if self._moved:
-            rows = [(*key, self._consumers[key]) for key in self._moved]
-            await execute(sql.advance, *zip(*rows, strict=True))
+        for statement, rows in (
+            (sql.opened, opened),
+            (sql.begun, self._begun),
+            (sql.ids, self._taken),
+            (sql.chain, self._links),
+            (sql.advance, moved),
+        ):
+            if rows:
+                await connection.execute(statement, *zip(*rows, strict=True))
+        if not self._rows:
+            return ""
+        known = [_progress(state) for state, about in self._touched.items() if not about]
+        progress = zip(*known, strict=True) if known else [()] * 7
+        return str(await connection.fetchval(sql.summarize, *progress, self._position))
 
 
 def refused(append: Append, error: Exception) -> InvalidInput:
@@ -425,15 +383,13 @@ def _state_row(state: SessionState) -> tuple[object, ...]:
 
 def _progress(state: SessionState) -> tuple[object, ...]:
     """What of a session changes with each append."""
+    counted = state.counted
     return (
         state.key,
-        state.state,
         state.events,
         state.version,
-        state.counted.number,
-        state.counted.acted,
-        state.utility,
-        state.evaluated,
+        counted.number,
+        counted.acted,
         state.last,
         state.position,
     )

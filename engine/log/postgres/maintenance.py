@@ -55,17 +55,16 @@ async def forget(connection: Connection, settings: Settings, session: str) -> li
 
 
 async def _erase(connection: Connection, schema: str, key: int, session: str, stream: str) -> None:
-    after = 0
-    while True:
+    query = f"SELECT max(version) FROM {schema}.records WHERE stream = $1"
+    end = await connection.fetchval(query, key) or 0
+    for after in range(0, end, BATCH):
         rows = await connection.fetch(
             f"SELECT {EVENT} FROM {schema}.records WHERE stream = $1 AND version > $2 "
-            "ORDER BY version LIMIT $3",
+            "AND version <= $3",
             key,
             after,
-            BATCH,
+            after + BATCH,
         )
-        if not rows:
-            return
         records = records_of(rows, {key: (session, stream)})
         await connection.execute(
             f"UPDATE {schema}.records r SET body = NULL, crc = e.crc "
@@ -74,7 +73,6 @@ async def _erase(connection: Connection, schema: str, key: int, session: str, st
             [record.position for record in records],
             [checksum_of(record, erased=True) for record in records],
         )
-        after = records[-1].version
 
 
 async def vacuum(connection: Connection, settings: Settings) -> VacuumResult:
@@ -141,19 +139,16 @@ async def verify(
 async def _check_records(
     connection: Connection, reader: Reader, verifier: Verifier, head: int
 ) -> None:
-    after, last = 0, head == 0
-    while not last:
-        batch, last = await reader.all_after(connection, after, head, strict=False)
-        if not batch:
-            break
-        upto = batch[-1].position
-        links = await reader.links(connection, after, upto) if verifier.chained else {}
-        crcs = await reader.checksums(connection, after, upto)
+    last = 0
+    for after in range(0, head, BATCH):
+        batch, _ = await reader.all_after(connection, after, head, strict=False)
+        links = await reader.links(connection, after, after + BATCH) if verifier.chained else {}
+        crcs = await reader.checksums(connection, after, after + BATCH)
         for record in batch:
             verifier.feed(record, links.get(record.position), crcs.get(record.position))
-        after = upto
-    if after < head:
-        verifier.complain(f"the records from position {after + 1} to {head} cannot be read")
+            last = record.position
+    if last < head:
+        verifier.complain(f"the records from position {last + 1} to {head} cannot be read")
 
 
 async def _check_lists(connection: Connection, reader: Reader, verifier: Verifier) -> None:

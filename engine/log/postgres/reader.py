@@ -132,20 +132,22 @@ class Reader:
     ) -> tuple[list[Record], bool]:
         """A batch of all streams, by position, and whether it is the last one.
 
+        Positions have no gaps, so a batch is a range of them: with a LIMIT instead, a server without
+        statistics on a young log reads and sorts all that follows.
+
         Raises:
             NotALog: positions are missing, unless not ``strict``.
         """
+        end = min(after + limit, upto)
         rows = await connection.fetch(
             f"SELECT {EVENT} FROM {self._schema}.records "
-            "WHERE position > $1 AND position <= $2 ORDER BY position LIMIT $3",
+            "WHERE position > $1 AND position <= $2 ORDER BY position",
             after,
-            upto,
-            limit,
+            end,
         )
-        if strict and len(rows) != min(limit, upto - after):
+        if strict and len(rows) != end - after:
             raise _gap(self._url, f"positions after {after}")
-        records = await self._records(connection, rows)
-        return records, len(rows) < limit or records[-1].position >= upto
+        return await self._records(connection, rows), end >= upto
 
     async def of_session(
         self, connection: Connection, session: str, after: int, upto: int
@@ -159,11 +161,14 @@ class Reader:
             f"""
             SELECT r.* FROM {s}.summaries o JOIN {s}.streams t ON t.session = o.key
             CROSS JOIN LATERAL (
-                SELECT {EVENT} FROM {s}.records WHERE stream = t.key AND position > $2
-                AND position <= $3 AND version > coalesce((
+                SELECT coalesce((
                     SELECT version FROM {s}.records WHERE stream = t.key AND position <= $2
                     ORDER BY version DESC LIMIT 1
-                ), 0) ORDER BY version LIMIT $4
+                ), 0) AS version
+            ) before
+            CROSS JOIN LATERAL (
+                SELECT {EVENT} FROM {s}.records WHERE stream = t.key AND position <= $3
+                AND version > before.version AND version <= before.version + $4
             ) r
             WHERE o.session = $1 ORDER BY r.position LIMIT $4
             """,
@@ -216,16 +221,17 @@ class Reader:
                 yield batch.pop()
 
     async def _versions(self, key: int, after: int, upto: int) -> list[Record]:
+        end = min(after + BATCH, upto)
+
         async def read(connection: Connection) -> list[Record]:
             rows = await connection.fetch(
                 f"SELECT {EVENT} FROM {self._schema}.records WHERE stream = $1 AND version > $2 "
-                "AND version <= $3 ORDER BY version LIMIT $4",
+                "AND version <= $3 ORDER BY version",
                 key,
                 after,
-                upto,
-                BATCH,
+                end,
             )
-            if len(rows) != min(BATCH, upto - after):
+            if len(rows) != end - after:
                 raise _gap(self._url, f"versions after {after}")
             return await self._records(connection, rows)
 

@@ -32,7 +32,9 @@ T = TypeVar("T")
 
 _Work: TypeAlias = Callable[[Connection], Awaitable[object]]
 
-_EVENTS: Final = 4096  # in one transaction, more only if they are one append
+_EVENTS: Final = (
+    512  # in one transaction, more only if they are one append; others prepare meanwhile
+)
 _SLOW: Final = 1.0  # seconds from which a commit is reported
 
 # Where the server refuses values, and not the transaction.

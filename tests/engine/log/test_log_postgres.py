@@ -28,8 +28,8 @@ from duolog.engine.log.jsonl_export import export_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse
 from duolog.engine.records import Record
+from duolog.testing.postgres_server import PostgresServer, running_postgres
 from duolog.testing.tools import appended, collect, message
-from postgres_server import PostgresServer, running_postgres
 from scripted_logs import MOVES, interleave, script_of
 
 pytestmark = pytest.mark.slow
@@ -186,6 +186,24 @@ async def test_records_fill_partition_after_partition(postgres: PostgresServer) 
         )
     names = [name for (name,) in partitions]
     assert names == ["records_1", "records_101", "records_201", "records_301"]
+
+
+async def test_a_young_log_is_read_once_from_end_to_end(postgres: PostgresServer) -> None:
+    """Whatever a server without statistics thinks of it."""
+    url = postgres.url()
+    count = 3000
+    async with open_log(url) as log:
+        await log.append("s", [message("x" * 700)] * count)
+        assert len(await collect(log.read_all())) == count
+    query = (
+        "SELECT coalesce(seq_tup_read + idx_tup_fetch, 0) FROM pg_stat_user_tables "
+        "WHERE schemaname = current_schema() AND relname = 'records_1'"
+    )
+    async with shell(url) as connection:
+        with anyio.fail_after(30):  # the server counts when the log's connections have ended
+            while (read := await connection.fetchval(query)) < count:
+                await anyio.lowlevel.checkpoint()
+    assert read < 2 * count
 
 
 async def test_a_value_that_the_server_refuses_fails_alone(postgres: PostgresServer) -> None:

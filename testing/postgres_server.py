@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: on a free port of loopback, in a temporary directory."""
+"""A PostgreSQL server of one's own: on a free port of loopback, in a temporary directory."""
 
 from __future__ import annotations
 

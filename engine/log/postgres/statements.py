@@ -1,0 +1,114 @@
+"""The statements that a commit on PostgreSQL consists of."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from .reader import EVENT
+from .settings import Settings
+
+__all__ = ("COLUMNS", "Statements")
+
+COLUMNS: Final = tuple(name.strip() for name in f"{EVENT}, crc".split(","))
+"""The columns of the table of records, in the order in which a commit writes them."""
+
+_STATE: Final = (
+    "key, session, task, instance, labels, origin, state, events, version, rounds, acted, utility, "
+    "evaluated, opened, last, position, salt"
+)
+
+
+@final
+class Statements:
+    """The statements over one log.
+
+    Args:
+        settings: which log.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        s = self._schema = settings.schema
+        self.begin = "BEGIN"
+        if settings.durability == "normal":
+            self.begin += "; SET LOCAL synchronous_commit = off"
+        self.lock = (
+            "SELECT position, epoch, layout, chained, partitioned, pg_current_xact_id()::text "
+            f"FROM {s}.log FOR UPDATE"
+        )
+        self.states = f"SELECT {_STATE} FROM {s}.summaries WHERE session = ANY($1::text[])"
+        self.streams = (
+            "SELECT t.session, t.stream, t.key, (SELECT version FROM "
+            f"{s}.records WHERE stream = t.key ORDER BY version DESC LIMIT 1) FROM {s}.streams t "
+            "WHERE t.session = ANY($1::bigint[])"
+        )
+        self.hashes = (
+            "SELECT w.stream, c.hash FROM unnest($1::bigint[], $2::bigint[]) AS w (stream, version) "
+            f"JOIN {s}.records r USING (stream, version) JOIN {s}.chain c ON c.position = r.position"
+        )
+        events = ", ".join(f"r.{name.strip()}" for name in EVENT.split(","))
+        self.by_ids = (
+            f"SELECT {events} FROM unnest($1::bigint[], $2::text[]) AS wanted (session, id) "
+            f"JOIN {s}.ids i USING (session, id) JOIN {s}.records r ON r.position = i.position"
+        )
+        self.consumers = (
+            "SELECT c.consumer, c.version, c.position FROM unnest($1::text[], $2::text[]) "
+            f"AS wanted (consumer, version) JOIN {s}.consumers c USING (consumer, version)"
+        )
+        self.summarize = f"""
+            WITH summed AS (
+                UPDATE {s}.summaries AS o SET
+                    events = n.events, version = n.version, rounds = n.rounds, acted = n.acted,
+                    last = n.last, position = n.position
+                FROM unnest(
+                    $1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+                    $6::double precision[], $7::bigint[]
+                ) AS n (key, events, version, rounds, acted, last, position)
+                WHERE o.key = n.key
+            ), moved AS (
+                UPDATE {s}.log SET position = $8 WHERE position <> $8
+            )
+            SELECT pg_current_xact_id()::text, pg_notify('{s}', '')"""
+        self.opened = f"""
+            INSERT INTO {s}.summaries ({_STATE})
+            SELECT * FROM unnest(
+                $1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+                $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::double precision[],
+                $13::boolean[], $14::double precision[], $15::double precision[], $16::bigint[],
+                $17::bytea[]
+            )
+            ON CONFLICT (key) DO UPDATE SET
+                task = excluded.task, instance = excluded.instance, labels = excluded.labels,
+                origin = excluded.origin, state = excluded.state, events = excluded.events,
+                version = excluded.version, rounds = excluded.rounds, acted = excluded.acted,
+                utility = excluded.utility, evaluated = excluded.evaluated,
+                opened = excluded.opened, last = excluded.last, position = excluded.position"""
+        self.begun = (
+            f"INSERT INTO {s}.streams (key, session, stream) "
+            "SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[])"
+        )
+        self.ids = (
+            f"INSERT INTO {s}.ids (session, id, position) "
+            "SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])"
+        )
+        self.advance = (
+            f"INSERT INTO {s}.consumers (consumer, version, position) "
+            "SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) "
+            "ON CONFLICT (consumer, version) DO UPDATE SET position = excluded.position"
+        )
+        self.chain = (
+            f"INSERT INTO {s}.chain (position, mac, hash) "
+            "SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])"
+        )
+        self.partition = f"SELECT {s}.add_partition()"
+        self.status = "SELECT pg_xact_status($1::text::xid8)"
+        self.record = f"SELECT crc FROM {s}.records WHERE position = $1"
+
+    def begin_at(self, position: int, epoch: int, upto: int) -> str:
+        """Begins a transaction and takes the lock, if the log is as it is known; moves its position.
+
+        Answered with ``UPDATE 1``, and with ``UPDATE 0`` where others have written since.
+        """
+        return (
+            f"{self.begin}; UPDATE {self._schema}.log SET position = {upto} "
+            f"WHERE position = {position} AND epoch = {epoch}"
+        )
