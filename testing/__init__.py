@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .actors import agent as agent
     from .actors import human as human
     from .contracts.importer import check_importer as check_importer
+    from .contracts.leases import check_leases as check_leases
     from .contracts.log import check_event_log as check_event_log
     from .contracts.scorer import check_scorer as check_scorer
     from .contracts.simulation import check_log_in_simulation as check_log_in_simulation
@@ -50,6 +51,7 @@ __all__ = (
     "by",
     "check_event_log",
     "check_importer",
+    "check_leases",
     "check_log_in_simulation",
     "check_scorer",
     "check_task",
@@ -74,6 +76,7 @@ _HOMES = {
     "by": ".folds",
     "check_event_log": ".contracts.log",
     "check_importer": ".contracts.importer",
+    "check_leases": ".contracts.leases",
     "check_log_in_simulation": ".contracts.simulation",
     "check_scorer": ".contracts.scorer",
     "check_task": ".contracts.task",

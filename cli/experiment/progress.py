@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ...engine.session.runner import SessionResult
-from ...engine.session.simulation import Outcome, SessionFailure
+from ...engine.session.simulation import Outcome, SessionElsewhere, SessionFailure
 from ...engine.text import quantity
 
 __all__ = ("SessionProgress",)
@@ -19,10 +19,13 @@ __all__ = ("SessionProgress",)
 
 @final
 class SessionProgress:
-    """Shows the progress of a run; without a terminal, only a line at the end.
+    """Shows the progress of a run, whoever runs its sessions; without a terminal, only a line at the end.
 
     Args:
         total: number of sessions.
+
+    Attributes:
+        visible: whether there is a terminal to show it on.
     """
 
     def __init__(self, total: int) -> None:
@@ -38,9 +41,12 @@ class SessionProgress:
             transient=True,
             disable=not self._console.is_terminal,
         )
+        self.visible = self._console.is_terminal
         self._task = self._bar.add_task("sessions", total=total, note="")
         self._done = 0
         self._held = self._ran = self._resumed = self._failed = self._interrupted = 0
+        self._elsewhere = 0
+        self._processes = 1
         self._utility = 0.0
         self._measured = 0
 
@@ -55,15 +61,21 @@ class SessionProgress:
             self._ran += 1
             self._resumed += outcome.resumed > 0
             self._failed += outcome.reason == "failed"
-            if outcome.utility is not None:
-                self._utility += outcome.utility
-                self._measured += 1
+            self._measure(outcome.utility)
+        elif isinstance(outcome, SessionElsewhere):
+            self._elsewhere += 1
+            self._measure(outcome.utility)
         elif isinstance(outcome, SessionFailure):
             self._failed += not outcome.resumable
             self._interrupted += outcome.resumable
         else:
             self._held += 1
         self._bar.update(self._task, advance=1, note=self._note())
+
+    def share(self, processes: int) -> None:
+        """Shows how many processes run sessions into the log, this one included."""
+        self._processes = processes
+        self._bar.update(self._task, note=self._note())
 
     def __exit__(
         self,
@@ -81,15 +93,25 @@ class SessionProgress:
                 "the same command continues from here\n"
             )
 
+    def _measure(self, utility: float | None) -> None:
+        if utility is not None:
+            self._utility += utility
+            self._measured += 1
+
     def _note(self) -> str:
-        if not self._measured:
-            return ""
-        return f"mean final utility {self._utility / self._measured:.3f}"
+        parts = []
+        if self._measured:
+            parts.append(f"mean final utility {self._utility / self._measured:.3f}")
+        if self._processes > 1:
+            parts.append(f"{self._processes} processes")
+        return ", ".join(parts)
 
     def _summary(self) -> str:
         parts = [f"{self._ran} run"]
         if self._resumed:
             parts.append(f"{self._resumed} of them resumed")
+        if self._elsewhere:
+            parts.append(f"{self._elsewhere} run by other processes")
         if self._held:
             parts.append(f"{self._held} in the log already")
         if self._failed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from typing import TypeAlias, TypeVar, final
 
 import anyio
@@ -17,11 +17,12 @@ from ..errors import (
     ModelUnavailable,
     PluginFailed,
 )
+from ..log.contract import EventLog
 from ..logger import get_logger
 from ..plugins import PluginCall
 from .prompting.json_schema import load_library
 from .protocol import ModelClient, ModelReply, ModelRequest, Preparing
-from .traffic.budget import Budget, Spending
+from .traffic.budget import Budget, Spending, follow_spending
 from .traffic.cache import ResponseCache
 from .traffic.circuit_breaker import Breaker, Circuit
 from .traffic.rate_limit import RateLimiter, Rates
@@ -134,7 +135,7 @@ class Models:
         if self._cache is not None:
             held = await self._cache.get(request)
             if held is not None:
-                self._count(held)
+                self._count(request, held)
                 return held
         reply = await self._in_line(request)
         if self._cache is not None:
@@ -150,6 +151,13 @@ class Models:
             return False
         self._at(model)[1].retry()
         return True
+
+    async def follow_spending(
+        self, log: EventLog, *, after_position: int, by: Container[str] | None = None
+    ) -> None:
+        """Has calls of other processes count towards the budget; see ``traffic.budget``."""
+        if self._budget is not None and self._budget.limited:
+            await follow_spending(log, self._budget, after_position=after_position, by=by)
 
     @property
     def stopped(self) -> str | None:
@@ -222,18 +230,18 @@ class Models:
                     f"no whole answer from {request.model!r} within {timeout:g} s"
                 ) from None
         except ModelError:
-            self._count(None)
+            self._count(request, None)
             raise
         finally:
             self._answering += time.perf_counter() - began
-        self._count(reply)
+        self._count(request, reply)
         return reply
 
-    def _count(self, reply: ModelReply | None) -> None:
+    def _count(self, request: ModelRequest, reply: ModelReply | None) -> None:
         """Counts a reply, or a failure."""
         self._spent = self._spent.after(reply)
         if self._budget is not None:
-            self._budget.spent = self._budget.spent.after(reply)
+            self._budget.spend(request.asker, reply)
 
     def _at(self, model: str) -> tuple[RateLimiter, Circuit]:
         limiter, circuit = self._limiters.get(model), self._circuits.get(model)

@@ -20,6 +20,7 @@ from ..errors import (
     InvalidInput,
     PluginFailed,
     SessionInterrupted,
+    VersionConflict,
 )
 from ..events import Event, ScorerFailed, ScorerRef, StopAdvised, UtilityScored
 from ..log.contract import EventLog
@@ -129,7 +130,9 @@ class ScorerRunner:
     ) -> None:
         self._log = log
         self._session = session
-        self._recorded = {record.id: record for record in recorded if record.caller_id}
+        self._recorded: dict[str, Record] = {}
+        self._versions: dict[str, int] = {}  # of the streams, as far as this runner knows
+        self._know(recorded)
         self._running = [_Running(one, session, self._recorded, excused, run) for one in scorers]
         names = [running.stream for running in self._running]
         if len(set(names)) < len(names):
@@ -261,26 +264,40 @@ class ScorerRunner:
     ) -> list[Record]:
         """Records measurements, but for those that the log holds already."""
         known, fresh = self._sort(running, record, measurements)
-        if fresh:
-            stream = running.stream
+        while fresh:
             try:
-                known += await self._log.append(self._session, fresh, stream=stream)
-            except DuplicateConflict:
-                if not running.said.isdisjoint(draft.id for draft in fresh):
-                    raise  # it contradicts itself
+                known += await self._append(running.stream, fresh)
+                break
+            except (DuplicateConflict, VersionConflict) as error:
+                before = fresh
                 # Another process measures this session too; what was recorded first stands.
-                async for held in self._log.read(self._session, stream=stream):
-                    self._recorded[held.id] = held
+                self._know([r async for r in self._log.read(self._session, stream=running.stream)])
                 known, fresh = self._sort(running, record, measurements)
-                if fresh:
-                    known += await self._log.append(self._session, fresh, stream=stream)
-            running.said.update(record.id for record in known)
+                said = not running.said.isdisjoint(draft.id for draft in before)
+                if isinstance(error, DuplicateConflict) and (said or len(fresh) == len(before)):
+                    raise  # the scorer contradicts itself
+        running.said.update(record.id for record in known)
         for measured in known:
             self.position = max(self.position, measured.position)
             scored = measured.event
             if isinstance(scored, UtilityScored) and scored.value is not None:
                 self.utility = scored.value
         return known
+
+    async def _append(self, stream: str, drafts: Sequence[Draft]) -> list[Record]:
+        """Appends measurements, unless there are others in the stream that this runner does not know."""
+        expected = self._versions.get(stream, 0)
+        records = await self._log.append(
+            self._session, drafts, stream=stream, expected_version=expected
+        )
+        self._versions[stream] = max(expected, records[-1].version)
+        return records
+
+    def _know(self, recorded: Sequence[Record]) -> None:
+        for record in recorded:
+            if record.caller_id:
+                self._recorded[record.id] = record
+            self._versions[record.stream] = record.version
 
     def _sort(
         self, running: _Running, record: Record, measurements: Sequence[Measurement]
@@ -316,7 +333,7 @@ class ScorerRunner:
         if ident not in self._recorded:
             cause = f"{record.stream}/{record.version}"
             draft = Draft(advice, ref.name, "scorer", record.time, ident, cause)
-            [advised] = await self._log.append(self._session, [draft], stream=stream_of(ref))
+            [advised] = await self._append(stream_of(ref), [draft])
             self.position = max(self.position, advised.position)
         await self._on_stop(advice)
 
@@ -334,7 +351,7 @@ class ScorerRunner:
         )
         cause = f"{record.stream}/{record.version}"
         draft = Draft(event, STOPPER.name, "scorer", record.time, ident, cause)
-        await self._log.append(self._session, [draft], stream=stream_of(STOPPER))
+        await self._append(stream_of(STOPPER), [draft])
 
 
 def _checked(measurements: Sequence[tuple[object, object]]) -> Sequence[Measurement]:

@@ -1,9 +1,13 @@
-"""Runs many sessions against one log, a limited number at a time; what the log holds is not run again."""
+"""Runs many sessions against one log, a limited number at a time; what the log holds is not run again.
+
+Several processes may run the same sessions into one log: then each runs those that no other has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias, final
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias, final
 
 import anyio
 import msgspec
@@ -11,6 +15,7 @@ import msgspec
 from ..errors import (
     CheckpointConflict,
     Divergence,
+    DuplicateConflict,
     InvalidInput,
     PluginFailed,
     SessionClosedError,
@@ -19,11 +24,15 @@ from ..errors import (
     VersionConflict,
 )
 from ..log.contract import EventLog, SessionSummary
+from ..log.leases import LeaseHolder, LeaseTerms, Leasing
 from ..plugins import PluginCall
 from .cast import first_error
 from .runner import Session, SessionResult, measured_mark, run_session
+from .sharing import SessionQueue, lease_name
 
-__all__ = ("Outcome", "SessionFailure", "simulate")
+__all__ = ("Outcome", "SessionElsewhere", "SessionFailure", "simulate")
+
+_CONFLICTS: Final = 8  # with others who run a session here counts as able to be run
 
 
 @final
@@ -38,22 +47,29 @@ class SessionFailure(msgspec.Struct, frozen=True, kw_only=True):
     resumable: bool = False
 
 
-Outcome: TypeAlias = SessionResult | SessionFailure | str
-"""How a session came out: its result, why it could not be run, or its id where it was done."""
+@final
+class SessionElsewhere(msgspec.Struct, frozen=True):
+    """A session that another process ran meanwhile: its id, and the last utility measured."""
+
+    session: str
+    utility: float | None = None
 
 
-_OF_ONE_SESSION = (
-    CheckpointConflict,
-    Divergence,
-    InvalidInput,
-    PluginFailed,
-    SessionClosedError,
-    SessionInterrupted,
-    VersionConflict,
-)
+Outcome: TypeAlias = SessionResult | SessionElsewhere | SessionFailure | str
+"""How a session came out: its result, that another process ran it, why it could not be run, or its
+id where it was done before.
+"""
+
+
+_BY_OTHERS = (CheckpointConflict, DuplicateConflict, SessionClosedError, VersionConflict)
+"""Errors that another process has caused, which runs the session too."""
+
+_OF_ONE_SESSION = (*_BY_OTHERS, Divergence, InvalidInput, PluginFailed, SessionInterrupted)
 """Errors that say nothing about the other sessions: this one differs from what the log holds,
 another process runs it too, or a model that it needs cannot be asked.
 """
+
+_DEFAULT = LeaseTerms()
 
 
 async def simulate(
@@ -62,12 +78,19 @@ async def simulate(
     *,
     concurrency: int = 32,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    terms: LeaseTerms = _DEFAULT,
 ) -> None:
     """Runs many sessions against one log, a set number of them at a time.
 
     Each session is made when its turn comes, so that thousands of them cost no memory beforehand.
     A session that the log holds, closed and completely measured, is not run; one that is open is
     resumed. A session that fails does not affect the others.
+
+    Other processes may run the same sessions into the same log at the same time, on other machines
+    too where the log is on a server: they share the work, and each returns once all of it is done.
+    A session is run by who has the lease on it. Where a process dies, others resume its sessions
+    once its leases have run out; where it was only slow, its appends are refused from then on, and
+    the session is done once all the same.
 
     For example, with the task that ``duolog.engine.task.find_task("travel")`` gives::
 
@@ -84,47 +107,94 @@ async def simulate(
         sessions: functions that each make a session.
         concurrency: how many sessions run at once, 1 at least.
         on_outcome: called with the outcome of each session as it ends.
+        terms: how long a process may be silent before others take over its sessions.
 
     Raises:
-        InvalidInput: the concurrency is below 1.
+        InvalidInput: the concurrency is below 1, or no lease can have these terms.
         PluginFailed: a maker or ``on_outcome`` raised what is no ``Exception``.
         LogError: the log failed; every session then stands where it was, and can be resumed.
     """
     if concurrency < 1:
         raise InvalidInput(f"at least one session has to run at a time, not {concurrency}")
-    makers = iter(sessions)
+    holder = LeaseHolder(log.leases(), terms) if isinstance(log, Leasing) else None
+    run = _Simulation(log, SessionQueue(sessions), holder, on_outcome)
     try:
-        async with anyio.create_task_group() as workers:
-            for _ in range(concurrency):
-                workers.start_soon(_work, log, makers, on_outcome)
+        async with anyio.create_task_group() as tasks:
+            if holder is not None:
+                tasks.start_soon(holder.keep)
+                tasks.start_soon(run.queue.watch, holder, terms.looked_at)
+            async with anyio.create_task_group() as workers:
+                for _ in range(concurrency):
+                    workers.start_soon(run.work)
+            tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise first_error(group) from None
 
 
-async def _work(
-    log: EventLog,
-    makers: Iterator[Callable[[], Session]],
-    on_outcome: Callable[[Outcome], None],
-) -> None:
-    for make in makers:
-        with PluginCall("the maker of a session"):
-            session = make()
-        held = await _held(log, session)
-        outcome: Outcome
-        if held is not None and await _is_done(log, session, held):
-            outcome = session.id
-        else:
+class _Simulation:
+    """What the workers of one call share."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        queue: SessionQueue,
+        holder: LeaseHolder | None,
+        on_outcome: Callable[[Outcome], None],
+    ) -> None:
+        self.queue = queue
+        self._log = log
+        self._holder = holder
+        self._on_outcome = on_outcome
+        self._conflicts: Counter[str] = Counter()
+
+    async def work(self) -> None:
+        """Runs one session after the other."""
+        while (given := await self.queue.next()) is not None:
+            with PluginCall("the maker of a session"):
+                session = given.make()
+            outcome = await self._outcome(session, aside=given.aside)
+            if outcome is None:
+                self.queue.put_aside(session.id, given.make)
+                continue
+            with PluginCall("on_outcome"):
+                self._on_outcome(outcome)
+            self.queue.settle()
+
+    async def _outcome(self, session: Session, *, aside: bool) -> Outcome | None:
+        """How a session comes out; None where another process has it."""
+        held = await _held(self._log, session)
+        if held is not None and await _is_done(self._log, session, held):
+            return SessionElsewhere(session.id, held.utility) if aside else session.id
+        if self._holder is None:
+            return await self._run(session, fresh=held is None)
+        lease = lease_name(session.id)
+        with anyio.CancelScope() as scope:
+            if not await self._holder.claim(lease, scope.cancel):
+                return None
             try:
-                with PluginCall(f"session {session.id!r}"):  # lest this task end unnoticed
-                    outcome = await run_session(log, session, fresh=held is None)
-            except _OF_ONE_SESSION as error:
-                outcome = SessionFailure(
-                    session=session.id,
-                    error=str(error),
-                    resumable=isinstance(error, SessionInterrupted),
-                )
-        with PluginCall("on_outcome"):
-            on_outcome(outcome)
+                if held is not None:  # its holder may have finished it before letting go of it
+                    held = await self._log.summary(session.id)
+                    if await _is_done(self._log, session, held):
+                        return SessionElsewhere(session.id, held.utility)
+                return await self._run(session, fresh=held is None)
+            finally:
+                await self._holder.release(lease)
+        return None  # the lease was lost meanwhile
+
+    async def _run(self, session: Session, *, fresh: bool) -> Outcome | None:
+        try:
+            with PluginCall(f"session {session.id!r}"):  # lest this task end unnoticed
+                return await run_session(self._log, session, fresh=fresh)
+        except _OF_ONE_SESSION as error:
+            if self._holder is not None and isinstance(error, _BY_OTHERS):
+                self._conflicts[session.id] += 1
+                if self._conflicts[session.id] < _CONFLICTS:
+                    return None
+            return SessionFailure(
+                session=session.id,
+                error=str(error),
+                resumable=isinstance(error, SessionInterrupted),
+            )
 
 
 async def _held(log: EventLog, session: Session) -> SessionSummary | None:

@@ -126,12 +126,14 @@ async def open_schema(settings: Settings, *, create: bool) -> Identity:
 
 async def _recognise(connection: Connection, settings: Settings) -> Identity | None:
     schema = settings.schema
-    there = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f"{schema}.log")
+    # In one statement: between two, somebody else may have made the log.
+    [(there, tables_there)] = await connection.fetch(
+        "SELECT to_regclass($1) IS NOT NULL, EXISTS (SELECT FROM pg_tables WHERE schemaname = $2)",
+        f"{schema}.log",
+        schema,
+    )
     if not there:
-        any_ = await connection.fetchval(
-            "SELECT count(*) FROM pg_tables WHERE schemaname = $1", schema
-        )
-        if any_:
+        if tables_there:
             raise NotALog(f"{settings.url}: schema {schema} holds tables, and is no Duolog log")
         return None
     try:

@@ -27,12 +27,14 @@ from ..contract import (
     VacuumResult,
     Verification,
 )
+from ..leases import Leases
 from ..process import OwnProcess
 from ..publisher import Publisher
 from ..restoring import restorations
 from ..subscriptions import BufferedSubscription, BufferedTap
 from .commit import Committer
 from .connection import newer, open_schema
+from .leases import PostgresLeases
 from .maintenance import forget, vacuum, verify
 from .reader import Reader
 from .settings import Settings
@@ -190,6 +192,11 @@ class PostgresLog:
         return await self._reader.call(
             lambda connection: verify(connection, self._settings, self._reader, self._identity)
         )
+
+    def leases(self) -> Leases:
+        """Who works on what in this log; see ``duolog.engine.log.leases``."""
+        self._check_writable()
+        return PostgresLeases(self._reader, self._settings.schema)
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -88,6 +88,13 @@ CREATE TABLE {schema}.consumers (
     PRIMARY KEY (consumer, version)
 );
 
+-- Who works on what. It is no part of the log, and empty after a crash.
+CREATE UNLOGGED TABLE {schema}.leases (
+    name text COLLATE "C" PRIMARY KEY,
+    holder text NOT NULL,
+    until timestamptz NOT NULL
+);
+
 CREATE TABLE {schema}.chain (
     position bigint PRIMARY KEY,
     mac bytea NOT NULL,

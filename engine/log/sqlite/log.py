@@ -37,11 +37,13 @@ from ..contract import (
     VacuumResult,
     Verification,
 )
+from ..leases import Leases
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
 from ..restoring import restorations
 from ..subscriptions import BufferedSubscription, BufferedTap
 from .file import Settings, translate
+from .leases import SqliteLeases
 from .open import open_file
 from .tail import LogReader, Tail
 from .verify import verify
@@ -95,6 +97,7 @@ class SqliteLog:
         self._mark = opened.mark
         self._committer = opened.committer
         self._write_connection = opened.writing
+        self._connection = opened.connection
         keep_in_forks(opened.writing, opened.reading)
         self._log_reader = LogReader(opened.reading, opened.reader, self.url)
         self._tasks = anyio.create_task_group()
@@ -218,6 +221,11 @@ class SqliteLog:
         """Looks at every record; see ``Store.verify``."""
         self._check_open()
         return await verify(self._settings, self.url)
+
+    def leases(self) -> Leases:
+        """Who works on what in this log; see ``duolog.engine.log.leases``."""
+        self._check_writable()
+        return SqliteLeases(self._connection, self._writer, self.url)
 
     # --- reading ----------------------------------------------------------------------------------
 

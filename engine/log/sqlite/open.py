@@ -28,6 +28,7 @@ class Opened(NamedTuple):
 
     Attributes:
         writing: the connection that writes.
+        connection: the same, for what is run in its thread.
         committer: commits on it.
         reading: the connection that reads.
         reader: reads on it.
@@ -39,6 +40,7 @@ class Opened(NamedTuple):
     """
 
     writing: aiosqlite.Connection
+    connection: sqlite3.Connection
     committer: Committer
     reading: aiosqlite.Connection
     reader: Reader
@@ -57,6 +59,7 @@ async def open_file(settings: Settings, *, create: bool) -> Opened:
         NotALog: it is something else, or damaged.
         LogUnavailable: it cannot be opened.
     """
+    connections: list[sqlite3.Connection] = []
     committers: list[Committer] = []
     presences: list[FilePresence] = []
     damages: list[str] = []
@@ -73,6 +76,7 @@ async def open_file(settings: Settings, *, create: bool) -> Opened:
         except BaseException:
             connection.close()
             raise
+        connections.append(connection)
         committers.append(Committer(connection, settings.path, presences[0], head_mark))
         return connection
 
@@ -96,6 +100,7 @@ async def open_file(settings: Settings, *, create: bool) -> Opened:
     reader, head, is_newer = readers[0]
     return Opened(
         writing,
+        connections[0],
         committers[0],
         reading,
         reader,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container
 from typing import final
 
@@ -10,10 +11,12 @@ import msgspec
 from ...errors import BudgetExhausted, InvalidInput
 from ...events import ModelCalled
 from ...log.contract import EventLog
+from ...log.follower import Follower
+from ...records import TRACE, Record
 from ...text import quantity
-from ..protocol import ModelReply
+from ..protocol import Asker, ModelReply
 
-__all__ = ("Budget", "Spending", "spending")
+__all__ = ("Budget", "Spending", "follow_spending", "spending")
 
 
 @final
@@ -91,6 +94,25 @@ class Budget:
         self._tokens = tokens
         self._cost = cost
         self.spent = spent or Spending()
+        self._unseen: Counter[Asker] = Counter()  # calls of this process, not seen in the log yet
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit."""
+        return self._tokens is not None or self._cost is not None
+
+    def spend(self, asker: Asker | None, reply: ModelReply | None) -> None:
+        """Counts a call of this process; None for an attempt that failed."""
+        self.spent = self.spent.after(reply)
+        if asker is not None:
+            self._unseen[asker] += 1
+
+    def note_recorded(self, asker: Asker, reply: ModelReply | None) -> None:
+        """Counts a call that the log holds, unless it is one of this process, counted already."""
+        if self._unseen[asker]:
+            self._unseen[asker] -= 1
+        else:
+            self.spent = self.spent.after(reply)
 
     @property
     def exhausted(self) -> str | None:
@@ -118,21 +140,49 @@ class Budget:
             raise BudgetExhausted(f"the budget of the experiment is used up: {why}")
 
 
-async def spending(log: EventLog, *, by: Container[str] | None = None) -> Spending:
+async def spending(
+    log: EventLog, *, by: Container[str] | None = None, upto: int | None = None
+) -> Spending:
     """The totals of the calls in a log, those of judges included.
 
     Args:
         log: the log.
         by: only the calls of these actors, scorers by their names; None for all.
+        upto: only calls at positions up to this one; None for all.
     """
     spent = Spending()
     async for record in log.read_all():
-        if by is not None and record.actor not in by:
-            continue
-        event = record.event if record.kind == "ModelCalled" else None
-        if isinstance(event, ModelCalled):
-            spent = spent.after(_reply(event))
+        if upto is not None and record.position > upto:
+            break
+        if by is None or record.actor in by:
+            called = _called(record)
+            spent = spent if called is None else spent.after(_reply(called))
     return spent
+
+
+async def follow_spending(
+    log: EventLog, budget: Budget, *, after_position: int, by: Container[str] | None = None
+) -> None:
+    """Counts towards a budget what other processes record in the log, until it is cancelled.
+
+    Args:
+        log: the log.
+        budget: which this process spends as well.
+        after_position: up to where the budget knows the log's calls.
+        by: only the calls of these actors, scorers by their names; None for all.
+    """
+    async with Follower(log, after_position=after_position) as follower:
+        async for record in follower:
+            called = _called(record) if by is None or record.actor in by else None
+            if called is not None:
+                actor = record.actor if record.stream == TRACE else record.stream
+                budget.note_recorded(Asker(record.session, actor), _reply(called))
+            follower.done(record.position)
+
+
+def _called(record: Record) -> ModelCalled | None:
+    event = record.event if record.kind == "ModelCalled" else None
+    return event if isinstance(event, ModelCalled) else None
 
 
 def _reply(event: ModelCalled) -> ModelReply | None:

@@ -25,6 +25,7 @@ from duolog.engine.errors import (
 from duolog.engine.events import Forgotten
 from duolog.engine.log.contract import Advance, Store
 from duolog.engine.log.jsonl_export import export_jsonl
+from duolog.engine.log.leases import Leasing
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse
 from duolog.engine.records import Record
@@ -87,6 +88,20 @@ async def test_what_is_no_log_is_left_alone(postgres: PostgresServer) -> None:
     with pytest.raises(NotALog, match="holds tables, and is no Duolog log"):
         async with open_log(url):
             pass
+
+
+async def test_one_that_several_open_first_at_once_is_made_once(postgres: PostgresServer) -> None:
+    url = postgres.url()
+
+    async def write(name: str) -> None:
+        async with open_log(url) as log:
+            await log.append(name, [message(name)])
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(6):
+            tasks.start_soon(write, f"s{number}")
+    async with open_log(url, create=False) as log:
+        assert len([summary async for summary in log.sessions()]) == 6
 
 
 async def test_a_server_that_is_not_there_is_one_clear_error() -> None:
@@ -250,7 +265,7 @@ async def test_the_documented_grants_let_a_writer_write_and_a_reader_read_only(
     names = {role: f"{role}_{schema}" for role in ("writer", "reader")}
     page = (root / "docs" / "log.md").read_text(encoding="utf-8")
     grants = [line.strip() for line in page.splitlines() if line.strip().startswith("GRANT ")]
-    assert len(grants) == 5
+    assert len(grants) == 6
     async with open_log(url), shell(url) as owner:
         for name in names.values():
             await owner.execute(f"CREATE ROLE {name} LOGIN")
@@ -268,10 +283,15 @@ async def test_the_documented_grants_let_a_writer_write_and_a_reader_read_only(
         advance = Advance(consumer="c", version="1", expected=0, position=9)
         await log.append("s", [], checkpoint=advance)
         assert not (await log.vacuum()).finished
+        assert isinstance(log, Leasing)
+        assert await log.leases().claim(["a", "b"], "ann", 60.0) == {"a", "b"}
+        await log.leases().release(["b"], "ann")
     async with open_log(as_role("reader"), create=False) as log:
         assert len(await collect(log.read_all())) == 180
         assert await log.checkpoint("c", "1") == 9
         assert not (await log.verify()).problems
+        assert isinstance(log, Leasing)
+        assert await log.leases().holders() == {"a": "ann"}
         with pytest.raises(LogUnavailable, match="the role may not do this"):
             await appended(log, "s", 1)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import anyio
 import pytest
 from duolog.engine.errors import BudgetExhausted, InvalidInput
 from duolog.engine.events import ModelCalled, Tokens
 from duolog.engine.log.open import open_log
 from duolog.engine.models import Budget, ModelReply, Spending, spending
+from duolog.engine.models.protocol import Asker
+from duolog.engine.models.traffic.budget import follow_spending
 from duolog.engine.records import Draft
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,3 +115,40 @@ async def test_a_log_tells_what_was_spent() -> None:
         assert await spending(log) == Spending(
             calls=8, failures=2, cached=2, prompt=12, completion=8, cost=1.0, unpriced=2
         )
+
+
+async def test_what_other_processes_spend_counts_too_and_what_this_one_did_counts_once() -> None:
+    event = ModelCalled(
+        model="m", purpose="act", request="digest", reply={"text": "a"}, tokens=REPLY.tokens
+    )
+    called = replace(event, cost=0.25)
+    budget = Budget(cost=1.0)
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        await log.append("before", [Draft(called, "bot", "agent", 0.0)])
+        tasks.start_soon(partial(follow_spending, log, budget, after_position=1))
+        budget.spend(Asker("mine", "bot"), REPLY)
+        budget.spend(Asker("mine", "judge@1"), REPLY)
+        await log.append("mine", [Draft(called, "bot", "agent", 0.0)])
+        await log.append("mine", [Draft(called, "judge", "scorer", 0.0)], stream="judge@1")
+        await log.append("theirs", [Draft(called, "bot", "agent", 0.0)])
+        await anyio.wait_all_tasks_blocked()
+        assert budget.spent.cost == 0.75
+        await log.append("mine", [Draft(called, "bot", "agent", 0.0)])  # by who took it over
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    with pytest.raises(BudgetExhausted):
+        budget.check()
+
+
+async def test_scorers_of_a_log_count_the_calls_of_their_own_kind() -> None:
+    called = ModelCalled(model="m", purpose="judge", request="digest", reply={}, cost=0.25)
+    budget = Budget(cost=1.0)
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        by = ("judge",)
+        tasks.start_soon(partial(follow_spending, log, budget, after_position=0, by=by))
+        await log.append("s", [Draft(called, "bot", "agent", 0.0)])
+        await log.append("s", [Draft(called, "judge", "scorer", 0.0)], stream="judge@1")
+        await anyio.wait_all_tasks_blocked()
+        assert budget.spent.cost == 0.25
+        assert await spending(log, by=by, upto=1) == Spending()
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,178 @@
+"""Leases: which process works on what, where several share one log; the seam that stores offer.
+
+A lease keeps others off a piece of work for some seconds, by the store's clock, and is renewed for as
+long as its holder lives. It saves work and decides nothing: who was taken for dead and is not may still
+append, and loses, since every append of a session says which version it expects.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, final, runtime_checkable
+
+import anyio
+import msgspec
+
+from ..errors import InvalidInput, LogClosed, LogError, LogUnavailable
+from ..logger import get_logger
+
+__all__ = ("LeaseHolder", "LeaseTerms", "Leases", "Leasing")
+
+_GOODBYE: Final = 2.0  # seconds to give leases back in, at the end
+
+
+class Leases(Protocol):
+    """Leases on names, kept beside a log and never in it."""
+
+    async def claim(self, names: Sequence[str], holder: str, seconds: float) -> frozenset[str]:
+        """Takes what is free of these names, and renews what this holder has of them.
+
+        A name is free where nobody has claimed it, its holder has released it, or has not renewed
+        it for the seconds of its claim. Clocks of callers do not matter. Idempotent.
+
+        Args:
+            names: what to claim.
+            holder: who claims; another name for each process.
+            seconds: how long the claim lasts unless it is renewed.
+
+        Returns:
+            Those that the holder has now.
+
+        Raises:
+            LogUnavailable: the store cannot be reached, or cannot write.
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def release(self, names: Sequence[str], holder: str) -> None:
+        """Gives back what the holder has of these names. Raises as ``claim``."""
+        ...
+
+    async def holders(self) -> Mapping[str, str]:
+        """Who holds what, by name; leases that have run out are not among them. Raises as ``claim``."""
+        ...
+
+
+@runtime_checkable
+class Leasing(Protocol):
+    """A log that several processes may share, and whose work they may divide."""
+
+    def leases(self) -> Leases:
+        """The leases beside this log. Raises LogClosed, and NewerLog where it is not to be written."""
+        ...
+
+
+@final
+class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """How leases are kept, in seconds.
+
+    Attributes:
+        lasts: until the work of a process that died is free for others.
+        renewed: between two renewals.
+        looked_at: between two looks at what others hold.
+    """
+
+    lasts: float = 30.0
+    renewed: float = 10.0
+    looked_at: float = 1.0
+
+
+@final
+class LeaseHolder:
+    """The leases of this process: renews them while it lives, and notices where one was lost.
+
+    Args:
+        leases: of the log.
+        terms: how they are kept.
+
+    Attributes:
+        name: who holds them: this machine, this process, and a part by chance.
+
+    Raises:
+        InvalidInput: terms that no lease can have.
+    """
+
+    def __init__(self, leases: Leases, terms: LeaseTerms) -> None:
+        if min(terms.renewed, terms.looked_at) <= 0 or terms.lasts < 0:
+            raise InvalidInput(f"leases need times above 0, not {terms}")
+        self._leases = leases
+        self._terms = terms
+        self._held: dict[str, Callable[[], object]] = {}
+        self._unsure: set[str] = set()  # claimed in calls that have not returned
+        self._renewing = anyio.Lock()
+        self.name = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+
+    async def keep(self) -> None:
+        """Renews what is held until it is cancelled; gives all of it back then."""
+        try:
+            while True:
+                await anyio.sleep(self._terms.renewed)
+                await self._renew()
+        finally:
+            await self._give_back()
+
+    async def claim(self, name: str, on_lost: Callable[[], object]) -> bool:
+        """Takes a lease, if it is free, here as elsewhere; whether it was.
+
+        Args:
+            name: of what.
+            on_lost: called once if somebody else has it later, since it was not renewed in time.
+
+        Raises:
+            LogError: as ``Leases.claim``.
+        """
+        if name in self._held or name in self._unsure:
+            return False
+        self._unsure.add(name)
+        taken = await self._leases.claim([name], self.name, self._terms.lasts)
+        self._unsure.discard(name)
+        if name not in taken:
+            return False
+        self._held[name] = on_lost
+        return True
+
+    async def release(self, name: str) -> None:
+        """Gives a lease back, if it is still held; where that fails, it runs out by itself."""
+        if self._held.pop(name, None) is None:
+            return
+        try:
+            async with self._renewing:  # else a renewal on its way would take it again
+                await self._leases.release([name], self.name)
+        except LogError as error:
+            self._warn("a lease was not given back, and runs out", error)
+
+    async def others(self) -> dict[str, str]:
+        """What others hold, and who they are, by name. Raises as ``Leases.holders``."""
+        held = await self._leases.holders()
+        return {name: holder for name, holder in held.items() if holder != self.name}
+
+    async def _renew(self) -> None:
+        async with self._renewing:
+            names = sorted(self._held)
+            try:
+                kept = await self._leases.claim(names, self.name, self._terms.lasts)
+            except LogUnavailable as error:
+                self._warn("leases were not renewed; trying again", error)
+                return
+        for name in names:
+            if name not in kept and (lost := self._held.pop(name, None)) is not None:
+                get_logger("leases").warning("a lease was lost", name=name, holder=self.name)
+                lost()
+
+    async def _give_back(self) -> None:
+        names = sorted({*self._held, *self._unsure})
+        self._held.clear()
+        with anyio.move_on_after(_GOODBYE, shield=True):
+            try:
+                if names:
+                    await self._leases.release(names, self.name)
+            except LogClosed:
+                pass  # they run out
+            except LogError as error:
+                self._warn("leases were not given back, and run out", error)
+
+    def _warn(self, what: str, error: LogError) -> None:
+        get_logger("leases").warning(what, holder=self.name, error=str(error))

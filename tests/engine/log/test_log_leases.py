@@ -1,0 +1,102 @@
+"""Leases: one contract on every store that offers them, and what keeps them while a process lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+import pytest
+from duolog.engine.errors import InvalidInput, LogClosed
+from duolog.engine.log.leases import LeaseHolder, LeaseTerms, Leasing
+from duolog.engine.log.open import open_log
+from duolog.testing.contracts.leases import check_leases
+from duolog.testing.tools import message
+
+Url = Callable[[], str]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/{uuid4().hex}.db"
+    found: str = request.getfixturevalue("postgres").url()
+    return found
+
+
+async def test_leases_keep_their_contract_and_are_no_part_of_the_log(url: str) -> None:
+    async with open_log(url) as one, open_log(url) as other:
+        assert isinstance(one, Leasing)
+        assert isinstance(other, Leasing)
+        await one.append("s", [message("a")])
+        await check_leases(one.leases(), other.leases())
+        assert [record.position async for record in other.read_all()] == [1]
+        assert not (await other.verify()).problems
+
+
+async def test_a_log_that_is_closed_has_none(tmp_path: Path) -> None:
+    async with open_log(f"{tmp_path}/log.db") as log:
+        assert isinstance(log, Leasing)
+        leases = log.leases()
+    with pytest.raises(LogClosed):
+        log.leases()
+    with pytest.raises(LogClosed):
+        await leases.claim(["a"], "ann", 1.0)
+
+
+async def test_a_log_in_memory_offers_none() -> None:
+    async with open_log("memory://") as log:
+        assert not isinstance(log, Leasing)
+
+
+async def test_a_clock_that_was_set_back_makes_no_lease_last_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1e9 + 3600.0
+    monkeypatch.setattr("duolog.engine.log.sqlite.leases.time.time", lambda: now)
+    async with open_log(f"{tmp_path}/log.db") as log:
+        assert isinstance(log, Leasing)
+        leases = log.leases()
+        await leases.claim(["a"], "ann", 30.0)
+        now = 1e9
+        assert await leases.holders() == {}
+        assert await leases.claim(["a"], "ben", 30.0) == {"a"}
+
+
+async def test_a_holder_renews_what_it_has_and_notices_what_it_lost(tmp_path: Path) -> None:
+    terms = LeaseTerms(lasts=0.0, renewed=0.001)  # each has run out at once: whoever comes takes it
+    lost = anyio.Event()
+    async with open_log(f"{tmp_path}/log.db") as log, anyio.create_task_group() as tasks:
+        assert isinstance(log, Leasing)
+        leases = log.leases()
+        holder = LeaseHolder(leases, terms)
+        tasks.start_soon(holder.keep)
+        assert await holder.claim("a", lost.set)
+        assert await leases.claim(["a"], "ben", 3600.0) == {"a"}
+        await lost.wait()
+        assert not await holder.claim("a", lost.set)
+        assert await holder.others() == {"a": "ben"}
+        await holder.release("a")
+        tasks.cancel_scope.cancel()
+        assert await leases.holders() == {"a": "ben"}
+
+
+async def test_a_holder_gives_back_what_it_has_when_it_ends(tmp_path: Path) -> None:
+    async with open_log(f"{tmp_path}/log.db") as log:
+        assert isinstance(log, Leasing)
+        holder = LeaseHolder(log.leases(), LeaseTerms())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(holder.keep)
+            assert await holder.claim("a", list)
+            assert list(await log.leases().holders()) == ["a"]
+            tasks.cancel_scope.cancel()
+        assert await log.leases().holders() == {}
+
+
+def test_terms_that_no_lease_can_have_are_refused() -> None:
+    class Nothing:
+        pass
+
+    with pytest.raises(InvalidInput, match="above 0"):
+        LeaseHolder(Nothing(), LeaseTerms(renewed=0.0))  # type: ignore[arg-type]
