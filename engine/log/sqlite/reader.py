@@ -19,13 +19,14 @@ from ...records import TRACE, Record
 from ..contract import SessionSummary
 from ..summary import FORGOTTEN, summary_of
 from ..verify import Link
-from .identity import row_checksum
+from .identity import identity_of, row_checksum
 
 __all__ = ("BATCH", "EVENT", "Reader", "StreamEnd")
 
 BATCH = 512
 """Records in a batch."""
 
+_LINES = 2048  # summaries in a batch: they are small
 _STRETCH = 8192  # records that a scan hands over in one go; other readers wait for it
 _AT_ONCE = 64  # records that it has in memory meanwhile: few, so that they stay in the caches
 
@@ -54,7 +55,8 @@ _DETAIL = "CASE WHEN json_valid({0}) THEN json_extract({0}, '$.detail') END".for
     "CAST(body AS TEXT)"
 )
 # What the list says of a session was folded when it was written: see the upcaster of SessionClosed.
-_STATE = f"""CASE WHEN state = 'finished' AND (
+# A log that was begun in the layout of today holds none that was folded before.
+_OLDER_STATE = f"""CASE WHEN state = 'finished' AND (
     SELECT schema = 1 AND {_DETAIL} = '{GAVE_UP}' FROM events
     WHERE stream = (SELECT key FROM streams WHERE session = s.key AND stream = '{TRACE}')
     AND kind = 'SessionClosed' ORDER BY version DESC LIMIT 1
@@ -69,12 +71,9 @@ _EVALUATED = f"""CASE WHEN utility IS NOT NULL THEN 1 WHEN state = '{FORGOTTEN}'
     SELECT 1 FROM streams t JOIN events e ON e.stream = t.key
     WHERE t.session = s.key AND t.stream <> '{TRACE}' AND e.kind = 'UtilityScored'
 ) END"""
-_SUMMARY = (
-    f"key, session, task, instance, labels, {_STATE}, events, version, rounds, utility, "
-    f"{_EVALUATED}, opened, last, position"
-)
-_SESSIONS = f"SELECT {_SUMMARY} FROM sessions s WHERE key > ? ORDER BY key LIMIT ?"
-_SESSION = f"SELECT {_SUMMARY} FROM sessions s WHERE session = ?"
+_SUMMARIES = f"""
+SELECT key, session, task, instance, labels, %s, events, version, rounds, utility, {_EVALUATED},
+opened, last, position FROM sessions s"""
 
 _CHECKSUMS = "SELECT position, crc FROM events WHERE position > ? AND position <= ?"
 _MISPLACED = """
@@ -109,6 +108,7 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._names: dict[int, tuple[str, str]] = {}
+        self._summaries: str | None = None
 
     def head(self) -> int:
         """Last position in the log."""
@@ -280,7 +280,8 @@ class Reader:
 
     def sessions(self, after: int) -> tuple[list[SessionSummary], int]:
         """A batch of summaries after a key, and the last key; none where there are no more."""
-        rows = self._connection.execute(_SESSIONS, (after, BATCH)).fetchall()
+        query = f"{self._listing()} WHERE key > ? ORDER BY key LIMIT ?"
+        rows = self._connection.execute(query, (after, _LINES)).fetchall()
         return [summary_of(row) for row in rows], rows[-1][0] if rows else after
 
     def summary(self, session: str, where: str) -> SessionSummary:
@@ -289,10 +290,22 @@ class Reader:
         Raises:
             SessionNotFound: there is no such session.
         """
-        row = self._connection.execute(_SESSION, (session,)).fetchone()
+        query = f"{self._listing()} WHERE session = ?"
+        row = self._connection.execute(query, (session,)).fetchone()
         if row is None:
             raise SessionNotFound(session, where)
         return summary_of(row)
+
+    def _listing(self) -> str:
+        """Selects summaries; where a log was begun in an older layout, with a look at how each closed."""
+        if self._summaries is None:
+            try:
+                identity = identity_of(self._connection)
+            except NotALog:  # it is damaged, and ``verify`` says so
+                identity = None
+            begun = identity is not None and identity.since == 1
+            self._summaries = _SUMMARIES % ("state" if begun else _OLDER_STATE)
+        return self._summaries
 
 
 def _gap(where: str) -> NotALog:

@@ -43,6 +43,7 @@ export class RequestFailed extends Error {
   }
 }
 
+const SHARE = 3; // times as long as something took before it is done again by itself
 const FIRST = 500; // milliseconds until what could not be read is asked for again; twice as long each time
 const LONGEST = 8000;
 const LIMIT = 120_000; // milliseconds for one answer: a connection may be slow, and may be dead
@@ -104,6 +105,26 @@ export const soon = (run, wait) => {
   let timer = null;
   return () => {
     if (timer === null) timer = setTimeout(() => { timer = null; run(); }, wait);
+  };
+};
+
+/** The same for what may take long: it runs again only after a multiple of the time that it took. */
+export const calmly = (run, wait) => {
+  let next = null; // what is to be done once the pause is over: nothing, or to run again
+  const start = async () => {
+    next = () => {};
+    const begin = performance.now();
+    await run();
+    const took = performance.now() - begin;
+    setTimeout(() => {
+      const then = next;
+      next = null;
+      then();
+    }, Math.max(wait, SHARE * took));
+  };
+  return () => {
+    if (next === null) start();
+    else next = start;
   };
 };
 

@@ -1,6 +1,6 @@
 // A session: transcript, curves, output and work, all as they were at one moment, or as they are now.
 
-import { copy, get, make, pieces, post, soon } from "./dom.js";
+import { calmly, copy, get, make, pieces, post, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { Transcript } from "./transcript.js";
 import { Curves } from "./curves.js";
@@ -43,10 +43,10 @@ let asking = null;
 const readState = async () => {
   asking?.abort();
   asking = new AbortController();
-  const at = now();
+  const moment = model.at;
   try {
-    const state = await get("/v1/session/state", { session, at }, asking.signal);
-    if (at !== now()) return;
+    const state = await get("/v1/session/state", { session, at: now() }, asking.signal);
+    if (moment !== model.at) return;
     curves.show(state);
     const shown = byId("state");
     shown.textContent = state.state;
@@ -59,6 +59,7 @@ const readState = async () => {
   }
 };
 const readStateSoon = soon(readState, 120);
+const readStateCalmly = calmly(readState, 120); // while records come, each of which changes it
 
 let aboutAt = -1;
 const showAbout = async () => {
@@ -104,7 +105,8 @@ const show = () => {
   work.show(model);
   output.update(following ? [...model.drafts] : model.drafts.filter((draft) => draft.number <= at));
   say();
-  readStateSoon();
+  if (following) readStateCalmly();
+  else readStateSoon();
   showAboutSoon();
 };
 

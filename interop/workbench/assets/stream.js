@@ -53,6 +53,7 @@ export const follow = (path, parameters, since, on, stands = () => {}) => {
         heard();
         if (event.lastEventId) position = Number(event.lastEventId);
         act(JSON.parse(event.data), position);
+        if (connection) connection.dataset.position = String(position);
       });
     }
     source.addEventListener("beat", (event) => {

@@ -87,8 +87,11 @@ class LiveSessions:
         """How many sessions are open."""
         table = self.bench.table
         count = table.values("state").get("open", 0)
+        if not table.loaded:
+            so_far = quantity(len(table), "session")
+            return f"open ones among the latest; reading the list: {so_far} so far …"
         note = f"{quantity(count, 'open session')} of {len(table):,}"
-        if count > shown and table.loaded:
+        if count > shown:
             note += f"; the {shown} that were written to last are shown"
         return note
 

@@ -7,7 +7,6 @@ session costs a few numbers for each of its records here, and nothing else.
 
 from __future__ import annotations
 
-import pickle
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -38,12 +37,12 @@ from ....scoring.trajectory.updates import (
 )
 from ..access.disclosure import Disclosure
 from ..access.identity import Identity
+from .kept_folds import KeptFolds
 from .work import Stint, WorkFold
 
 __all__ = ("DraftSeen", "Growth", "Moment", "SessionReading")
 
 _AT_ONCE: Final = 64  # records between two turns of everybody else
-_KEPT: Final = 2000  # records between two folds that are kept for looking back
 _SHOWN: Final = (StopAdvice, StopWithdrawn, ScorerDown)
 
 
@@ -143,8 +142,7 @@ class SessionReading:
         # round behind it, its updates cost the same at any length.
         self._advising = TrajectoryFold(session, options)
         self._then: tuple[int, TrajectoryFold] = (0, self._fresh())
-        self._folds: list[tuple[int, bytes]] = []  # in brief: an object graph is copied slowly
-        self._keeps = True
+        self._folds = KeptFolds()
         self._reading = anyio.Lock()
         self._looking = anyio.Lock()
 
@@ -198,13 +196,7 @@ class SessionReading:
             self._note(seen, number)
         except CodecError as error:
             self.problem = str(error)
-        if number % _KEPT == 0 and self._keeps:
-            try:
-                self._folds.append((number, pickle.dumps(self._now, pickle.HIGHEST_PROTOCOL)))
-            except (pickle.PicklingError, AttributeError):
-                self._keeps = (
-                    False  # of options with a function of somebody's own: fold from the start
-                )
+        self._folds.offer(number, self._now)
 
     def _note(self, record: Record, number: int) -> None:
         self._work.feed(record, number)
@@ -337,9 +329,9 @@ class SessionReading:
     async def _folded(self, count: int) -> TrajectoryFold:
         """A fold of the first records: the one at hand, or one that was kept, and read on."""
         done, fold = self._then
-        kept = [one for one in self._folds if one[0] <= count]
-        if done > count or (kept and kept[-1][0] > done):
-            done, fold = (kept[-1][0], pickle.loads(kept[-1][1])) if kept else (0, self._fresh())
+        if done > count:
+            done, fold = 0, self._fresh()
+        done, fold = self._folds.last(count, done) or (done, fold)
         self._then = (0, self._fresh())  # one that is interrupted may have taken only a part
         if done < count:
             after = self._positions[done] - 1

@@ -82,8 +82,10 @@ def list_contents(
 
 def searching_note(found: int, total: int, looked: int, *, loaded: bool, complete: bool) -> str:
     """How many sessions a list holds, and how far it has come."""
+    if not loaded and not looked:
+        return f"the latest ones; reading the list: {quantity(total, 'session')} so far …"
     if not loaded:
-        return f"reading the list: {quantity(total, 'session')} so far …"
+        return f"{found:,} of {quantity(looked, 'session')} so far; reading the list …"
     if not complete:
         return f"{found:,} found in {looked:,} of {quantity(total, 'session')} …"
     return f"{found:,} of {quantity(total, 'session')}"

@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
+import anyio.to_thread
 import msgspec
 import pytest
 from duolog.engine import codec
@@ -51,6 +53,7 @@ from duolog.engine.events import (
 from duolog.engine.log.jsonl_export import export_jsonl, from_jsonl
 from duolog.engine.log.jsonl_import import import_jsonl
 from duolog.engine.log.open import open_log
+from duolog.engine.log.sqlite.identity import create_identity
 from duolog.engine.log.sqlite.tables import APPLICATION, LAYOUT
 from duolog.engine.records import Draft
 
@@ -199,6 +202,14 @@ async def test_the_list_shows_states_of_older_logs_as_they_are_read(
         assert not (await log.verify()).problems
 
 
+def _folded_by_an_earlier_version(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE sessions SET state = 'finished' WHERE session = 'gave-up'")
+        connection.execute("DELETE FROM identity")  # as of a log that was begun in an older layout
+        create_identity(connection, 100)
+        connection.commit()
+
+
 async def test_a_list_that_an_earlier_version_wrote_is_brought_up_to_date_when_read(
     tmp_path: Path,
 ) -> None:
@@ -207,10 +218,7 @@ async def test_a_list_that_an_earlier_version_wrote_is_brought_up_to_date_when_r
         await import_jsonl(log, GOLDEN / "schema-1-gave-up.jsonl")
         feedback = FeedbackGiven(thumbs="down")
         await log.append("gave-up", [Draft(feedback, "ann", "human", 9.0)])
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE sessions SET state = 'finished' WHERE session = 'gave-up'")
-    connection.commit()
-    connection.close()
+    await anyio.to_thread.run_sync(_folded_by_an_earlier_version, path)
     async with open_log(str(path), create=False) as log:
         assert {s.session: s.state async for s in log.sessions()} == GAVE_UP_1
         assert (await log.summary("gave-up")).state == "abandoned"

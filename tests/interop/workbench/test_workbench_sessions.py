@@ -14,6 +14,7 @@ from duolog.engine.records import Draft
 from duolog.interop.workbench.sessions.address import ListAddress, parse_address
 from duolog.interop.workbench.sessions.listing import Listing, parse_key
 from duolog.interop.workbench.sessions.listings import Listings
+from duolog.interop.workbench.sessions.page import searching_note
 from duolog.interop.workbench.sessions.table import SessionTable
 from duolog.scoring.listing.order import parse_order
 from duolog.scoring.listing.query import parse_query
@@ -213,3 +214,18 @@ async def test_rows_are_measured_as_the_session_grows() -> None:
             await log.append("live", [Draft(MessageSent(text="more"), "ann", "human", 9.0)])
             second = await visitor.data("/v1/sessions/rows", of="live", effort="acts")
             assert "in all 2" in second["rows"]["live"]
+
+
+@pytest.mark.parametrize(
+    ("looked", "loaded", "complete", "note"),
+    [
+        (0, False, False, "the latest ones; reading the list: 2,000 sessions so far …"),
+        (1500, False, False, "3 of 1,500 sessions so far; reading the list …"),
+        (1500, True, False, "3 found in 1,500 of 2,000 sessions …"),
+        (2000, True, True, "3 of 2,000 sessions"),
+    ],
+)
+def test_a_list_says_what_is_still_being_read(
+    looked: int, loaded: bool, complete: bool, note: str
+) -> None:
+    assert searching_note(3, 2000, looked, loaded=loaded, complete=complete) == note
