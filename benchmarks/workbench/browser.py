@@ -90,8 +90,28 @@ async def _scroll(browser: Browser, server: Server) -> None:
             f"{frames:.0f} frames a second",
             f"text in sight in {shown:.0%} of them",
         )
-    say("the tab's memory after that", f"{await page.evaluate(_MEMORY):.0f} MB of heap")
+    say(
+        "the tab's memory after that",
+        f"{await _held(browser):.0f} MB of its process alone",
+        f"{await _held(browser):.0f} MB",
+    )
     await page.close()
+
+
+async def _held(browser: Browser) -> float:
+    """MB that the process of the only page holds, and shares with no other."""
+    control = await browser.new_browser_cdp_session()
+    found = (await control.send("SystemInfo.getProcessInfo"))["processInfo"]
+    await control.detach()
+    renderers = [one for one in found if one["type"] == "renderer"]
+    used = max(renderers, key=lambda one: float(one["cpuTime"]))
+    return _private(int(used["id"]))
+
+
+def _private(process: int) -> float:
+    sizes = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
+    own = [line.split()[1] for line in sizes.splitlines() if line.startswith("Private_")]
+    return sum(map(int, own)) / 1024
 
 
 def _processor_times(trace: bytes) -> list[float]:
@@ -131,6 +151,6 @@ async def _follow(
         f"{max(found[-3:]):.0f} ms (at the end)",
         f"{len(tasks)} tasks over 50 ms",
         f"longest {max(tasks, default=0):.0f} ms",
-        f"{await page.evaluate(_MEMORY):.0f} MB of heap",
+        f"{await _held(browser):.0f} MB",
     )
     await page.close()

@@ -114,13 +114,16 @@ export const calmly = (run, wait) => {
   const start = async () => {
     next = () => {};
     const begin = performance.now();
-    await run();
-    const took = performance.now() - begin;
-    setTimeout(() => {
-      const then = next;
-      next = null;
-      then();
-    }, Math.max(wait, SHARE * took));
+    try {
+      await run();
+    } finally {
+      const took = performance.now() - begin;
+      setTimeout(() => {
+        const then = next;
+        next = null;
+        then();
+      }, Math.max(wait, SHARE * took));
+    }
   };
   return () => {
     if (next === null) start();

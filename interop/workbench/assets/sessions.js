@@ -1,6 +1,6 @@
 // The list of sessions: rows with what was measured, rows that change while one looks, filters.
 
-import { get, getPage, pieces, soon } from "./dom.js";
+import { calmly, get, getPage, pieces, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { compareKeys } from "./order.js";
 
@@ -48,8 +48,9 @@ const measure = async () => {
   if (measuring) return;
   measuring = true;
   try {
-    while (wanted.size) {
-      const sessions = [...wanted.keys()].slice(0, AT_ONCE);
+    const all = [...wanted.keys()];
+    for (let start = 0; start < all.length; start += AT_ONCE) {
+      const sessions = all.slice(start, start + AT_ONCE);
       for (const session of sessions) wanted.delete(session);
       const query = [...parameters(), ...sessions.map((session) => ["of", session])];
       const { rows } = await get("/v1/sessions/rows", query);
@@ -58,21 +59,26 @@ const measure = async () => {
     }
   } finally {
     measuring = false;
+    if (wanted.size) measureSoon();
   }
 };
-const measureSoon = soon(measure, 150);
+const measureSoon = calmly(measure, 150); // while rows change all the time
 
 const size = AT_ONCE;
 const trim = () => {
   while (body.rows.length > size) body.rows[body.rows.length - 1].remove();
 };
 
-/** Whether a row with this key would stand on this page. */
-const fits = (key) => {
+/** Says of a key whether a row with it would stand on this page, as it is now. */
+const fitting = () => {
   const keys = [...body.rows].map(keyOf).filter((found) => found !== null);
-  if (!keys.length) return !paged;
-  if (paged && compareKeys(key, keys[0], descending()) < 0) return false;
-  return body.rows.length < size || compareKeys(key, keys[keys.length - 1], descending()) < 0;
+  const full = body.rows.length >= size;
+  const down = descending();
+  return (key) => {
+    if (!keys.length) return !paged;
+    if (paged && compareKeys(key, keys[0], down) < 0) return false;
+    return !full || compareKeys(key, keys[keys.length - 1], down) < 0;
+  };
 };
 
 const reload = soon(async () => {
@@ -98,6 +104,7 @@ const changed = ({ rows, gone, reload: anew, note }) => {
     return;
   }
   for (const session of gone) rowOf(session)?.remove();
+  const fits = fitting();
   for (const [session, key] of rows) {
     const old = rowOf(session);
     if (old || fits(key)) wanted.set(session);

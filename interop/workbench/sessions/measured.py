@@ -6,7 +6,7 @@ from typing import Final, final
 
 import anyio
 
-from ....engine.log.contract import EventLog
+from ....engine.log.contract import EventLog, SessionSummary
 from ....engine.log.session_states import SessionStates
 from ....scoring.listing.rows import RowFold, SessionRow
 from ....scoring.trajectory.options import Options
@@ -30,20 +30,24 @@ class MeasuredRows:
         self._options = options
         self._folds: SessionStates[_Fold] = SessionStates(_KEPT)
 
-    async def row(self, session: str, measure: str) -> SessionRow:
-        """The row of a session as of now.
+    async def row(self, summary: SessionSummary, measure: str) -> SessionRow:
+        """The row of a session, no older than its summary. However many ask, it is read once.
 
         Raises:
             LogError: the log cannot be read.
         """
+        session = summary.session
         name = f"{measure}/{session}"
         fold = self._folds.get(name)
         if fold is None:
             fold = _Fold(RowFold(session, self._options, measure))
         self._folds.keep(name, fold)
         async with fold.lock:
+            if fold.row is not None and fold.row.since >= summary.position:
+                return fold.row
             try:
-                return await fold.fold.read(self._log)
+                fold.row = await fold.fold.read(self._log)
+                return fold.row
             except BaseException:
                 self._folds.drop(name)  # it may have taken only a part: it is folded anew
                 raise
@@ -55,4 +59,5 @@ class _Fold:
 
     def __init__(self, fold: RowFold) -> None:
         self.fold = fold
+        self.row: SessionRow | None = None
         self.lock = anyio.Lock()

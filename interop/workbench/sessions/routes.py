@@ -114,7 +114,7 @@ class _Routes:
                 summary = await self._bench.log.summary(session)
             except SessionNotFound:
                 continue
-            row = await self._measured.row(session, address.effort)
+            row = await self._measured.row(summary, address.effort)
             place = self._bench.table.place(session)
             key = None if place is None else listing.key(place)
             rows[session] = session_row(summary, address, key, row).text

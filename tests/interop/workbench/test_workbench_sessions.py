@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from itertools import pairwise
+from typing import cast
 
 import anyio
 import pytest
-from duolog.engine.events import MessageSent
+from duolog.engine.events import FeedbackGiven, MessageSent
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
-from duolog.engine.records import Draft
+from duolog.engine.records import Draft, Record
 from duolog.interop.workbench.sessions.address import ListAddress, parse_address
 from duolog.interop.workbench.sessions.listing import Listing, parse_key
 from duolog.interop.workbench.sessions.listings import Listings
+from duolog.interop.workbench.sessions.measured import MeasuredRows
 from duolog.interop.workbench.sessions.page import searching_note
 from duolog.interop.workbench.sessions.table import SessionTable
 from duolog.scoring.listing.order import parse_order
 from duolog.scoring.listing.query import parse_query
+from duolog.scoring.trajectory.options import Options
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from workbench import visiting
@@ -229,3 +233,32 @@ def test_a_list_says_what_is_still_being_read(
     looked: int, loaded: bool, complete: bool, note: str
 ) -> None:
     assert searching_note(3, 2000, looked, loaded=loaded, complete=complete) == note
+
+
+async def test_a_row_is_read_once_however_many_look_at_it() -> None:
+    async with open_log("memory://") as log:
+        await put(log, 1, utility=0.5)
+        counted = Counting(log)
+        rows = MeasuredRows(cast(EventLog, counted), Options())
+        summary = await log.summary("s-1")
+        first = await rows.row(summary, "rounds")
+        assert await rows.row(summary, "rounds") is first
+        assert counted.count == 1
+        await log.append("s-1", [Draft(FeedbackGiven(thumbs="up"), "ann", "human", 9.0)])
+        later = await rows.row(await log.summary("s-1"), "rounds")
+        assert later.since > first.since
+        assert counted.count == 2
+
+
+class Counting:
+    """A log that counts how often it is read."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.count = 0
+
+    def read_all(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        self.count += 1
+        return self._log.read_all(session=session, after_position=after_position)
