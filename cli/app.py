@@ -19,6 +19,7 @@ COMMANDS = (
     "chat",
     "new",
     "report",
+    "audit",
     "sessions",
     "show",
     "replay",

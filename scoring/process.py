@@ -1,6 +1,7 @@
-"""Process measures: who takes the initiative, what is confirmed, who interrupts whom.
+"""Process measures: who takes the initiative, what is confirmed, who interrupts whom, what strains the human.
 
-After Collaborative Gym (Shao et al. 2024). Its annotations come from a model; here they come from
+Initiatives, confirmations and interruptions follow Collaborative Gym (Shao et al. 2024); for the others see
+``strain`` and ``loops``. Its annotations come from a model; here they come from
 the rules in ``trajectory.phrases``, or from other functions with the same signatures.
 """
 
@@ -21,6 +22,8 @@ from ..engine.events import (
     SessionOpened,
 )
 from ..engine.records import TRACE, Record
+from .loops import LoopFold
+from .strain import StrainFold
 from .trajectory.phrases import asks_to_confirm, is_answer, is_halt, takes_initiative
 
 __all__ = ("Annotator", "Process", "ProcessFold", "initiative_entropy")
@@ -60,6 +63,13 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         denied: approvals that humans denied.
         halts: messages of humans that ask an agent to stop.
         interruptions: messages of humans while an action of an agent was in flight.
+        peak_reading: the most words that waited to be read at one act of a human.
+        hesitation: seconds before acts of humans that neither reading nor typing explains.
+        clarifications: messages of humans that ask what was meant.
+        reworked_lines: lines of the output that humans put back, or took back.
+        inquiries: messages of humans that ask something, and their actions.
+        loops: runs in which an agent repeats itself, see ``loops``.
+        looping_acts: acts of agents that repeat others in them.
     """
 
     initiatives: Mapping[str, int]
@@ -72,6 +82,13 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     denied: int | None = None
     halts: int | None = None
     interruptions: int | None = None
+    peak_reading: int | None = None
+    hesitation: float | None = None
+    clarifications: int | None = None
+    reworked_lines: int | None = None
+    inquiries: int | None = None
+    loops: int | None = None
+    looping_acts: int | None = None
 
 
 def initiative_entropy(counts: Iterable[int]) -> float | None:
@@ -113,11 +130,15 @@ class ProcessFold:
         self._open_question = False
         self._spoken = False
         self._unreadable = False
+        self._strain = StrainFold()
+        self._loops = LoopFold()
 
     def feed(self, record: Record) -> None:
         """Takes the next record; those of measurement streams change nothing."""
         if record.stream != TRACE:
             return
+        self._strain.feed(record)
+        self._loops.feed(record)
         kind = record.kind
         if kind == "ActionTaken":
             if record.role == "agent":
@@ -155,6 +176,13 @@ class ProcessFold:
             denied=self._denied,
             halts=self._halts,
             interruptions=self._interruptions,
+            peak_reading=self._strain.peak_reading,
+            hesitation=self._strain.hesitation,
+            clarifications=self._strain.clarifications,
+            reworked_lines=self._strain.reworked_lines,
+            inquiries=self._strain.inquiries,
+            loops=self._loops.loops,
+            looping_acts=self._loops.acts,
         )
 
     def _join(self, actor: str, role: Role) -> None:

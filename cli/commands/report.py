@@ -143,7 +143,7 @@ def report_command(
 ) -> None:
     """Prints utility, gain, drop, effort and process measures of each group; draws the figures.
 
-    Process measures (initiatives, confirmations, approvals, halts, interruptions) come from the
+    Process measures (initiatives, confirmations, approvals, interruptions, load, loops) come from the
     messages in a log; files of trajectories need not have them.
     """
     analysis = _analysis(

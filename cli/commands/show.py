@@ -39,7 +39,8 @@ def show_command(
     """Shows a session: who did what when; utility, progress and effort of each round.
 
     Above the rounds are the outcome and the process measures: who took the initiative, and how often
-    there were confirmations, approvals, halts and interruptions.
+    there were confirmations, approvals, halts and interruptions; what strained the human; and whether
+    the agent repeated itself.
     """
     from ...scoring.trajectory.options import Options
     from ..text.transcript import load_transcript, transcript_data

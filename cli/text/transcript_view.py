@@ -205,7 +205,25 @@ def process_text(process: Process) -> str:
     for number_of, what in ((process.halts, "halt"), (process.interruptions, "interruption")):
         if number_of is not None:
             parts.append(quantity(number_of, what))
+    parts += _strain(process)
     return f"process: {'; '.join(parts)}"
+
+
+def _strain(process: Process) -> Iterator[str]:
+    """What strained the human, and whether the agent repeated itself, where there is anything of it."""
+    if process.peak_reading:
+        yield f"at most {quantity(process.peak_reading, 'word')} to read at once"
+    if process.hesitation is not None and process.hesitation >= 1:
+        yield f"{duration(process.hesitation)} of hesitation"
+    if process.clarifications:
+        yield quantity(process.clarifications, "request to clarify", "requests to clarify")
+    if process.reworked_lines:
+        yield f"{quantity(process.reworked_lines, 'line')} reworked"
+    if process.inquiries:
+        yield quantity(process.inquiries, "inquiry", "inquiries")
+    if process.loops and process.looping_acts is not None:
+        acts = quantity(process.looping_acts, "repeated act")
+        yield f"{quantity(process.loops, 'loop')} of the agent with {acts}"
 
 
 _EFFORT = (

@@ -21,6 +21,13 @@ PROCESS_MEASURES: Final = (
     "denied",
     "halts",
     "interruptions",
+    "peak_reading",
+    "hesitation",
+    "clarifications",
+    "reworked_lines",
+    "inquiries",
+    "loops",
+    "looping_acts",
 )
 """Fields of ``Process`` that are averaged over sessions, in the order in which they are shown."""
 

@@ -10,6 +10,7 @@ import re
 from itertools import product
 
 __all__ = (
+    "asks_to_clarify",
     "asks_to_confirm",
     "is_answer",
     "is_complaint",
@@ -83,6 +84,20 @@ _CONFIRM = _any(
     r"does (?:that|this|it) (?:work|look|sound|suit)",
     r"ok(?:ay)? (?:with you|if i)",
 )
+_CLARIFY = _any(
+    r"what (?:do|did) you mean",
+    r"what does (?:that|this|it|\S+) mean",
+    r"what is (?:that|this) supposed to",
+    r"(?:do not|don't|did not|didn't|cannot|can't|could not|couldn't) (?:\w+ )?(?:understand|follow|get (?:that|it|this))",
+    r"not sure (?:i|what you) (?:understand|follow|mean)",
+    r"(?:i am|i'm) (?:\w+ ){0,2}(?:confused|lost)",
+    r"(?:can|could|would) you (?:please )?(?:explain|clarify|rephrase|say (?:that|it) (?:again|differently))",
+    r"please (?:explain|clarify|rephrase)",
+    r"(?:sorry|pardon|huh|come again|what)(?=\?)",
+    r"which (?:one )?do you mean",
+    r"makes? no sense to me",
+)
+
 _ANSWER = re.compile(
     r"^\W*(?:yes|yeah|yep|yup|no|nope|nah|sure|ok(?:ay)?|fine|agreed|correct|right|go ahead|"
     r"please do|sounds good|of course|absolutely|definitely|not (?:yet|now|really)|"
@@ -249,6 +264,13 @@ def is_praise(text: str) -> bool:
 def is_halt(text: str) -> bool:
     """Whether somebody asks another to stop what it is doing, which is more than saying no."""
     return _HALT.search(text) is not None
+
+
+def asks_to_clarify(text: str) -> bool:
+    """Whether somebody asks what another meant, or says that they did not follow: a repair, as in
+    Dingemanse et al. (2015).
+    """
+    return _CLARIFY.search(text.replace("’", "'")) is not None
 
 
 def asks_to_confirm(text: str) -> bool:

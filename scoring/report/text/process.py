@@ -60,13 +60,27 @@ PROCESS_GROUPS: Final = (
         "Human messages",
         (ProcessColumn("Halts", "halts"), ProcessColumn("Interruptions", "interruptions")),
     ),
+    ProcessHeading(
+        "Load", (ProcessColumn("Peak", "peak_reading"), ProcessColumn("Hesitation", "hesitation"))
+    ),
+    ProcessHeading(
+        "Confusion",
+        (ProcessColumn("Clarify", "clarifications"), ProcessColumn("Reworked", "reworked_lines")),
+    ),
+    ProcessHeading("Sensemaking", (ProcessColumn("Inquiries", "inquiries"),)),
+    ProcessHeading(
+        "Loops", (ProcessColumn("Runs", "loops"), ProcessColumn("Acts", "looping_acts"))
+    ),
 )
 
 PROCESS_NOTE: Final = (
     "Process: means per session. Initiatives: messages that propose, state or ask something "
     "concrete; entropy: 1 if all take the initiative equally often, 0 if one of them never does. "
     "Halts: messages that ask the agent to stop; interruptions: messages during an action of the "
-    "agent"
+    "agent. Load: the most words that waited to be read at one act of the human, and seconds that "
+    "neither reading nor typing explains. Confusion: messages that ask what was meant, lines put back "
+    "or taken back. Sensemaking: questions and actions of the human. Loops: runs in which an agent "
+    "repeats itself, and acts in them"
 )
 """What the columns mean; without a full stop."""
 

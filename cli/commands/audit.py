@@ -1,0 +1,70 @@
+"""``duolog audit``: how far simulated people are from real ones."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from ..app import app
+from ..arguments import example
+from ..lookup import existing_log
+from ..output import print_json
+from ..runtime import run
+
+__all__ = ("audit_command",)
+
+
+@app.command(
+    "audit",
+    short_help="Compares simulated people with real ones.",
+    epilog=example(
+        "duolog run travel --users proactive,bounded --log demo.db",
+        "duolog audit demo.db --against people.db",
+        "duolog audit demo.db --against people.db --format json",
+        note="People are the humans of HUMAN_LOG that have no persona, rules or model; an import of "
+        "chats is such a log: duolog import --help.",
+    ),
+)
+def audit_command(
+    log: Annotated[
+        str, typer.Argument(metavar="LOG", help="Path or URL of the log with simulated people.")
+    ],
+    against: Annotated[
+        str,
+        typer.Option(metavar="HUMAN_LOG", help="Path or URL of a log with real people."),
+    ],
+    format_: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="Tables, or JSON for programs.")
+    ] = "text",
+    bootstrap: Annotated[
+        int, typer.Option(min=0, help="Resamples for intervals and chance; 0 for none.")
+    ] = 500,
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+) -> None:
+    """Compares simulated people with real ones, per persona: what they do, and how far apart it is.
+
+    Compared are words of a turn, shares of turns that ask something and that are vague, edits of the
+    output, ratings, and survival by round. The distances are Wasserstein's and that of Kolmogorov and
+    Smirnov, with bootstrap intervals over sessions, beside what they reach by chance. Reads only.
+    """
+    from ...engine.errors import InvalidInput
+    from ...scoring.comparison.behaviour import Behaviour, read_behaviours
+    from ...scoring.comparison.simulators import audit
+
+    async def read(where: str) -> list[Behaviour]:
+        async with existing_log(where) as opened:
+            return await read_behaviours(opened)
+
+    simulated, people = run(lambda: read(log)), run(lambda: read(against))
+    try:
+        found = audit(simulated, people, resamples=bootstrap, seed=seed)
+    except InvalidInput as error:
+        raise InvalidInput(f"{log} against {against}: {error}") from None
+    if format_ == "json":
+        print_json(found)
+        return
+    from ..text.audit import print_audit
+    from ..text.terminal import screen
+
+    print_audit(screen(), found)

@@ -1,0 +1,284 @@
+"""How simulated people differ from real ones: what each persona does, against what people did.
+
+Six measures of a session's human are compared: words of a turn, the share of turns that ask something, the share
+of vague asks, edits of the output, ratings, and survival by round. Per measure:
+
+    difference   mean of the simulated - mean of the people
+    W1, KS       distances of the two distributions, see ``distances``
+    chance       95 % quantile of a distance where sessions are dealt out at random to the two sides
+
+Intervals are seeded percentile bootstraps over sessions of both sides, each drawn anew, since turns of one session
+are not independent. A distance is never below 0, and that of two samples of one population is above it: what is
+within chance cannot be told from 0.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ..metrics.bootstrap import LEVEL
+from ..metrics.numbers import quantile
+from ..metrics.results import Estimate
+from .behaviour import Behaviour
+from .distances import Distances, distances, survival_distances
+
+__all__ = ("MEASURES", "Audit", "BehaviourGap", "PersonaAudit", "audit")
+
+
+class BehaviourGap(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure of a persona beside that of people.
+
+    Attributes:
+        measure: its name.
+        unit: of its values, of the difference and of W1.
+        simulated: mean of the simulated; its sessions are those that have a value.
+        people: mean of the people, likewise.
+        difference: simulated - people.
+        wasserstein: W1.
+        ks: the distance of Kolmogorov and Smirnov.
+        chance_wasserstein: what W1 reaches by chance.
+        chance_ks: what the other reaches by chance.
+        reason: why there is none of these numbers.
+    """
+
+    measure: str
+    unit: str
+    simulated: Estimate = Estimate()
+    people: Estimate = Estimate()
+    difference: Estimate = Estimate()
+    wasserstein: Estimate = Estimate()
+    ks: Estimate = Estimate()
+    chance_wasserstein: float | None = None
+    chance_ks: float | None = None
+    reason: str | None = None
+
+
+class PersonaAudit(msgspec.Struct, frozen=True, kw_only=True):
+    """A persona beside people.
+
+    Attributes:
+        simulated: the persona, perhaps with its model.
+        sessions: its sessions.
+        measures: one for each of ``MEASURES``.
+    """
+
+    simulated: str
+    sessions: int
+    measures: tuple[BehaviourGap, ...]
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """All personas of a log beside the people of another.
+
+    Attributes:
+        people: sessions of people.
+        left_out: sessions of the people's log whose human is simulated.
+        personas: one for each, by name.
+        resamples: of bootstrap and chance.
+        level: coverage of the intervals.
+        seed: of both.
+    """
+
+    people: int
+    left_out: int
+    personas: tuple[PersonaAudit, ...]
+    resamples: int
+    level: float
+    seed: int
+
+
+_Values: TypeAlias = Sequence[tuple[float, bool]]
+"""The values of one session; in lengths of sessions, whether the human left, else True."""
+
+_Compare: TypeAlias = Callable[[Iterable[_Values], Iterable[_Values]], Distances | None]
+
+
+class _Measure(msgspec.Struct, frozen=True):
+    name: str
+    unit: str
+    of: Callable[[Behaviour], Iterable[tuple[float, bool]]]
+    absent: str
+    compare: _Compare
+
+
+def _plainly(first: Iterable[_Values], second: Iterable[_Values]) -> Distances | None:
+    one = Counter(value for values in first for value, _ in values)
+    return distances(one, Counter(value for values in second for value, _ in values))
+
+
+def _by_survival(first: Iterable[_Values], second: Iterable[_Values]) -> Distances | None:
+    return survival_distances(
+        [(int(k), left) for values in first for k, left in values],
+        [(int(k), left) for values in second for k, left in values],
+    )
+
+
+def _each(values: Iterable[float]) -> list[tuple[float, bool]]:
+    return [(float(value), True) for value in values]
+
+
+_TURNS = "no human says anything after the request"
+
+_MEASURES: Final = (
+    _Measure("turn_length", "words", lambda one: _each(one.turns), _TURNS, _plainly),
+    _Measure("question_rate", "share", lambda one: _each(one.questions), _TURNS, _plainly),
+    _Measure("vagueness", "share", lambda one: _each(one.vague), _TURNS, _plainly),
+    _Measure("edits", "versions", lambda one: _each([one.edits]), "there is no session", _plainly),
+    _Measure(
+        "ratings", "points", lambda one: _each(one.ratings), "no human rates a round", _plainly
+    ),
+    _Measure(
+        "survival", "rounds", lambda one: [(one.rounds, one.left)], "nobody leaves", _by_survival
+    ),
+)
+
+MEASURES: Final = tuple(measure.name for measure in _MEASURES)
+"""What is compared."""
+
+
+def audit(
+    simulated: Iterable[Behaviour],
+    people: Iterable[Behaviour],
+    *,
+    resamples: int = 500,
+    seed: int = 0,
+) -> Audit:
+    """Compares each persona with people.
+
+    Args:
+        simulated: sessions; those of people are left out.
+        people: sessions; those of simulated people are left out, and counted.
+        resamples: of bootstrap and chance; 0 for no intervals.
+        seed: of both.
+
+    Raises:
+        InvalidInput: nobody is simulated on the one side, or nobody real on the other.
+    """
+    by_persona: dict[str, list[Behaviour]] = {}
+    for one in simulated:
+        if one.simulated:
+            by_persona.setdefault(one.simulated, []).append(one)
+    if not by_persona:
+        raise InvalidInput(
+            "nobody is simulated in these sessions: no human has a persona, rules or a model"
+        )
+    listed = list(people)
+    real = [one for one in listed if not one.simulated]
+    if not real:
+        why = "all humans are simulated" if listed else "no human takes part in any"
+        raise InvalidInput(f"there are no people in the sessions to compare with: {why}")
+    return Audit(
+        people=len(real),
+        left_out=len(listed) - len(real),
+        personas=tuple(
+            PersonaAudit(
+                simulated=name,
+                sessions=len(sessions),
+                measures=tuple(
+                    _gap(measure, sessions, real, resamples, f"{seed}/{name}/{measure.name}")
+                    for measure in _MEASURES
+                ),
+            )
+            for name, sessions in sorted(by_persona.items())
+        ),
+        resamples=resamples,
+        level=LEVEL,
+        seed=seed,
+    )
+
+
+def _gap(
+    measure: _Measure,
+    simulated: Sequence[Behaviour],
+    people: Sequence[Behaviour],
+    resamples: int,
+    seed: str,
+) -> BehaviourGap:
+    sides = [
+        [values for one in side if (values := tuple(measure.of(one)))]
+        for side in (simulated, people)
+    ]
+    gap = BehaviourGap(measure=measure.name, unit=measure.unit)
+    if measure.name == "survival":
+        for who, side in zip(_WHO, sides, strict=True):
+            if not any(left for values in side for _, left in values):
+                return _absent(gap, f"{measure.absent} {who}: every session is cut off or open")
+    first, second = sides
+    found = measure.compare(first, second)
+    if found is None:
+        who = " and ".join(who for who, side in zip(_WHO, sides, strict=True) if not side)
+        return _absent(gap, f"{measure.absent} {who or 'on either side'}")
+    chance = random.Random(seed)
+    drawn: list[Distances] = []
+    for _ in range(resamples):
+        again = measure.compare(_drawn(first, chance), _drawn(second, chance))
+        drawn += [] if again is None else [again]
+    dealt = _dealt(measure, first, second, resamples, chance)
+    fair = len(drawn) > 1 and min(len(first), len(second)) > 1
+    rows = drawn if fair else []
+
+    def estimate(of: Callable[[Distances], float], sessions: int) -> Estimate:
+        spread = sorted(of(one) for one in rows)
+        low, high = (
+            (quantile(spread, (1 - LEVEL) / 2), quantile(spread, (1 + LEVEL) / 2))
+            if spread
+            else (None, None)
+        )
+        return Estimate(value=of(found), low=low, high=high, sessions=sessions)
+
+    both = len(first) + len(second)
+    return msgspec.structs.replace(
+        gap,
+        simulated=estimate(lambda one: one.first, len(first)),
+        people=estimate(lambda one: one.second, len(second)),
+        difference=estimate(lambda one: one.first - one.second, both),
+        wasserstein=estimate(lambda one: one.wasserstein, both),
+        ks=estimate(lambda one: one.ks, both),
+        chance_wasserstein=quantile(sorted(one.wasserstein for one in dealt), LEVEL)
+        if dealt
+        else None,
+        chance_ks=quantile(sorted(one.ks for one in dealt), LEVEL) if dealt else None,
+    )
+
+
+_WHO = ("among the simulated", "among the people")
+
+
+def _absent(gap: BehaviourGap, reason: str) -> BehaviourGap:
+    none = Estimate(reason=reason)
+    return msgspec.structs.replace(
+        gap,
+        simulated=none,
+        people=none,
+        difference=none,
+        wasserstein=none,
+        ks=none,
+        reason=reason,
+    )
+
+
+def _drawn(side: Sequence[_Values], chance: random.Random) -> list[_Values]:
+    return chance.choices(side, k=len(side))
+
+
+def _dealt(
+    measure: _Measure,
+    first: Sequence[_Values],
+    second: Sequence[_Values],
+    times: int,
+    chance: random.Random,
+) -> list[Distances]:
+    """The distances where it is chance which session belongs to which side."""
+    pooled = [*first, *second]
+    found: list[Distances] = []
+    for _ in range(times):
+        chance.shuffle(pooled)
+        one = measure.compare(pooled[: len(first)], pooled[len(first) :])
+        found += [] if one is None else [one]
+    return found

@@ -1,0 +1,148 @@
+"""Proxies for a human's cognitive load, confusion and sensemaking (paper, section 5).
+
+The paper names edit histories, timing patterns and clarifying requests as traces of what effort in numbers
+of rounds leaves out. Each measure here is a count or a sum over such traces, and no more than a proxy:
+
+- cognitive load: the most words that waited to be read at one act (span of attention: Sweller 1988), and
+  hesitation, the time before acts that neither reading nor typing explains;
+- confusion: requests to clarify, and lines that a human put back, or took back, by editing;
+- sensemaking: acts by which a human finds out something, questions and actions of their own (Russell et al. 1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, final
+
+from ..engine.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    MessageSent,
+    SessionOpened,
+    SnapshotTaken,
+)
+from ..engine.records import Record
+from ..engine.rounds import is_act
+from ..engine.text import count_words, lines_of, new_lines, new_words, text_of
+from .trajectory.phrases import asks_to_clarify
+
+__all__ = ("LONGEST_PAUSE", "StrainFold")
+
+LONGEST_PAUSE: Final = 300.0
+"""Seconds of hesitation before one act that count; whoever waits longer has left the desk."""
+
+_READ_WPM, _TYPE_WPM = 238.0, 52.0
+
+
+@final
+class StrainFold:
+    """Folds the acts of the humans of one session.
+
+    Attributes:
+        peak_reading: the most words of agents that waited at one act: messages, and new lines of the output.
+        clarifications: messages that ask what was meant.
+        reworked_lines: lines of the output that a human restored after they were gone, or removed
+            after a human had written them.
+        inquiries: messages after the request that ask something, and actions.
+    """
+
+    def __init__(self) -> None:
+        self.peak_reading = 0
+        self.clarifications = 0
+        self.reworked_lines = 0
+        self.inquiries = 0
+        self._hesitation = 0.0
+        self._timed = False
+        self._read = 60.0 / _READ_WPM
+        self._type = 60.0 / _TYPE_WPM
+        self._requested = False
+        self._waiting = 0
+        self._since: float | None = None
+        self._seen: list[str] = []
+        self._output: list[str] = []
+        self._gone: set[str] = set()
+        self._own: set[str] = set()
+
+    @property
+    def hesitation(self) -> float | None:
+        """Seconds of pauses; None where no opening says which clock it is."""
+        return self._hesitation if self._timed else None
+
+    def feed(self, record: Record) -> None:
+        """Takes the next record of the trace."""
+        event = record.event if record.kind in _READABLE else None
+        if isinstance(event, SessionOpened):
+            self._opened(event)
+        elif not is_act(record):
+            return
+        elif record.role == "agent":
+            self._agent(record, event)
+        elif record.role == "human":
+            self._human(record, event)
+
+    def _opened(self, event: SessionOpened) -> None:
+        self._timed = True
+        self._requested = bool((event.request or "").strip())
+        timing = event.config.get("timing")
+        if isinstance(timing, Mapping):
+            self._read = _per_word(timing.get("read_wpm"), self._read)
+            self._type = _per_word(timing.get("type_wpm"), self._type)
+
+    def _agent(self, record: Record, event: object) -> None:
+        self._since = record.time
+        if isinstance(event, MessageSent):
+            self._waiting += count_words(event.text)
+        elif isinstance(event, ApprovalAsked):
+            self._waiting += count_words(event.question)
+        elif isinstance(event, SnapshotTaken):
+            self._take(lines_of(event.content))
+
+    def _human(self, record: Record, event: object) -> None:
+        waiting = self._waiting + count_words(new_lines(self._seen, self._output))
+        self.peak_reading = max(self.peak_reading, waiting)
+        written = ""
+        if isinstance(event, MessageSent):
+            written = event.text
+            self._message(event.text)
+        elif isinstance(event, ApprovalGiven):
+            written = event.comment
+        elif record.kind == "ActionTaken":
+            self.inquiries += 1
+        elif isinstance(event, SnapshotTaken):
+            after = lines_of(text_of(event.content))
+            written = new_words(self._output, after)
+            self._edit(after)
+        if self._since is not None:
+            expected = waiting * self._read + count_words(written) * self._type
+            pause = record.time - self._since - expected
+            self._hesitation += min(max(pause, 0.0), LONGEST_PAUSE)
+        self._since, self._waiting, self._seen = None, 0, self._output
+
+    def _message(self, text: str) -> None:
+        if not self._requested:
+            self._requested = True  # the request is part of the task
+            return
+        self.inquiries += "?" in text
+        self.clarifications += asks_to_clarify(text)
+
+    def _edit(self, after: list[str]) -> None:
+        before, now = set(self._output), set(after)
+        restored = {line for line in now - before if line in self._gone}
+        withdrawn = {line for line in before - now if line in self._own}
+        self.reworked_lines += sum(1 for line in restored | withdrawn if line.strip())
+        self._own |= now - before
+        self._take(after)
+
+    def _take(self, after: list[str]) -> None:
+        now = set(after)
+        self._gone = (self._gone | set(self._output)) - now
+        self._output = after
+
+
+_READABLE = frozenset(
+    {"SessionOpened", "MessageSent", "ApprovalAsked", "ApprovalGiven", "SnapshotTaken"}
+)
+
+
+def _per_word(wpm: object, otherwise: float) -> float:
+    return 60.0 / wpm if isinstance(wpm, int | float) and wpm > 0 else otherwise
