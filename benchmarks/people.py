@@ -4,8 +4,8 @@
 
 It runs the task with the persona as it is, and with each number at a low and at a high value, all on the
 same instances; then it prints, per number and agent, how utility, D@2 and effort differ from the persona as
-it is: mean differences over instances, with percentile bootstrap intervals. A second run goes on where the
-first one was ended.
+it is: mean differences over instances that all cells have, with percentile bootstrap intervals. A second run
+goes on where the first one was ended; --print prints what the log has by now.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 }
 """A low and a high value of each number; of one that is at its highest, only a low one."""
 
-COLUMNS = ("U", f"D@{TAU}", "rounds", "minutes")
+COLUMNS = ("U", f"D@{TAU}", "minutes")
 
 Numbers = Mapping[str, float | None]
 
@@ -66,7 +66,6 @@ def numbers_of(item: Trajectory) -> Numbers:
     return {
         "U": None if values is None else values.overall,
         f"D@{TAU}": None if values is None else values.drop(0),
-        "rounds": float(len(item.points)),
         "minutes": None if seconds is None else seconds / 60.0,
     }
 
@@ -82,41 +81,47 @@ async def load(log: str) -> dict[tuple[str, str], dict[str, Numbers]]:
 
 
 def effect(before: Mapping[str, Numbers], after: Mapping[str, Numbers], name: str) -> str:
-    """The mean difference of one column, with its interval."""
+    """The mean difference of one column, with its interval; in bold where that does not hold 0."""
     column = []
-    for instance in sorted(before.keys() & after.keys()):
+    for instance in sorted(before):
         old, new = before[instance][name], after[instance][name]
         column.append(None if old is None or new is None else new - old)
     found = Sample({"d": column}, 2000, f"people/{name}").estimate("d")
     if found.value is None:
         return "–"
-    digits = 3 if name[0] in "UD" else 1
-    text = f"{found.value:+.{digits}f}"
-    if found.low is None or found.high is None:
-        return text
-    real = found.low > 0 or found.high < 0
-    span = f"{found.low:+.{digits}f} to {found.high:+.{digits}f}"
-    return f"**{text}** ({span})" if real else f"{text} ({span})"
+    if found.low == found.high or found.low is None or found.high is None:
+        return shown(found.value, name)
+    span = f"{shown(found.low, name)}, {shown(found.high, name)}"
+    value = shown(found.value, name)
+    return f"**{value}** ({span})" if found.low > 0 or found.high < 0 else f"{value} ({span})"
+
+
+def shown(value: float, name: str) -> str:
+    """A difference: three places of utilities, one of minutes; without a sign where that is 0."""
+    text = f"{value:+.1f}" if name == "minutes" else f"{value:+.3f}"
+    return text if text.strip("+-0.") else "0"
 
 
 def table(found: Mapping[tuple[str, str], Mapping[str, Numbers]], agents: Sequence[str]) -> str:
-    """The table in Markdown; in bold what differs from 0."""
-    lines = [f"| number | agent | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 2) + "|"]
-    for agent in agents:
-        base = found[agent, BASE]
-        means = [
-            Sample({"x": [one[name] for one in base.values()]}, 0, "").estimate("x").value
-            for name in COLUMNS
-        ]
-        said = [
-            "–" if m is None else f"{m:.{3 if n[0] in 'UD' else 1}f}"
-            for m, n in zip(means, COLUMNS, strict=True)
-        ]
-        lines.append(f"| *as it is* | {agent} | {' | '.join(said)} |")
+    """The table in Markdown: a row per number and value, columns per agent."""
+    shared = set.intersection(*(set(numbers) for numbers in found.values()))
+    cells = {cell: {name: numbers[name] for name in shared} for cell, numbers in found.items()}
+    columns = [(agent, name) for agent in agents for name in COLUMNS]
+    lines = [
+        f"{len(shared)} instances",
+        "",
+        f"| | {' | '.join(f'{agent}: {name}' for agent, name in columns)} |",
+        f"|---{'|---' * len(columns)}|",
+    ]
+    means = [
+        Sample({"x": [one[name] for one in cells[agent, BASE].values()]}, 0, "").estimate("x").value
+        for agent, name in columns
+    ]
+    said = ["–" if mean is None else f"{mean:.3g}" for mean in means]
+    lines.append(f"| *as it is* | {' | '.join(said)} |")
     for number, value, user in variants():
-        for agent in agents:
-            cells = [effect(found[agent, BASE], found[agent, user], name) for name in COLUMNS]
-            lines.append(f"| `{number}` = {value} | {agent} | {' | '.join(cells)} |")
+        row = [effect(cells[agent, BASE], cells[agent, user], name) for agent, name in columns]
+        lines.append(f"| `{number}` {value} | {' | '.join(row)} |")
     return "\n".join(lines)
 
 
@@ -130,12 +135,14 @@ def run() -> None:
     parser.add_argument("--sessions", type=int, default=60, help="instances per cell")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--log", required=True, help="SQLite file to run into")
+    parser.add_argument("--print", action="store_true", help="run nothing")
     given = parser.parse_args()
     users = ",".join([BASE, *(user for _, _, user in variants())])
     options = ["--agents", given.agents, "--users", users, "--sessions", str(given.sessions)]
-    ended = duolog(["run", given.task, *options, "--seed", str(given.seed), "--log", given.log])
-    if ended:
-        raise SystemExit(ended)
+    if not given.print:
+        ended = duolog(["run", given.task, *options, "--seed", str(given.seed), "--log", given.log])
+        if ended:
+            raise SystemExit(ended)
     print(table(anyio.run(partial(load, given.log)), given.agents.split(",")))
 
 

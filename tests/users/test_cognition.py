@@ -263,6 +263,13 @@ def test_ratings_lean_on_the_last_one_and_suffer_from_reading() -> None:
     assert rated(Rate(5), view, Cognition(reading_cost=1.0)).rating == 3
 
 
+def test_a_reason_is_given_only_where_it_fits_the_rating() -> None:
+    view = view_of(user("Help me."), rating(1))
+    lower = rated(Rate(3, "We get on."), view, Cognition(anchoring=0.5))
+    assert lower == Rate(2)
+    assert rated(Rate(2, "Still wrong."), view, Cognition(anchoring=0.2)).explanation
+
+
 def test_noise_spreads_ratings_around_what_the_round_brought() -> None:
     views = [view_of(user("Help me."), start=View("user", "human", seed=n)) for n in range(400)]
     felt = [rated(Rate(3), view, Cognition(rating_noise=0.7)).rating for view in views]

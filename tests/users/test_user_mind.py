@@ -29,8 +29,9 @@ from duolog.engine.session.environment import ActionSpec
 from duolog.engine.session.view import View, Visibility
 from duolog.engine.task import Brief
 from duolog.testing import by, records_of
+from duolog.users.cognition.mind import LimitedMind
 from duolog.users.model_mind import ModelUserMind, profile_text, prompt_digest
-from duolog.users.personas import PERSONAS, Persona
+from duolog.users.personas import PERSONAS, Persona, find_persona
 from duolog.users.simulated import SimulatedUser, UserIntent
 
 BRIEF = Brief(description="Cook dinner.", output="A menu, one dish a line.")
@@ -79,6 +80,22 @@ async def test_its_part_is_told_with_the_profile() -> None:
     ):
         assert part in prompt
     assert answers.purposes == ["choose"]
+
+
+async def test_a_limited_user_is_shown_what_it_took_in_and_told_what_limits_it() -> None:
+    long = by("agent", MessageSent(text="One two three. Four five six. Seven?"), actor="bot")
+    skims = find_persona(
+        "feedback+attention=2+skims=0+understanding=0.5+misreads=0.1+trust_loss=0.5"
+    )
+    answers = Answers("1")
+    await LimitedMind(mind(answers)).choose(view(long), skims)
+    [prompt] = answers.prompts
+    assert "bot: One two three. […]" in prompt
+    assert "Seven?" not in prompt
+    for line in ("no longer remember it", "misread one", "new to you", "you look twice"):
+        assert line in prompt
+    await mind(again := Answers("1")).choose(view(long), FEEDBACK)
+    assert "no longer remember it" not in again.prompts[0]
 
 
 @pytest.mark.parametrize("persona", PERSONAS.values(), ids=lambda persona: persona.name)

@@ -21,8 +21,8 @@ from ..personas import Cognition
 
 __all__ = ("rated",)
 
-_ANOTHER = 2
-"""Points from what the round brought at which its reason no longer fits the rating."""
+_PROGRESS = 3
+"""The least rating that counts as progress; a reason for progress explains no rating below it."""
 
 
 def rated(rating: Rate, view: View, cognition: Cognition) -> Rate:
@@ -43,5 +43,6 @@ def rated(rating: Rate, view: View, cognition: Cognition) -> Rate:
     felt = rating.rating + lenient + noise
     felt += cognition.anchoring * (last - rating.rating) - cognition.reading_cost * words / 100.0
     given = min(5, max(1, round(felt)))
-    why = rating.explanation if abs(given - rating.rating) < _ANOTHER else ""
+    fits = (given < _PROGRESS) == (rating.rating < _PROGRESS) and abs(given - rating.rating) < 2
+    why = rating.explanation if fits else ""
     return msgspec.structs.replace(rating, rating=given, explanation=why)
