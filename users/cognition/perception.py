@@ -8,6 +8,7 @@ read, or is forgotten, is `LEFT_OUT`. The request, the output and one's own acti
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from random import Random
 from typing import Final, final
@@ -106,7 +107,7 @@ class _Taken:
         """Whether a message is: retention halves with so many own turns since."""
         if self._limits.memory is None:
             return False
-        age = sum(1 for turn in self._turns if turn > version)
+        age = len(self._turns) - bisect_right(self._turns, version)
         retained: float = 0.5 ** (age / self._limits.memory)
         return self._chance("forget", version) >= retained
 
