@@ -3,7 +3,7 @@
 The paper names edit histories, timing patterns and clarifying requests as traces of what effort in numbers
 of rounds leaves out. Each measure here is a count or a sum over such traces, and no more than a proxy:
 
-- cognitive load: the most words that waited to be read at one act (span of attention: Sweller 1988), and
+- cognitive load (Sweller 1988): the most words that waited to be read at one act, and
   hesitation, the time before acts that neither reading nor typing explains;
 - confusion: requests to clarify, and lines that a human put back, or took back, by editing;
 - sensemaking: acts by which a human finds out something, questions and actions of their own (Russell et al. 1993).

@@ -3,7 +3,7 @@
 Understanding closes a share of what is missing with each message and output of others, as practice
 does (Heathcote, Brown and Mewhort 2000: single learners improve exponentially). Until then, questions
 are misheard and waved away more often, and answers are less clear. Trust falls with rounds that brought
-nothing or harm, and recovers more slowly (Lee and Moray 1992; Slovic 1993). Who trusts less leaves less to the
+nothing or harm, and recovers more slowly (Yang, Schemanske and Searle 2023). Who trusts less leaves less to the
 agent: they read closely, wave fewer questions away, say what they left unsaid, and work themselves.
 """
 
