@@ -91,9 +91,9 @@ class _Taken:
 
     def _misread(self, version: int, text: str) -> str:
         """Figures as they were taken; right where others said them twice."""
-        if self._limits.misreads == 0.0:
+        share = self._limits.misreads
+        if share == 0.0:
             return text
-        share = self._now.unclear(self._limits.misreads)
 
         def taken(found: re.Match[str]) -> str:
             figure = found[0]
