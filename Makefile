@@ -1,4 +1,5 @@
 # make demo   simulates travel planning and tutoring, prints reports, draws figures into demo-figures/
+# make demo-postgres  plays tutoring from two processes on a PostgreSQL server of its own, and reports
 # make workbench  shows the log of make demo, or one made like it, in the browser; PORT=8730
 # make check  format, lint, types, directions of import
 # make fast   the tests that start no programs: less than a minute
@@ -40,7 +41,7 @@ PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 # Who plays in the demo: the baselines of the agent alone and the human alone, and three agents.
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive
 
-.PHONY: help demo workbench check format lint types imports fast test soak mutants bench bench-check
+.PHONY: help demo demo-postgres workbench check format lint types imports fast test soak mutants bench bench-check
 .PHONY: release-check docs setup
 .NOTPARALLEL:
 
@@ -61,6 +62,13 @@ demo: $(WITH_PLOTS)
 	@echo "    . $(VENV)/bin/activate"
 	@echo "    duolog tour"
 	@echo "    duolog show demo.db travel-3-one-stage"
+
+# Each process does what the other has not begun.
+demo-postgres: $(WITH_DEV)
+	@$(RUN) duolog.testing.postgres_server sh -c '\
+	    play() { $(RUN) duolog run tutoring --agents one-stage,two-stage,adaptive --users proactive \
+	        --sessions 10 --seed 7 --log "$$DUOLOG_POSTGRES"; }; \
+	    play & other=$$!; play && wait $$other && $(RUN) duolog report "$$DUOLOG_POSTGRES"'
 
 workbench: $(WITH_DEV) | demo.db
 	$(RUN) duolog workbench demo.db --port $(PORT)

@@ -1,4 +1,9 @@
-"""A PostgreSQL server of one's own: on a free port of loopback, in a temporary directory."""
+"""A PostgreSQL server of one's own: on a free port of loopback, in a temporary directory.
+
+    python -P -m duolog.testing.postgres_server COMMAND ...    # runs the command while there is a server
+
+The command finds the URL of a new log in the variable ``DUOLOG_POSTGRES``.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,21 @@ import pwd
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 from uuid import uuid4
 
-__all__ = ("PostgresServer", "missing", "running_postgres")
+__all__ = ("PostgresServer", "main", "missing", "running_postgres")
 
 USER = "duolog"
+
+_MEMORY: Final = "/dev/shm"
+
+_PATIENCE: Final = 180  # seconds in which a server starts, even on a disk that is busy
 
 
 def _programs() -> Path | None:
@@ -30,7 +41,10 @@ def _programs() -> Path | None:
 def missing() -> str:
     """Why there can be no server; empty where there can."""
     if _programs() is None:
-        return "there is no PostgreSQL: apt-get install postgresql"
+        return (
+            "there is no PostgreSQL here (no initdb on the path or under /usr/lib/postgresql): on Debian "
+            "and Ubuntu, apt-get install postgresql brings it"
+        )
     if os.geteuid() == 0 and _account() is None:
         return "PostgreSQL does not run as root, and there is no other account for it"
     return ""
@@ -77,11 +91,13 @@ class PostgresServer:
             "-c max_connections=200 -c shared_buffers=32MB"
         )
         log = self._directory / "log"
-        self._run("pg_ctl", "-D", self._data, "-w", "-l", log, "-o", options, "start")
+        self._run(
+            "pg_ctl", "-D", self._data, "-w", "-t", _PATIENCE, "-l", log, "-o", options, "start"
+        )
 
     def stop(self, mode: str = "fast") -> None:
         """Stops it; ``immediate`` is as a crash."""
-        self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+        self._run("pg_ctl", "-D", self._data, "-w", "-t", _PATIENCE, "-m", mode, "stop")
 
     def _run(self, program: str, *arguments: object) -> None:
         subprocess.run(
@@ -93,16 +109,21 @@ class PostgresServer:
             cwd="/",
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=120,
+            timeout=2 * _PATIENCE,
         )
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """A server, while the block runs."""
+def running_postgres(*, durable: bool = True) -> Iterator[PostgresServer]:
+    """A server, while the block runs.
+
+    Args:
+        durable: keeps its files on a disk. In memory, a crash of the server still loses nothing.
+    """
     programs = _programs()
     assert programs is not None, missing()
-    with TemporaryDirectory(prefix="duolog-postgres-", dir="/tmp") as directory:
+    place = "/tmp" if durable or not os.access(_MEMORY, os.W_OK) else _MEMORY
+    with TemporaryDirectory(prefix="duolog-postgres-", dir=place) as directory:
         os.chmod(directory, 0o755)
         server = PostgresServer(programs, Path(directory))
         server.start()
@@ -110,3 +131,21 @@ def running_postgres() -> Iterator[PostgresServer]:
             yield server
         finally:
             server.stop("immediate")
+
+
+def main(command: Sequence[str]) -> int:
+    """Runs a command while there is a server; its exit code, 2 where there can be no server."""
+    why = missing()
+    if why or not command:
+        sys.stderr.write(f"error: {why or 'name a command to run'}\n")
+        return 2
+    with running_postgres() as server:
+        sys.stderr.write(f"PostgreSQL runs on port {server.port} of loopback\n")
+        environment = os.environ | {"DUOLOG_POSTGRES": server.url(schema="duolog")}
+        code = subprocess.run(command, check=False, env=environment).returncode
+    sys.stderr.write("PostgreSQL is stopped, and its files are removed\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -169,7 +169,7 @@ def postgres() -> Iterator[PostgresServer]:
     why = missing()
     if why and not os.environ.get("CI"):
         pytest.skip(why)
-    with running_postgres() as server:
+    with running_postgres(durable=False) as server:
         yield server
 
 

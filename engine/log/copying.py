@@ -1,8 +1,8 @@
 """Copies a log into another store: records, positions, ids, versions and bytes as they are.
 
 The copy is a log of its own that nobody else writes to. It resumes where it ends, since position n of
-the one is position n of the other; it goes on while the source grows; and what was forgotten in the
-source since is forgotten in the copy.
+the one is position n of the other; it goes on while the source grows, a batch at a time where it is
+behind; and what was forgotten in the source since is forgotten in the copy, now and then as it goes on.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+import anyio
 import msgspec
 
 from ..errors import DuologError, InvalidInput
 from ..records import Record
 from .checksum import envelope_of
-from .contract import EventLog, Store
+from .contract import EventLog, Store, Subscription
 from .summary import FORGOTTEN
 
 __all__ = ("LogCopied", "copy_log")
 
 _BATCH: Final = 1024
+_ERASURES: Final = 30.0  # seconds between looks for what was forgotten, while it follows
 _LATEST: Final = 16  # records of the copy that are compared with the source before it goes on
 
 
@@ -59,8 +61,23 @@ async def copy_log(
     """
     position = target.statistics().position
     await _check_beginning(source, target, position)
+    copied = await _copy(source, target, progress)
+    forgotten = await _forget(source, target)
+    if follow:
+        async with source.subscribe(after_position=target.statistics().position) as news:
+            while True:
+                if await _grows(news, target.statistics().position):
+                    await _copy(source, target, progress)
+                else:
+                    await _forget(source, target)
+    position = target.statistics().position
+    return LogCopied(records=copied, position=position, forgotten=forgotten)
+
+
+async def _copy(source: EventLog, target: Store, progress: Callable[[int], None] | None) -> int:
+    """Copies what the target does not hold yet; gives how many records."""
     copied = 0
-    async for batch in _batches(source, position, follow=follow):
+    async for batch in _batches(source, target.statistics().position):
         for outcome in await target.restore(batch):
             if isinstance(outcome, DuologError):
                 raise outcome
@@ -69,9 +86,16 @@ async def copy_log(
             raise InvalidInput(f"{target.url} is written by somebody else: it is no copy any more")
         if progress is not None:
             progress(batch[-1].position)
-    forgotten = await _forget(source, target)
-    position = target.statistics().position
-    return LogCopied(records=copied, position=position, forgotten=forgotten)
+    return copied
+
+
+async def _grows(news: Subscription, position: int) -> bool:
+    """Waits for a record behind a position; false where it is time to look for what was forgotten."""
+    with anyio.move_on_after(_ERASURES):
+        while (await anext(news)).position <= position:
+            pass
+        return True
+    return False
 
 
 async def _check_beginning(source: EventLog, target: EventLog, position: int) -> None:
@@ -97,20 +121,15 @@ async def _check_beginning(source: EventLog, target: EventLog, position: int) ->
         )
 
 
-async def _batches(source: EventLog, after: int, *, follow: bool) -> AsyncIterator[list[Record]]:
+async def _batches(source: EventLog, after: int) -> AsyncIterator[list[Record]]:
     batch: list[Record] = []
     async for record in source.read_all(after_position=after):
         batch.append(record)
         if len(batch) == _BATCH:
             yield batch
-            after, batch = record.position, []
+            batch = []
     if batch:
         yield batch
-        after = batch[-1].position
-    if follow:
-        async with source.subscribe(after_position=after) as records:
-            async for record in records:
-                yield [record]
 
 
 async def _forget(source: EventLog, target: Store) -> tuple[str, ...]:

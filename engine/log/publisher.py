@@ -31,6 +31,7 @@ class Publisher:
     ) -> None:
         self.fetch = fetch
         self.head = head
+        self.end = head
         self.closed = False
         self.failure: LogError | None = None
         self.subscriptions: dict[BufferedSubscription, None] = {}
@@ -53,6 +54,7 @@ class Publisher:
         if records[0].position > self.head + 1:
             self.skip(records[0].position - 1)
         self.head = records[-1].position
+        self.end = max(self.end, self.head)
         for subscription in self._all:
             subscription.offer(records)
         if self._one:
@@ -71,10 +73,15 @@ class Publisher:
         if head <= self.head:
             return
         missed, self.head = head - self.head, head
+        self.end = max(self.end, head)
         for subscription in self.subscriptions:
             subscription.fall_back()
         for tap in self.taps:
             tap.miss(missed)
+
+    def grow(self, end: int) -> None:
+        """Learns that the log has grown to ``end`` by records that are still to be published."""
+        self.end = max(self.end, end)
 
     def erase(self, sessions: Collection[str]) -> None:
         """Erases the records of forgotten sessions that still wait for a reader."""
@@ -124,7 +131,7 @@ class Publisher:
     def statistics(self, *, waiting: int, groups: int, events: int) -> LogStatistics:
         """How the log, its subscriptions and its taps stand."""
         return LogStatistics(
-            position=self.head,
+            position=self.end,
             waiting=waiting,
             groups=groups,
             events=events,

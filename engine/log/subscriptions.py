@@ -40,13 +40,15 @@ class RecordSource(Protocol):
 
     Attributes:
         fetch: reads a batch from the store.
-        head: last position that is committed.
+        head: last position that was published, or is known not to be.
+        end: last position that is known to be committed.
         closed: whether nothing more will be published.
         failure: why, where that was an error.
     """
 
     fetch: Fetch
     head: int
+    end: int
     closed: bool
     failure: LogError | None
 
@@ -217,7 +219,7 @@ class BufferedSubscription:
         position = self._source.head if idle else self._position
         return SubscriptionStatistics(
             position=position,
-            lag=max(0, self._source.head - position),
+            lag=max(0, self._source.end - position),
             buffered=len(self._buffer) + len(self._ahead),
             fallbacks=self._fallbacks,
         )

@@ -84,6 +84,7 @@ class Tail:
         while True:
             try:
                 head = await self._reader.head()
+                publisher.grow(head)
                 while publisher.head < head:
                     after = publisher.head
                     records, _ = await self._reader.fetch(None, after, head)

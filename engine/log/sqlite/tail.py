@@ -210,6 +210,7 @@ class Tail:
             self._grown.clear()
             try:
                 head = await self._log_reader.head()
+                publisher.grow(head)
                 while publisher.head < head:
                     records, _ = await self._log_reader.fetch(None, publisher.head, head)
                     publisher.publish(records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -83,3 +84,21 @@ async def test_it_follows_a_source_that_grows() -> None:
                 await reached.wait()
                 tasks.cancel_scope.cancel()
         assert len(await collect(target.read("s"))) == 5
+
+
+async def test_while_it_follows_it_forgets_what_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("duolog.engine.log.copying._ERASURES", 0.01)
+    async with open_log("memory://") as source, open_log("memory://") as target:
+        await appended(source, "s", 2)
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks, target.tap() as tap:
+                tasks.start_soon(partial(copy_log, source, target, follow=True))
+                assert [(await anext(tap)).version for _ in range(2)] == [1, 2]
+                await source.forget("s")
+                while (await target.summary("s")).state != "forgotten":
+                    await anyio.lowlevel.checkpoint()
+                await appended(source, "t", 1)
+                assert (await anext(tap)).session == "t"
+                tasks.cancel_scope.cancel()

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import anyio
@@ -19,33 +16,21 @@ from duolog.engine.errors import (
     LogUnavailable,
     NewerLog,
     NotALog,
-    OutcomeUnknown,
     SessionClosedError,
 )
 from duolog.engine.events import Forgotten
-from duolog.engine.log.contract import Advance, Store
+from duolog.engine.log.contract import Advance
 from duolog.engine.log.jsonl_export import export_jsonl
 from duolog.engine.log.leases import Leasing
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse
 from duolog.engine.records import Record
-from duolog.testing.postgres_server import PostgresServer, running_postgres
+from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import appended, collect, message
+from postgres_shell import shell
 from scripted_logs import MOVES, interleave, script_of
 
 pytestmark = pytest.mark.slow
-
-
-@asynccontextmanager
-async def shell(url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of somebody's own, into the schema of a log."""
-    settings = parse(url)
-    connection = await asyncpg.connect(settings.dsn)
-    try:
-        await connection.execute(f"SET search_path = {settings.schema}")
-        yield connection
-    finally:
-        await connection.close()
 
 
 # --- where it is -----------------------------------------------------------------------------------
@@ -351,119 +336,6 @@ async def test_behind_a_pooler_what_others_write_is_seen_by_looking(
                 assert [(await anext(subscription)).position for _ in range(3)] == [1, 2, 3]
         taken = await appended(other, "s", 2, expected_version=3)
     assert [record.version for record in taken] == [4, 5]
-
-
-# --- a server that goes away -----------------------------------------------------------------------
-
-
-async def written(log: Store, session: str, count: int) -> list[Record]:
-    """Appends one by one, each at its version, as one does who has to know."""
-    return [
-        (await log.append(session, [message(f"{number}")], expected_version=number))[0]
-        for number in range(count)
-    ]
-
-
-@pytest.mark.parametrize(
-    "crashes",
-    [1, pytest.param(5, marks=pytest.mark.soak)],
-)
-async def test_a_server_that_is_killed_and_comes_back_loses_and_doubles_nothing(
-    crashes: int,
-) -> None:
-    with running_postgres() as server:
-        url = server.url()
-        acknowledged: list[Record] = []
-        seen: list[Record] = []
-        sessions, each = 8, 30 * crashes
-        reached = {
-            (number + 1) * sessions * each // (crashes + 1): anyio.Event()
-            for number in range(crashes)
-        }
-        async with open_log(url) as log, anyio.create_task_group() as tasks:
-
-            async def write(session: str) -> None:
-                acknowledged.extend(await written(log, session, each))
-
-            async def follow() -> None:
-                async with log.subscribe() as subscription:
-                    async for record in subscription:
-                        seen.append(record)
-                        if len(seen) in reached:
-                            reached[len(seen)].set()
-                        if len(seen) == sessions * each:
-                            return
-
-            async def crash() -> None:
-                for moment in reached.values():
-                    await moment.wait()
-                    await anyio.to_thread.run_sync(server.stop, "immediate")
-                    await anyio.to_thread.run_sync(server.start)
-
-            tasks.start_soon(follow)
-            tasks.start_soon(crash)
-            for number in range(sessions):
-                tasks.start_soon(write, f"s{number}")
-        async with open_log(url) as log:
-            held = await collect(log.read_all())
-            assert not (await log.verify()).problems
-    assert len(held) == sessions * each
-    assert all(after.position == before.position + 1 for before, after in pairwise(held))
-    assert sorted(held, key=lambda r: r.position) == sorted(seen, key=lambda r: r.position)
-    assert {(r.session, r.version) for r in acknowledged} == {(r.session, r.version) for r in held}
-
-
-async def test_an_append_is_refused_where_the_server_stays_away(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("duolog.engine.log.postgres.writer.PATIENCE", 0.3)
-    with running_postgres() as server:
-        async with open_log(server.url()) as log:
-            await appended(log, "s", 1)
-            await anyio.to_thread.run_sync(server.stop, "immediate")
-            with pytest.raises(LogUnavailable, match="nothing was written"):
-                await appended(log, "s", 1)
-            await anyio.to_thread.run_sync(server.start)
-            [record] = await appended(log, "s", 1, expected_version=1)
-    assert record.version == 2
-
-
-async def _waits_for_a_lock(connection: asyncpg.Connection) -> None:
-    query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    while not await connection.fetchval(query):
-        await anyio.lowlevel.checkpoint()
-
-
-async def test_forgetting_waits_for_the_server_and_says_when_its_outcome_is_unknown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with running_postgres() as server:
-        url = server.url()
-        async with open_log(url) as log:
-            await appended(log, "s", 1)
-            async with shell(url) as other, anyio.create_task_group() as tasks:
-                await other.execute("BEGIN; SELECT FROM log FOR UPDATE")
-                tasks.start_soon(log.forget, "s")
-                await _waits_for_a_lock(other)
-                await anyio.to_thread.run_sync(server.stop, "immediate")
-                await anyio.to_thread.run_sync(server.start)
-            assert (await log.summary("s")).state == "forgotten"
-
-            monkeypatch.setattr("duolog.engine.log.postgres.writer.PATIENCE", 0.3)
-            async with shell(url) as other, anyio.create_task_group() as tasks:
-                await other.execute("BEGIN; SELECT FROM log FOR UPDATE")
-
-                async def forget() -> None:
-                    with pytest.raises(OutcomeUnknown, match="it may be done, or not"):
-                        await log.forget("s")
-
-                tasks.start_soon(forget)
-                await _waits_for_a_lock(other)
-                await anyio.to_thread.run_sync(server.stop, "immediate")
-            with pytest.raises(LogUnavailable, match="nothing was done"):
-                await log.forget("s")
-            await anyio.to_thread.run_sync(server.start)
-            assert (await log.forget("s")).sessions == ("s",)
 
 
 def test_a_missing_client_is_named_with_its_extra() -> None:

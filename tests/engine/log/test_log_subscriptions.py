@@ -208,3 +208,18 @@ async def test_whatever_is_published_or_missed_is_delivered_once(
             tapped.append(await anext(tap))
         assert [r.position for r in tapped] == sorted(r.position for r in tapped)
         assert len(tapped) <= 10
+
+
+async def test_the_lag_counts_what_is_committed_and_not_yet_published() -> None:
+    async def fetch(session: str | None, start: int, upto: int) -> tuple[list[Record], bool]:
+        return [], True
+
+    publisher = Publisher(fetch)
+    async with publisher.subscribe(None, 0) as subscription:
+        publisher.grow(700)
+        statistics = publisher.statistics(waiting=0, groups=0, events=0)
+        assert (statistics.position, subscription.statistics().lag) == (700, 700)
+        publisher.publish([record(1, "s")])
+        assert subscription.statistics().lag == 700
+        await anext(subscription)
+        assert subscription.statistics().lag == 699
