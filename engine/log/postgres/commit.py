@@ -17,6 +17,7 @@ from ...errors import (
     InvalidInput,
     LogError,
     NewerLog,
+    NotALog,
 )
 from ...records import Record
 from ...rounds import RoundCount
@@ -35,6 +36,7 @@ from .tables import LAYOUT
 __all__ = ("Committer", "Prepared", "refused")
 
 _SESSIONS: Final = 20_000  # kept; a few hundred bytes each
+_DETACHED: Final = -1  # version of a stream whose records are all in partitions that were detached
 
 
 class Prepared(NamedTuple):
@@ -190,7 +192,8 @@ class Committer:
                 by_key[state.key] = cache[state.session] = state
             if by_key:
                 for owner, stream, key, version in await fetch(self._sql.streams, list(by_key)):
-                    by_key[owner].streams[stream] = StreamState(key, version)
+                    known = _DETACHED if version is None else version
+                    by_key[owner].streams[stream] = StreamState(key, known)
         if self._chained:
             await self._look_up_hashes(group)
         ids = [
@@ -258,6 +261,11 @@ class Committer:
                 self._move(append.checkpoint, redelivered=True)
                 return there
         entry = state.streams.get(append.stream)
+        if entry is not None and entry.version == _DETACHED:
+            raise NotALog(
+                f"{self._settings.url}: the records of session {session!r} were detached with their "
+                "partition: attach it again to append to them"
+            )
         check_admitted(append, state, 0 if entry is None else entry.version)
         self._move(append.checkpoint)
         if not envelopes:

@@ -11,7 +11,7 @@ from ..checksum import checksum_of
 from ..contract import VacuumResult, Verification
 from ..verify import Verifier
 from .connection import Connection, Identity
-from .reader import BATCH, EVENT, Reader, records_of
+from .reader import BATCH, EVENT, Reader, detached, records_of
 from .settings import Settings
 
 __all__ = ("forget", "vacuum", "verify")
@@ -124,6 +124,10 @@ async def verify(
     verifier = Verifier(chained=identity.chained, since=1)
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         head = await connection.fetchval(f"SELECT position FROM {schema}.log")
+        first = await reader.first(connection)
+        if first > 1:
+            verifier.complain(f"not looked at: {detached(settings.url, first)}")
+            return verifier.result()
         try:
             await _check_records(connection, reader, verifier, head)
             await _check_lists(connection, reader, verifier)

@@ -19,7 +19,7 @@ from ..verify import Link
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
 from .settings import Settings
 
-__all__ = ("BATCH", "EVENT", "Names", "Reader", "records_of")
+__all__ = ("BATCH", "EVENT", "Names", "Reader", "detached", "records_of")
 
 T = TypeVar("T")
 
@@ -45,6 +45,14 @@ Names: TypeAlias = dict[int, tuple[str, str]]
 def records_of(rows: Sequence[Any], names: Names) -> list[Record]:
     """The records in rows of ``EVENT``, whose streams are all among the names."""
     return [Record(row[0], *names[row[1]], *row[2:]) for row in rows]
+
+
+def detached(where: str, first: int) -> str:
+    """Says that records were taken out of a log, up to the first position that is left."""
+    return (
+        f"{where}: the records before position {first} were detached with their partitions: read what "
+        f"follows position {first - 1}, or attach them again"
+    )
 
 
 @final
@@ -108,6 +116,23 @@ class Reader:
 
     # --- records ----------------------------------------------------------------------------------
 
+    async def first(self, connection: Connection) -> int:
+        """The first position in the partitions that are attached."""
+        query = (
+            "SELECT min(substring(c.relname FROM 'records_([0-9]+)$')::bigint) FROM pg_inherits i "
+            "JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = $1::text::regclass"
+        )
+        return int(await connection.fetchval(query, f"{self._schema}.records") or 1)
+
+    async def _gap(self, connection: Connection, what: str, after: int = 0) -> NotALog:
+        """Why records are missing: their partition was detached, or the log is damaged."""
+        first = await self.first(connection)
+        if first > after + 1:
+            return NotALog(detached(self._url, first))
+        return NotALog(
+            f"{self._url}: the log is damaged: {what} are missing; verify it, or restore a backup"
+        )
+
     async def head(self) -> int:
         """Last position in the log."""
         query = f"SELECT position FROM {self._schema}.log"
@@ -146,7 +171,7 @@ class Reader:
             end,
         )
         if strict and len(rows) != end - after:
-            raise _gap(self._url, f"positions after {after}")
+            raise await self._gap(connection, f"positions after {after}", after)
         return await self._records(connection, rows), end >= upto
 
     async def of_session(
@@ -232,7 +257,7 @@ class Reader:
                 end,
             )
             if len(rows) != end - after:
-                raise _gap(self._url, f"versions after {after}")
+                raise await self._gap(connection, f"versions after {after}")
             return await self._records(connection, rows)
 
         return await self.call(read)
@@ -333,9 +358,3 @@ class Reader:
         if row is None:
             raise SessionNotFound(session, self._url)
         return summary_of(row)
-
-
-def _gap(where: str, what: str) -> NotALog:
-    return NotALog(
-        f"{where}: the log is damaged: {what} are missing; verify it, or restore a backup"
-    )

@@ -188,6 +188,34 @@ async def test_records_fill_partition_after_partition(postgres: PostgresServer) 
     assert names == ["records_1", "records_101", "records_201", "records_301"]
 
 
+async def test_old_partitions_are_detached_at_once_and_attached_again(
+    postgres: PostgresServer,
+) -> None:
+    url = postgres.url(partition="100", chain="yes")
+    async with open_log(url) as log, shell(url) as owner:
+        await appended(log, "old", 90)
+        await appended(log, "s", 30)
+        await owner.execute("ALTER TABLE records DETACH PARTITION records_1")
+    async with open_log(url) as log, shell(url) as owner:
+        assert [r.position for r in await collect(log.read_all(after_position=100))] == [
+            *range(101, 121)
+        ]
+        for reading in (log.read_all(), log.read_all(after_position=50), log.read("s")):
+            with pytest.raises(NotALog, match="before position 101 were detached"):
+                await collect(reading)
+        with pytest.raises(NotALog, match="records of session 'old' were detached"):
+            await appended(log, "old", 1)
+        [record] = await appended(log, "s", 1, expected_version=30)
+        assert record.position == 121
+        [problem] = (await log.verify()).problems
+        assert "before position 101 were detached" in problem.what
+        await owner.execute(
+            "ALTER TABLE records ATTACH PARTITION records_1 FOR VALUES FROM (1) TO (101)"
+        )
+        assert len(await collect(log.read_all())) == 121
+        assert not (await log.verify()).problems
+
+
 async def test_a_young_log_is_read_once_from_end_to_end(postgres: PostgresServer) -> None:
     """Whatever a server without statistics thinks of it."""
     url = postgres.url()

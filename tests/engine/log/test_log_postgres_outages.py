@@ -54,8 +54,9 @@ async def test_machines_with_wrong_clocks_lose_and_double_nothing_while_the_serv
 
         async def machine(name: str, skew: int, *arguments: object) -> None:
             command = [sys.executable, "-P", str(MACHINE), url, str(skew), *map(str, arguments)]
-            done = await anyio.run_process(command, stderr=subprocess.STDOUT)
+            done = await anyio.run_process(command, stderr=subprocess.STDOUT, check=False)
             lines = done.stdout.decode().splitlines()
+            assert done.returncode == 0, "\n".join(lines[-40:])
             said[name] = [tuple(one) for one in json.loads(lines[-1])]
 
         async with open_log(url) as log:

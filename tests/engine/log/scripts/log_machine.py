@@ -39,7 +39,7 @@ async def write(url: str, name: str, sessions: int, each: int, rate: float) -> N
         for version in range(each):
             if rate:
                 due = begun + (version * sessions + number) / rate
-                await anyio.sleep(due - time.monotonic())
+                await anyio.sleep(max(0.0, due - time.monotonic()))
             event = MessageSent(text=f"{version}")
             drafts = [Draft(event, "w", "agent", time.time())]
             acknowledged.extend(
