@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import asyncpg
 
-from ...errors import InvalidInput, LogError, LogNotFound, LogUnavailable, NotALog
+from ...errors import InvalidInput, LogError, LogNotFound, LogUnavailable, NewerLog, NotALog
 from .settings import Settings
-from .tables import LAYOUT, tables
+from .tables import LAYOUT, migrations, tables
 
 __all__ = (
     "LOST",
     "PATIENCE",
     "Connection",
     "Identity",
+    "check_layout",
     "connect",
     "is_lost",
-    "newer",
     "open_schema",
     "translate",
 )
@@ -110,6 +110,8 @@ async def open_schema(settings: Settings, *, create: bool) -> Identity:
                             )
                         )
                 found = await _recognise(connection, settings)
+            if found is not None and found.layout < LAYOUT:
+                found = await _migrate(connection, settings, found)
         finally:
             await connection.close()
     except LOST as error:
@@ -145,9 +147,40 @@ async def _recognise(connection: Connection, settings: Settings) -> Identity | N
     return Identity(*row)
 
 
-def newer(identity: Identity) -> bool:
-    """Whether a newer Duolog made the log."""
-    return identity.layout > LAYOUT
+async def _migrate(connection: Connection, settings: Settings, found: Identity) -> Identity:
+    """Gives an older log today's layout; left as it is where the role does not own it."""
+    schema = settings.schema
+    async with connection.transaction():
+        owned = await connection.fetchval(
+            "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::text::regclass",
+            f"{schema}.log",
+        )
+        if not owned:
+            return found
+        layout = await connection.fetchval(f"SELECT layout FROM {schema}.log FOR UPDATE")
+        for statements in migrations(schema, layout):
+            await connection.execute(statements)
+        if layout < LAYOUT:  # else somebody else was faster
+            await connection.execute(
+                f"UPDATE {schema}.log SET layout = {LAYOUT}, epoch = epoch + 1"
+            )
+    return found._replace(layout=max(layout, LAYOUT))
+
+
+def check_layout(identity: Identity, where: str) -> None:
+    """Raises where a log cannot be written, since its layout is another one.
+
+    Raises:
+        NewerLog: a newer Duolog made it.
+        LogUnavailable: an older one did, and only its owner can change that.
+    """
+    if identity.layout > LAYOUT:
+        raise NewerLog(f"{where} was written by a newer Duolog: it can be read, and not written")
+    if identity.layout < LAYOUT:
+        raise LogUnavailable(
+            f"{where} has layout {identity.layout}, and this Duolog writes layout {LAYOUT}: open it "
+            "once as the owner of its schema; until then it can be read"
+        )
 
 
 def translate(error: BaseException, where: str, *, so: str) -> LogError:

@@ -13,7 +13,7 @@ from typing import Self, final
 
 import anyio
 
-from ...errors import DuologError, InvalidInput, LogClosed, NewerLog
+from ...errors import DuologError, InvalidInput, LogClosed
 from ...records import TRACE, Draft, Record
 from ..append import Redact, prepare
 from ..append_line import AppendLine
@@ -33,7 +33,7 @@ from ..publisher import Publisher
 from ..restoring import restorations
 from ..subscriptions import BufferedSubscription, BufferedTap
 from .commit import Committer
-from .connection import newer, open_schema
+from .connection import check_layout, open_schema
 from .leases import PostgresLeases
 from .maintenance import forget, vacuum, verify
 from .reader import Reader
@@ -137,10 +137,7 @@ class PostgresLog:
 
     def _check_writable(self) -> None:
         self._check_open()
-        if newer(self._identity):
-            raise NewerLog(
-                f"{self.url} was written by a newer Duolog: it can be read, and not written"
-            )
+        check_layout(self._identity, self.url)
 
     # --- writing ----------------------------------------------------------------------------------
 

@@ -7,12 +7,21 @@ so that nothing but the position is counted. Positions are given out under the l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-__all__ = ("LAYOUT", "tables")
+__all__ = ("LAYOUT", "migrations", "tables")
 
-LAYOUT: Final = 1
-"""The number of this table layout."""
+LAYOUT: Final = 2
+"""The number of this table layout. A change needs the next number, and a step in ``_MIGRATIONS``."""
+
+_LEASES: Final = """
+-- Who works on what. It is no part of the log, and empty after a crash.
+CREATE UNLOGGED TABLE {schema}.leases (
+    name text COLLATE "C" PRIMARY KEY,
+    holder text NOT NULL,
+    until timestamptz NOT NULL
+);"""
 
 _TABLES: Final = """
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -25,7 +34,7 @@ CREATE TABLE {schema}.log (
     partition bigint NOT NULL,      -- records in a partition
     partitioned bigint NOT NULL,    -- first position that no partition is there for
     position bigint NOT NULL,       -- of the last record
-    epoch bigint NOT NULL           -- grows with each change that is no append
+    epoch bigint NOT NULL           -- grows with each change that is no append, of the layout, too
 );
 
 CREATE TABLE {schema}.summaries (
@@ -88,12 +97,7 @@ CREATE TABLE {schema}.consumers (
     PRIMARY KEY (consumer, version)
 );
 
--- Who works on what. It is no part of the log, and empty after a crash.
-CREATE UNLOGGED TABLE {schema}.leases (
-    name text COLLATE "C" PRIMARY KEY,
-    holder text NOT NULL,
-    until timestamptz NOT NULL
-);
+{leases}
 
 CREATE TABLE {schema}.chain (
     position bigint PRIMARY KEY,
@@ -165,6 +169,14 @@ VALUES ('{id}', {layout}, {chained}, {partition}, 1, 0, 0);
 SELECT {schema}.add_partition();
 """
 
+_MIGRATIONS: Final[Mapping[int, str]] = {1: _LEASES}
+"""For each older layout, what makes it the next one."""
+
+
+def migrations(schema: str, layout: int) -> list[str]:
+    """The statements that bring a log of a layout to today's, step by step."""
+    return [_MIGRATIONS[step].format(schema=schema) for step in range(layout, LAYOUT)]
+
 
 def tables(schema: str, ident: str, *, chained: bool, partition: int) -> str:
     """The statements that make a new log, to be run in one transaction.
@@ -177,6 +189,7 @@ def tables(schema: str, ident: str, *, chained: bool, partition: int) -> str:
     """
     return _TABLES.format(
         schema=schema,
+        leases=_LEASES.format(schema=schema),
         id=ident,
         layout=LAYOUT,
         chained="true" if chained else "false",

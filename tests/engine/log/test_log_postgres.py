@@ -108,6 +108,31 @@ async def test_a_newer_layout_is_read_and_not_written(postgres: PostgresServer) 
             await appended(log, "s", 1)
 
 
+async def test_an_older_layout_is_changed_by_its_owner_and_read_by_others(
+    postgres: PostgresServer,
+) -> None:
+    url = postgres.url()
+    schema = parse(url).schema
+    async with open_log(url) as log:
+        await appended(log, "s", 2)
+    async with shell(url) as owner:
+        await owner.execute(
+            f"DROP TABLE leases; UPDATE log SET layout = 1; CREATE ROLE other_{schema} LOGIN; "
+            f"GRANT USAGE ON SCHEMA {schema} TO other_{schema}; "
+            f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO other_{schema}"
+        )
+    async with open_log(url.replace("duolog@", f"other_{schema}@")) as log:
+        assert len(await collect(log.read("s"))) == 2
+        with pytest.raises(LogUnavailable, match=r"layout 1, .* open it once as the owner"):
+            await appended(log, "s", 1)
+    async with open_log(url) as log:
+        [record] = await appended(log, "s", 1, expected_version=2)
+        assert record.version == 3
+        assert await log.leases().claim(["s"], "me", 30) == {"s"}
+    async with shell(url) as owner:
+        assert await owner.fetchval("SELECT layout FROM log") == 2
+
+
 # --- what stays ------------------------------------------------------------------------------------
 
 
