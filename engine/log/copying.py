@@ -66,10 +66,10 @@ async def copy_log(
     if follow:
         async with source.subscribe(after_position=target.statistics().position) as news:
             while True:
-                if await _grows(news, target.statistics().position):
+                due = anyio.current_time() + _ERASURES
+                while await _grows(news, target.statistics().position, due):
                     await _copy(source, target, progress)
-                else:
-                    await _forget(source, target)
+                await _forget(source, target)
     position = target.statistics().position
     return LogCopied(records=copied, position=position, forgotten=forgotten)
 
@@ -89,12 +89,12 @@ async def _copy(source: EventLog, target: Store, progress: Callable[[int], None]
     return copied
 
 
-async def _grows(news: Subscription, position: int) -> bool:
-    """Waits for a record behind a position; false where it is time to look for what was forgotten."""
-    with anyio.move_on_after(_ERASURES):
+async def _grows(news: Subscription, position: int, due: float) -> bool:
+    """Waits for a record behind a position; false once the loop's clock has reached ``due``."""
+    with anyio.CancelScope(deadline=due):
         while (await anext(news)).position <= position:
             pass
-        return True
+        return anyio.current_time() < due
     return False
 
 

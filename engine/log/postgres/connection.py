@@ -152,7 +152,8 @@ async def _migrate(connection: Connection, settings: Settings, found: Identity) 
     schema = settings.schema
     async with connection.transaction():
         owned = await connection.fetchval(
-            "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::text::regclass",
+            "SELECT pg_has_role(relowner, 'USAGE') AND NOT pg_is_in_recovery() FROM pg_class "
+            "WHERE oid = $1::text::regclass",
             f"{schema}.log",
         )
         if not owned:
