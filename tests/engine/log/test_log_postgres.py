@@ -128,6 +128,7 @@ async def test_an_older_layout_is_changed_by_its_owner_and_read_by_others(
     async with open_log(url) as log:
         [record] = await appended(log, "s", 1, expected_version=2)
         assert record.version == 3
+        assert isinstance(log, Leasing)
         assert await log.leases().claim(["s"], "me", 30) == {"s"}
     async with shell(url) as owner:
         assert await owner.fetchval("SELECT layout FROM log") == 2
