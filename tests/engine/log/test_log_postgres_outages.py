@@ -41,7 +41,10 @@ async def crash_when(server: PostgresServer, url: str, positions: list[int]) -> 
 
 @pytest.mark.parametrize(
     ("crashes", "sessions", "each", "rate"),
-    [(1, 4, 40, 0), pytest.param(5, 50, 600, 500, marks=pytest.mark.soak)],
+    [
+        (1, 4, 40, 0),
+        pytest.param(5, 50, 600, 500, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
+    ],
 )
 async def test_machines_with_wrong_clocks_lose_and_double_nothing_while_the_server_is_killed(
     crashes: int, sessions: int, each: int, rate: int
