@@ -33,7 +33,7 @@ __all__ = ("ChatImporter",)
 
 _NAME: Final = "chat"
 _OTHERS: Final = frozenset(
-    {"termination_reason", "reward_info", "traj", "simulations", "leafUuid", "parentUuid"}
+    "termination_reason reward_info traj simulations leafUuid parentUuid traceId observations".split()
 )
 """Keys of other formats."""
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....engine.events import JSON, Tokens
-from .messages import value_of
 from .spans import Span, SpanKind
+from .values import value_of
 
 __all__ = ("is_conversation", "nested", "span_of")
 
@@ -16,13 +16,17 @@ _OPERATIONS: Final[Mapping[str, SpanKind]] = {
     "text_completion": "model",
     "generate_content": "model",
     "responses": "model",
+    "completion": "model",
     "execute_tool": "tool",
     "invoke_agent": "agent",
     "create_agent": "agent",
     "invoke_workflow": "agent",
 }
 _KINDS: Final[Mapping[str, SpanKind]] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
-_PREFIXES: Final = ("gen_ai.", "openinference.", "llm.", "duolog.")
+_ENTITIES: Final[Mapping[str, SpanKind]] = {"tool": "tool", "agent": "agent"}
+_PREFIXES: Final = ("gen_ai.", "openinference.", "llm.", "duolog.", "traceloop.")
+_ENTITY: Final = "traceloop.entity"  # OpenLLMetry's, of tools and agents
+_MESSAGES: Final = ("gen_ai.input.messages", "gen_ai.output.messages")
 _ACTOR_KIND: Final = "duolog.actor.kind"  # as Duolog's own export has it
 _PURPOSE: Final = "duolog.model.purpose"
 
@@ -63,12 +67,7 @@ def span_of(
     openinference = kind is not None
     found: SpanKind = _KINDS.get(str(kind).upper(), "other")
     if not openinference:
-        operation = _text(attributes, "gen_ai.operation.name")
-        found = _OPERATIONS.get(operation or "", "other")
-        if operation is None and ("gen_ai.prompt.0.role" in attributes):
-            found = "model"
-        if operation is None and attributes.get(_ACTOR_KIND) == "human":
-            found = "human"
+        found = _kind_of(attributes, name)
     return Span(
         id=id,
         trace=trace,
@@ -81,7 +80,8 @@ def span_of(
         conversation=_text(attributes, "gen_ai.conversation.id", "session.id"),
         input=_input(attributes, found),
         output=_output(attributes, found),
-        tool=_text(attributes, "gen_ai.tool.name", "tool.name"),
+        tool=_text(attributes, "gen_ai.tool.name", "tool.name")
+        or (_text(attributes, f"{_ENTITY}.name") if found == "tool" else None),
         call=_text(attributes, "gen_ai.tool.call.id", "tool.id", "tool_call.id"),
         agent=_agent(attributes, name, found),
         model=_text(attributes, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
@@ -93,6 +93,23 @@ def span_of(
         task=_text(attributes, "gen_ai.workflow.name"),
         instance=_text(attributes, "duolog.session.instance"),
     )
+
+
+def _kind_of(attributes: Mapping[str, JSON], name: str) -> SpanKind:
+    """What a span of the semantic conventions is, which older ones only name it after."""
+    operation = _text(attributes, "gen_ai.operation.name", "llm.request.type")
+    if operation is not None:
+        return _OPERATIONS.get(operation, "other")
+    if attributes.get(_ACTOR_KIND) == "human":
+        return "human"
+    entity = _text(attributes, "traceloop.span.kind")
+    if entity is not None:
+        return _ENTITIES.get(entity, "other")
+    if any(key.startswith(("gen_ai.prompt", "gen_ai.completion")) for key in attributes):
+        return "model"
+    if any(key in attributes for key in _MESSAGES) and _ACTOR_KIND not in attributes:
+        return "model"
+    return _OPERATIONS.get(name.partition(" ")[0], "other") if " " in name else "other"
 
 
 def nested(attributes: Mapping[str, JSON], prefix: str) -> list[JSON]:
@@ -149,11 +166,12 @@ def _input(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
         for prefix in ("llm.input_messages", "gen_ai.prompt"):
             if found := nested(attributes, prefix):
                 return found
-        if "gen_ai.input.messages" in attributes:
-            return attributes["gen_ai.input.messages"]
+        for key in ("gen_ai.input.messages", "gen_ai.prompt"):
+            if key in attributes:
+                return attributes[key]
     if kind == "tool" and "gen_ai.tool.call.arguments" in attributes:
         return attributes["gen_ai.tool.call.arguments"]
-    return attributes.get("input.value")
+    return attributes.get("input.value", _inside(attributes.get(f"{_ENTITY}.input"), "inputs"))
 
 
 def _output(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
@@ -163,11 +181,18 @@ def _output(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
         for prefix in ("llm.output_messages", "gen_ai.completion"):
             if found := nested(attributes, prefix):
                 return found
-        if "gen_ai.output.messages" in attributes:
-            return attributes["gen_ai.output.messages"]
+        for key in ("gen_ai.output.messages", "gen_ai.completion"):
+            if key in attributes:
+                return attributes[key]
     if kind == "tool" and "gen_ai.tool.call.result" in attributes:
         return attributes["gen_ai.tool.call.result"]
-    return attributes.get("output.value")
+    return attributes.get("output.value", _inside(attributes.get(f"{_ENTITY}.output"), "outputs"))
+
+
+def _inside(held: JSON, key: str) -> JSON:
+    """What a framework's callback put around an input or output."""
+    value = value_of(held)
+    return value[key] if isinstance(value, Mapping) and key in value else value
 
 
 def _agent(attributes: Mapping[str, JSON], name: str, kind: SpanKind) -> str | None:
@@ -178,10 +203,19 @@ def _agent(attributes: Mapping[str, JSON], name: str, kind: SpanKind) -> str | N
 
 def _tokens(attributes: Mapping[str, JSON]) -> Tokens | None:
     names = {
-        "prompt": ("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
-        "completion": ("gen_ai.usage.output_tokens", "llm.token_count.completion"),
+        "prompt": (
+            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.prompt_tokens",
+            "llm.token_count.prompt",
+        ),
+        "completion": (
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "llm.token_count.completion",
+        ),
         "cached": (
             "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
             "llm.token_count.prompt_details.cache_read",
         ),
         "cache_creation": (

@@ -8,6 +8,7 @@ a tool's span is the outcome of a call, by its id, else by its name.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, final
@@ -18,12 +19,18 @@ from ..conversation.cast import Cast
 from ..conversation.questions import QuestionReader
 from ..conversation.steps import AGENT, HUMAN, ModelUse, Step, ToolCall, ToolResult, Utterance
 from ..conversation.transcript import Entry, Transcript
-from .messages import Message, messages_of, texts_in, value_of
+from .messages import Message, messages_of, texts_in
 from .spans import Span, SpanKind
+from .values import value_of
 
 __all__ = ("ConversationReader", "by_session", "transcripts_of")
 
 _ARGUMENTS: Final = "input"
+_EXECUTES: Final = re.compile(
+    r"(?:execute_tool|execute tool|running tool|call_tool|tool|function)\b:?\s+(\S.*)",
+    re.IGNORECASE,
+)
+"""What frameworks call the span of a tool, with the tool's name behind it."""
 
 
 def transcripts_of(
@@ -95,6 +102,7 @@ class ConversationReader:
         self._whole = {text.strip() for held in inputs for text in texts_in(held)}
         self._places: dict[tuple[str, str], _Place] = {}
         self._roots: dict[str, set[str]] = {}
+        self._wrappers: set[tuple[str, str]] = set()
         self._said: Counter[str] = Counter()
         self._open: dict[str, ToolCall] = {}
         self._questions = QuestionReader()
@@ -109,7 +117,10 @@ class ConversationReader:
             place = _Place(span.trace, span.parent, span.kind, span.agent)
             self._places[span.trace, span.id] = place
         for span in spans:
-            if span.kind not in ("model", "link") and self._is_outermost(span):
+            if span.kind == "model":
+                around = self._around(span)
+                self._wrappers.update(key for key, place in around if place.kind == "model")
+            elif span.kind != "link" and self._is_outermost(span):
                 found = self._roots.setdefault(span.trace, set())
                 found.update(text.strip() for text in texts_in(span.input))
         if not self._known:
@@ -174,6 +185,8 @@ class ConversationReader:
     def _entries(self, span: Span) -> Iterator[Entry]:
         """What a span says."""
         name = self._name(span)
+        if (span.trace, span.id) in self._wrappers:
+            return  # the calls inside of it say the same
         if span.kind == "human":
             steps = tuple(self._typed(span))
         elif span.kind == "model":
@@ -199,8 +212,11 @@ class ConversationReader:
         last = max((n for n, one in enumerate(messages) if one.role == AGENT), default=-1)
         for one in messages:
             for step in one.steps:
-                if isinstance(step, ToolResult) and self._open.pop(step.call, None) is not None:
-                    yield step
+                if isinstance(step, ToolResult):
+                    key = self._open_call(step.call)
+                    if key is not None:
+                        call = self._open.pop(key)
+                        yield ToolResult(call.call, step.output, step.error)
         new = [one for one in messages[last + 1 :] if one.role == HUMAN and one.text.strip()]
         new = [one for one in new if counts[one.text.strip()] > self._said[one.text.strip()]]
         asked = self._roots.get(span.trace, set()) | self._whole
@@ -224,11 +240,14 @@ class ConversationReader:
                 error=span.error,
                 id=f"call/{span.key}",
             )
+        calls = 0
         for message in messages_of(span.output, AGENT):
             for step in message.steps:
                 if isinstance(step, ToolCall):
-                    step = ToolCall(AGENT, name, step.call, step.tool, step.arguments, step.raw)
-                    self._open[step.call or f"{span.id}/{step.tool}"] = step
+                    calls += 1
+                    own = step.call or f"{span.id}-{calls}"
+                    step = ToolCall(AGENT, name, own, step.tool, step.arguments, step.raw)
+                    self._open[own] = step
                 elif isinstance(step, Utterance):
                     if not step.text.strip():
                         continue
@@ -247,7 +266,7 @@ class ConversationReader:
         elif span.kind == "tool":
             given = value_of(span.input)
             arguments = given if isinstance(given, Mapping) else {_ARGUMENTS: given}
-            tool = span.tool or span.name
+            tool = span.tool or _tool_of(span)
             yield ToolCall(AGENT, name, span.id, tool, arguments if given is not None else {})
             yield ToolResult(span.id, output, span.error)
 
@@ -257,14 +276,22 @@ class ConversationReader:
             return None
         if span.call is not None and span.call in self._open:
             return span.call
-        tool = span.tool or span.name.rpartition(".")[2]
-        same = [key for key, call in self._open.items() if call.tool == tool]
+        tools = {span.tool or span.name.rpartition(".")[2], span.tool or _tool_of(span)}
+        same = [key for key, call in self._open.items() if call.tool in tools]
         given = value_of(span.input)
         alike = (key for key in same if self._open[key].arguments == given)
         return next(alike, next(iter(same), None))
 
-    def _around(self, span: Span) -> Iterator[_Place]:
-        """The spans around one that are known, from the inside."""
+    def _open_call(self, call: str) -> str | None:
+        """The open call of this id; else the first of the tool of this name, where that is all that
+        a result says.
+        """
+        if call in self._open:
+            return call
+        return next((key for key, one in self._open.items() if one.tool == call), None)
+
+    def _around(self, span: Span) -> Iterator[tuple[tuple[str, str], _Place]]:
+        """The spans around one that are known, from the inside, with their trace and id."""
         seen = {span.id}
         at = span.parent
         while at is not None and at not in seen:
@@ -272,23 +299,29 @@ class ConversationReader:
             place = self._places.get((span.trace, at))
             if place is None:
                 return
-            yield place
+            yield (span.trace, at), place
             at = place.parent
 
     def _is_outermost(self, span: Span) -> bool:
-        return all(place.kind == "link" for place in self._around(span))
+        return all(place.kind == "link" for _, place in self._around(span))
 
     def _agent(self, span: Span) -> str | None:
         """The innermost agent whose turn a span is a part of."""
         if span.kind == "agent" and span.agent is not None:
             return span.agent
-        names = (place.agent for place in self._around(span) if place.kind == "agent")
+        names = (place.agent for _, place in self._around(span) if place.kind == "agent")
         return next((name for name in names if name is not None), None)
 
     def _name(self, span: Span) -> str | None:
         """The agent's name in the session; None for the main one."""
         agent = self._agent(span)
         return None if agent is None or agent == self.main else agent
+
+
+def _tool_of(span: Span) -> str:
+    """The tool that a span's name speaks of."""
+    found = _EXECUTES.fullmatch(span.name)
+    return span.name if found is None else found[1]
 
 
 def _as_system(message: Message) -> Iterator[Step]:

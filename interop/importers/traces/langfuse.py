@@ -1,72 +1,53 @@
-"""The importer for traces of Langfuse: a trace with its observations, or a list of them.
+"""The importer for traces of Langfuse: traces with their observations, or a list of observations.
 
-Feedback of users comes in as feedback. Other scores are kept with the session, and are no utility:
-what they measure is not known.
+The traces of one session are one conversation. Feedback of users comes in as feedback. Other scores
+are kept with the session, and are no utility: what they measure is not known.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
 
 import msgspec
 
 from ....engine.errors import InvalidInput
-from ....engine.events import JSON, Tokens
+from ....engine.events import JSON
 from ..conversation.steps import Feedback, Step
 from ..conversation.transcript import Entry, Transcript, read_transcript
-from ..json_files import Piece, decode, pieces_of
-from ..json_sniff import Shape
+from ..json_files import AT_ONCE, Piece, decode, pieces_of, size_of
+from ..json_sniff import Shape, shape_of
+from ..json_stream import Member, elements_of, lines_at, read_at
 from ..protocol import Found, Reading, Remark
-from ..timestamps import seconds_of
 from .conversations import transcripts_of
-from .messages import value_of
-from .spans import Span, SpanKind
+from .observations import Score, Trace, span_of_observation
+from .spans import Span
+from .stored import SpanPiece, read_stored
 
 __all__ = ("LangfuseImporter",)
 
 _NAME: Final = "langfuse"
-_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_KINDS: Final[Mapping[str, SpanKind]] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
 _FEEDBACK: Final = frozenset({"user-feedback", "user_feedback", "feedback", "thumbs"})
-
-
-class _Score(msgspec.Struct, rename="camel"):
-    name: str
-    value: JSON = None
-    comment: str | None = None
-    source: str | None = None
-
-
-class _Trace(msgspec.Struct, rename="camel"):
-    id: str
-    name: str | None = None
-    timestamp: str | None = None
-    session_id: str | None = None
-    input: JSON = None
-    scores: list[_Score] = []
-
-
-class _Observation(msgspec.Struct, rename="camel"):
-    id: str
-    type: str
-    start_time: str
-    name: str | None = None
-    end_time: str | None = None
-    parent_observation_id: str | None = None
-    model: str | None = None
-    level: str = "DEFAULT"
-    status_message: str | None = None
-    input: JSON = None
-    output: JSON = None
-    usage_details: Mapping[str, JSON] | None = None
+_OBSERVATION: Final = frozenset({"traceId", "startTime", "type"})
+_TRACE: Final = frozenset({"id", "timestamp", "observations"})
 
 
 class _Export(msgspec.Struct):
-    trace: _Trace
     observations: list[msgspec.Raw]
+    trace: Trace | None = None
+    traces: list[Trace] = []
+    id: str | None = None
+
+
+class _Session(msgspec.Struct, rename="camel"):
+    id: str | None = None
+    session_id: str | None = None
+
+
+class _Key(msgspec.Struct, rename="camel"):
+    trace: _Session | None = None
+    session_id: str | None = None
 
 
 @final
@@ -84,8 +65,12 @@ class LangfuseImporter:
         return "traces of Langfuse with their observations"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
-        """Whether a file begins with a trace and its observations."""
-        return shape is not None and {"trace", "observations"} <= shape.keys
+        """Whether a file begins with a trace and its observations, or with an observation."""
+        if shape is None:
+            return False
+        keys = shape.keys
+        beside = "observations" in keys and bool({"trace", "traces"} & keys)
+        return beside or keys >= _TRACE or keys >= _OBSERVATION
 
     def read(self, source: Path, reading: Reading) -> Iterator[Found]:
         """Reads the conversations in a file.
@@ -93,37 +78,125 @@ class LangfuseImporter:
         Raises:
             InvalidInput: it cannot be read.
         """
-        for piece in pieces_of(source):
-            try:
-                export = decode(piece.data, _Export)
-            except InvalidInput as error:
-                yield Remark("problem", f"no trace: {error}", piece.where)
-                continue
-            yield from _read(export, piece, reading)
+        shape = shape_of(source)
+        if shape is not None and shape.keys >= _OBSERVATION:
+            yield from _flat(source, reading)
+            return
+        for pieces in _by_session(source):
+            exports: list[tuple[_Export, Piece]] = []
+            for piece in pieces:
+                try:
+                    exports.append((_export(piece), piece))
+                except InvalidInput as error:
+                    yield Remark("problem", f"no trace: {error}", piece.where)
+            if exports:
+                yield from _read(exports, reading)
 
 
-def _read(export: _Export, piece: Piece, reading: Reading) -> Iterator[Found]:
-    trace = export.trace
-    spans: list[Span] = []
-    for number, raw in enumerate(export.observations, start=1):
-        where = f"{piece.where}, observation {number}"
+def _placed(source: Path) -> Iterator[tuple[Member, bytes]]:
+    shape = shape_of(source)
+    return elements_of(source) if shape and shape.form == "array" else lines_at(source)
+
+
+def _flat(source: Path, reading: Reading) -> Iterator[Found]:
+    """The conversations in a list of observations."""
+
+    def read(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
         try:
-            spans.append(_span(decode(raw, _Observation), trace, where, reading))
+            yield span_of_observation(data, {}, where, reading)
         except InvalidInput as error:
-            yield Remark("problem", f"no observation: {error}", where, trace.id)
-    scores = {one.name: one.value for one in trace.scores if one.name not in _FEEDBACK}
-    config: dict[str, JSON] = {_NAME: {"trace": trace.id, "name": trace.name, "scores": scores}}
+            yield Remark("problem", f"no observation: {error}", where)
+
+    pieces = (
+        SpanPiece(f"{source}, observation {number}", member, data)
+        for number, (member, data) in enumerate(_placed(source), start=1)
+    )
+    yield from read_stored(source, pieces, read, _NAME, reading)
+
+
+def _by_session(source: Path) -> Iterator[list[Piece]]:
+    """The traces in a file, those of a session together, in the order in which sessions begin."""
+    shape = shape_of(source)
+    if shape is None or shape.form == "object":
+        yield list(pieces_of(source))
+        return
+    keep = size_of(source) <= AT_ONCE
+    found: dict[str, list[tuple[str, int, Member, bytes | None]]] = {}
+    what = "element" if shape.form == "array" else "line"
+    for number, (member, data) in enumerate(_placed(source), start=1):
+        where = f"{source}, {what} {number}"
+        found.setdefault(_key(data) or where, []).append(
+            (where, number, member, data if keep else None)
+        )
+    for places in found.values():
+        yield [
+            Piece(where, number, read_at(source, member) if data is None else data)
+            for where, number, member, data in places
+        ]
+
+
+def _key(data: bytes) -> str | None:
+    try:
+        held = decode(data, _Key)
+    except InvalidInput:
+        return None  # it is remarked on when it is read
+    return held.session_id or (held.trace.session_id if held.trace is not None else None)
+
+
+def _export(piece: Piece) -> _Export:
+    """A trace with what was observed, whichever of them holds the other.
+
+    Raises:
+        InvalidInput: it is none, or holds only ids of observations.
+    """
+    export = decode(piece.data, _Export)
+    if any(bytes(raw)[:1] == b'"' for raw in export.observations):
+        raise InvalidInput("its observations are ids only; export them as well")
+    if export.trace is None and not export.traces and export.id is not None:
+        export.trace = decode(piece.data, Trace)
+    return export
+
+
+def _read(exports: Sequence[tuple[_Export, Piece]], reading: Reading) -> Iterator[Found]:
+    spans: list[Span] = []
+    traces: list[Trace] = []
+    for export, piece in exports:
+        own = [*([export.trace] if export.trace is not None else []), *export.traces]
+        known = {trace.id: trace for trace in own}
+        traces += own
+        for number, raw in enumerate(export.observations, start=1):
+            where = f"{piece.where}, observation {number}"
+            try:
+                spans.append(span_of_observation(raw, known, where, reading))
+            except InvalidInput as error:
+                yield Remark("problem", f"no observation: {error}", where)
     found = transcripts_of(
-        spans, format=_NAME, where=piece.where, inputs=[trace.input], config=config
+        spans,
+        format=_NAME,
+        where=exports[0][1].where,
+        inputs=[trace.input for trace in traces],
+        config=_config(traces),
     )
     for transcript in found:
-        yield from read_transcript(_rated(transcript, trace), reading)
+        yield from read_transcript(_rated(transcript, traces), reading)
 
 
-def _rated(transcript: Transcript, trace: _Trace) -> Transcript:
+def _config(traces: Sequence[Trace]) -> dict[str, JSON]:
+    held: list[Mapping[str, JSON]] = [
+        {
+            "trace": trace.id,
+            "name": trace.name,
+            "scores": {one.name: one.value for one in _scores(trace) if one.name not in _FEEDBACK},
+        }
+        for trace in traces
+    ]
+    return {} if not held else {_NAME: held[0] if len(held) == 1 else held}
+
+
+def _rated(transcript: Transcript, traces: Sequence[Trace]) -> Transcript:
     """The conversation with the feedback of its user."""
     steps: list[Step] = []
-    for score in trace.scores:
+    for score in (one for trace in traces for one in _scores(trace)):
         if score.name in _FEEDBACK:
             value = score.value
             number = isinstance(value, (int, float))
@@ -135,56 +208,9 @@ def _rated(transcript: Transcript, trace: _Trace) -> Transcript:
     return msgspec.structs.replace(transcript, entries=entries)
 
 
-def _comment(score: _Score) -> str:
+def _scores(trace: Trace) -> list[Score]:
+    return [one for one in trace.scores or () if isinstance(one, Score)]
+
+
+def _comment(score: Score) -> str:
     return score.comment or (score.value if isinstance(score.value, str) else "")
-
-
-def _span(one: _Observation, trace: _Trace, where: str, reading: Reading) -> Span:
-    start = seconds_of(one.start_time, reading.zone)
-    if start is None:
-        raise InvalidInput(f"its startTime {one.start_time!r} is no time")
-    failed = one.level == "ERROR"
-    kind = _KINDS.get(one.type, "other")
-    output = value_of(one.output)
-    why = one.status_message or (output if isinstance(output, str) and output else "it failed")
-    return Span(
-        id=one.id,
-        trace=trace.id,
-        where=where,
-        name=one.name or one.type,
-        kind=kind,
-        start=start,
-        parent=one.parent_observation_id,
-        end=seconds_of(one.end_time, reading.zone),
-        conversation=trace.session_id,
-        input=one.input,
-        output=one.output,
-        agent=_agent(one) if kind == "agent" else None,
-        model=one.model,
-        tokens=_tokens(one.usage_details) if kind == "model" else None,
-        error=why if failed else None,
-    )
-
-
-def _agent(one: _Observation) -> str | None:
-    """The name of an agent; None where it is that of a run, of which each has another."""
-    if one.parent_observation_id is None or _UUID.search(one.name or ""):
-        return None
-    return one.name
-
-
-def _tokens(usage: Mapping[str, JSON] | None) -> Tokens | None:
-    held = usage or {}
-    names = {
-        "prompt": ("input", "prompt"),
-        "completion": ("output", "completion"),
-        "cached": ("input_cache_read", "prompt_details.cache_read", "input_cached_tokens"),
-        "reasoning": ("output_reasoning", "completion_details.reasoning"),
-    }
-    counts: dict[str, int] = {}
-    for field, keys in names.items():
-        for key in keys:
-            value = held.get(key)
-            if isinstance(value, int):
-                counts.setdefault(field, value)
-    return Tokens(**counts) if counts else None

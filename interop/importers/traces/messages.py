@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -11,8 +12,10 @@ from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..chat.steps import steps_of
 from ..conversation.steps import AGENT, HUMAN, Reasoning, Step, ToolCall, ToolResult, Utterance
+from .parts import steps_of_parts
+from .values import value_of
 
-__all__ = ("Message", "messages_of", "texts_in", "value_of")
+__all__ = ("Message", "messages_of", "texts_in")
 
 _ROLES: Final = {
     "human": HUMAN,
@@ -25,8 +28,19 @@ _ROLES: Final = {
     "system": "system",
     "developer": "system",
 }
-_HOLDERS: Final = ("messages", "output", "input", "choices", "generations")
-_DEPTH: Final = 3  # how often one value may be JSON in a string
+_HOLDERS: Final = (
+    "messages",
+    "output",
+    "input",
+    "choices",
+    "generations",
+    "contents",
+    "candidates",
+    "args",
+)
+_OWN_PARTS: Final = frozenset({"tool-call", "tool-result", "tool_call", "tool_call_response"})
+_CLASS: Final = re.compile("message(chunk)?$")  # LangChain names the type by its class
+_SPOKEN: Final = re.compile(r"^(system|user|human|assistant|ai): ", re.MULTILINE)
 
 
 class Message(NamedTuple):
@@ -41,18 +55,6 @@ class Message(NamedTuple):
         return "\n".join(step.text for step in self.steps if isinstance(step, Utterance))
 
 
-def value_of(held: JSON) -> JSON:
-    """A value, which may be JSON in a string, and that in a string again."""
-    for _ in range(_DEPTH):
-        if not isinstance(held, str) or held[:1] not in ('"', "{", "["):
-            break
-        try:
-            held = msgspec.json.decode(held)
-        except (msgspec.DecodeError, RecursionError):
-            break
-    return held
-
-
 def messages_of(held: JSON, role: str) -> list[Message]:
     """The messages in an input or output.
 
@@ -64,18 +66,43 @@ def messages_of(held: JSON, role: str) -> list[Message]:
     if value is None or value == "":
         return []
     if isinstance(value, str):
-        return [Message(role, (Utterance(role, None, value),))]
+        return _in_text(value) or [Message(role, (Utterance(role, None, value),))]
     if isinstance(value, Mapping):
-        for holder in _HOLDERS:
-            inner = value.get(holder)
-            if "role" not in value and _list(inner):
-                return messages_of(inner, role)
-        if isinstance(value.get("message"), Mapping):
-            return messages_of(value["message"], role)
-        return list(_message(value, role))
+        inner = _held(value)
+        return list(_message(value, role)) if inner is None else messages_of(inner, role)
     if isinstance(value, Sequence):
         return [one for item in value for one in messages_of(item, role)]
     return []
+
+
+def _held(value: Mapping[str, JSON]) -> JSON:
+    """What an object holds that is no message itself, but is put around messages; None for none."""
+    if "role" not in value:
+        for holder in _HOLDERS:
+            inner = value.get(holder)
+            if _list(inner):
+                return inner
+        for key in ("content", "kwargs"):
+            inner = value.get(key)
+            if isinstance(inner, Mapping) and (key == "content" or _held(inner) is not None):
+                return inner
+        if isinstance(value.get("contents"), str):
+            return value["contents"]
+    message = value.get("message")
+    return message if isinstance(message, Mapping) else None
+
+
+def _in_text(text: str) -> list[Message]:
+    """The messages in a text that has each behind its role; none where it is one message."""
+    places = [match.span() for match in _SPOKEN.finditer(text)]
+    if not places or places[0][0] or (len(places) < 2 and not text.startswith("system")):
+        return []
+    ends = [start for start, _ in places[1:]] + [len(text)]
+    found: list[Message] = []
+    for (start, begin), end in zip(places, ends, strict=True):
+        side = _ROLES[text[start : begin - 2]]
+        found.append(Message(side, (Utterance(side, None, text[begin:end].strip("\n")),)))
+    return found
 
 
 def texts_in(held: JSON) -> Iterator[str]:
@@ -92,14 +119,18 @@ def texts_in(held: JSON) -> Iterator[str]:
 
 
 def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
-    said = item.get("role", item.get("type", role))
-    side = _ROLES.get(str(said))
+    inner = item.get("kwargs")
+    if item.get("type") == "constructor" and isinstance(inner, Mapping):
+        item = {"type": _last(item.get("id")), **inner}
+    said = str(item.get("role") or item.get("type") or role).lower()
+    side = _ROLES.get(said) or _ROLES.get(_CLASS.sub("", said))
     if side is None and "type" in item and "role" not in item:
         yield from _item(item)
         return
     side = side or role
-    if isinstance(item.get("parts"), Sequence):
-        yield Message(side, tuple(_parts(item["parts"], side)))
+    parts = item["parts"] if _list(item.get("parts")) else item.get("content")
+    if _list(item.get("parts")) or any(_is_part(one) for one in _list(parts)):
+        yield Message(side, tuple(steps_of_parts(_list(parts), side)))
         return
     if side == "tool":
         call = item.get("tool_call_id", item.get("id"))
@@ -134,26 +165,6 @@ def _item(item: Mapping[str, JSON]) -> Iterator[Message]:
     yield Message(role, steps)
 
 
-def _parts(parts: JSON, side: str) -> Iterator[Step]:
-    """The parts of a message, as the semantic conventions have them."""
-    for part in _list(parts):
-        if not isinstance(part, Mapping):
-            continue
-        kind = part.get("type")
-        if kind == "tool_call":
-            arguments = value_of(part.get("arguments"))
-            given = arguments if isinstance(arguments, Mapping) else {}
-            yield ToolCall(AGENT, None, str(part.get("id") or ""), str(part.get("name")), given)
-        elif kind == "tool_call_response":
-            result = part.get("response", part.get("result"))
-            yield ToolResult(str(part.get("id") or ""), result)
-        elif kind == "reasoning":
-            yield Reasoning(str(part.get("content") or ""))
-        else:
-            text = part.get("content", part.get("text"))
-            yield Utterance(side, None, text if isinstance(text, str) else f"[{kind}]")
-
-
 def _calls(item: Mapping[str, JSON]) -> JSON:
     more = item.get("additional_kwargs")
     calls = item.get("tool_calls")
@@ -166,8 +177,23 @@ def _calls(item: Mapping[str, JSON]) -> JSON:
                 "id": call.get("id"),
                 "function": {"name": call.get("name"), "arguments": call["args"]},
             }
+        elif isinstance(call, Mapping) and "toolName" in call:
+            given = call.get("input", call.get("args"))
+            call = {
+                "id": call.get("toolCallId"),
+                "function": {"name": call["toolName"], "arguments": given},
+            }
         shaped.append(call)
     return shaped
+
+
+def _is_part(value: JSON) -> bool:
+    """Whether a part of a content is one that no interface of chats has."""
+    return isinstance(value, Mapping) and value.get("type") in _OWN_PARTS
+
+
+def _last(value: JSON) -> JSON:
+    return _list(value)[-1] if _list(value) else None
 
 
 def _list(value: JSON) -> Sequence[JSON]:

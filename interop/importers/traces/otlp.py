@@ -17,6 +17,7 @@ from ..json_stream import Member, elements_of, lines_at, members_of, places_of
 from ..protocol import Found, Reading, Remark
 from .attributes import is_conversation, span_of
 from .conversations import transcripts_of
+from .span_events import with_messages
 from .spans import Span
 from .stored import ReadsSpans, SpanPiece, read_stored
 
@@ -39,6 +40,11 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
+class _Event(msgspec.Struct):
+    name: str = ""
+    attributes: list[_Attribute] = []
+
+
 class _Span(msgspec.Struct, rename="camel"):
     trace_id: str
     span_id: str
@@ -47,6 +53,7 @@ class _Span(msgspec.Struct, rename="camel"):
     start_time_unix_nano: str | int = 0
     end_time_unix_nano: str | int = 0
     attributes: list[_Attribute] = []
+    events: list[_Event] = []
     status: _Status = msgspec.field(default_factory=_Status)
     flags: int = 0
 
@@ -165,8 +172,9 @@ def _span(span: _Span, where: str) -> Span:
         start, end = int(span.start_time_unix_nano), int(span.end_time_unix_nano)
     except ValueError as error:
         raise InvalidInput(f"its times are no numbers: {error}") from error
+    events = ((one.name, _by_name(one.attributes)) for one in span.events)
     return otlp_span(
-        {one.key: _plain(one.value) for one in span.attributes},
+        with_messages(_by_name(span.attributes), events),
         id=span.span_id,
         trace=span.trace_id,
         where=where,
@@ -238,6 +246,10 @@ def otlp_span(
         error=why if failed else None,
     )
     return msgspec.structs.replace(found, remote=True) if remote else found
+
+
+def _by_name(attributes: Sequence[_Attribute]) -> dict[str, JSON]:
+    return {one.key: _plain(one.value) for one in attributes}
 
 
 def _plain(value: JSON) -> JSON:

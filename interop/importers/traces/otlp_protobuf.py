@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ....engine.errors import InvalidInput, MissingExtra
 from ....engine.events import JSON
 from ..protocol import Remark
 from .otlp import otlp_span
+from .span_events import with_messages
 from .spans import Span
 
 if TYPE_CHECKING:
-    from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
     from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 __all__ = ("spans_of_message",)
@@ -53,8 +54,9 @@ def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:
 def _span(span: SpanMessage, where: str) -> Span:
     if not span.trace_id or not span.span_id:
         raise InvalidInput("it has no id")
+    events = ((one.name, _by_name(one.attributes)) for one in span.events)
     return otlp_span(
-        {one.key: _plain(one.value) for one in span.attributes},
+        with_messages(_by_name(span.attributes), events),
         id=span.span_id.hex(),
         trace=span.trace_id.hex(),
         where=where,
@@ -65,6 +67,10 @@ def _span(span: SpanMessage, where: str) -> Span:
         message=span.status.message,
         flags=span.flags,
     )
+
+
+def _by_name(attributes: Iterable[KeyValue]) -> dict[str, JSON]:
+    return {one.key: _plain(one.value) for one in attributes}
 
 
 def _plain(value: AnyValue) -> JSON:
