@@ -18,7 +18,7 @@ from ....engine.events import JSON
 from ..json_files import decode
 from ..protocol import Remark
 
-__all__ = ("Envelope", "Line", "Message", "envelopes_in", "line_at")
+__all__ = ("Attachment", "Envelope", "Line", "Message", "Source", "envelopes_in", "line_at")
 
 _BOM: Final = b"\xef\xbb\xbf"
 _AGENT: Final = b'"agentId"'
@@ -99,6 +99,20 @@ class Message(msgspec.Struct):
     usage: JSON = None
 
 
+class Attachment(msgspec.Struct, rename="camel"):
+    """What the program put beside the messages: among much else, what was typed meanwhile."""
+
+    type: str = ""
+    prompt: JSON = None
+    command_mode: str | None = None
+
+
+class Source(msgspec.Struct):
+    """Who brought a line, where it says so."""
+
+    kind: str | None = None
+
+
 class Line(msgspec.Struct, rename="camel"):
     """The contents of a line."""
 
@@ -108,6 +122,8 @@ class Line(msgspec.Struct, rename="camel"):
     is_meta: bool | None = None
     is_compact_summary: bool | None = None
     is_api_error_message: bool | None = None
+    attachment: Attachment | None = None
+    origin: Source | None = None
     cwd: str | None = None
     version: str | None = None
     git_branch: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, final
@@ -58,7 +58,7 @@ class SessionFile:
         """
         found = list(envelopes_in(self._path, growing=self._reading.growing))
         yield from (one for one in found if isinstance(one, Remark))
-        entries = [one for one in found if isinstance(one, Envelope)]
+        entries = _once(one for one in found if isinstance(one, Envelope))
         tree = [one for one in entries if one.uuid is not None and not one.sidechain]
         if not tree:
             yield from self._without_main_line(entries)
@@ -199,6 +199,18 @@ class SessionFile:
             ):
                 return other
         return None
+
+
+def _once(entries: Iterable[Envelope]) -> list[Envelope]:
+    """The entries, each once: a session that is resumed may have been written again."""
+    seen: set[str] = set()
+    kept: list[Envelope] = []
+    for one in entries:
+        if one.uuid is None or one.uuid not in seen:
+            kept.append(one)
+        if one.uuid is not None:
+            seen.add(one.uuid)
+    return kept
 
 
 def _session_of(entries: Sequence[Envelope]) -> str | None:

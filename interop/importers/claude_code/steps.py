@@ -21,13 +21,14 @@ from ..conversation.steps import (
     Utterance,
 )
 from .edits import edited_file
-from .entries import Envelope, Line
-from .injected import INTERRUPTED, is_injected, typed_part
+from .entries import Attachment, Envelope, Line
+from .injected import INTERRUPTED, command_in, is_injected, typed_part
 
 __all__ = ("StepReader",)
 
 _SYNTHETIC: Final = "<synthetic>"
 _PROGRAM: Final = "claude-code"
+_QUEUED: Final = "queued_command"
 _ASIDE: Final = frozenset(
     {"summary", "progress", "file-history-snapshot", "queue-operation", "last-prompt"}
 )
@@ -67,6 +68,8 @@ class StepReader:
             yield from self._spoken(envelope, line)
         elif line.type == "user":
             yield from self._user(line)
+        elif line.attachment is not None and line.attachment.type == _QUEUED:
+            yield from self._queued(line, line.attachment)
         elif line.type in _ASIDE:
             yield Omission(f"{line.type} entries")
         else:
@@ -125,8 +128,19 @@ class StepReader:
                 others.append(str(block["type"]))
         yield from self._typed(line, texts, others)
 
+    def _queued(self, line: Line, held: Attachment) -> Iterator[Step]:
+        """What a person typed while the agent was at work; the agent reads it between two calls."""
+        blocks = blocks_of(held.prompt)
+        texts = [str(block.get("text") or "") for block in blocks if block["type"] == "text"]
+        others = [str(block["type"]) for block in blocks if block["type"] != "text"]
+        if held.command_mode in (None, "prompt"):
+            yield from self._typed(line, texts, others)
+        elif texts:
+            yield Utterance("system", _PROGRAM, "\n".join(texts))
+
     def _typed(self, line: Line, texts: Sequence[str], others: Sequence[str]) -> Iterator[Step]:
-        if line.is_meta or line.is_compact_summary or self._helper:
+        brought = line.origin is not None and line.origin.kind not in (None, "human")
+        if line.is_meta or line.is_compact_summary or self._helper or brought:
             if texts:
                 yield Utterance("system", _PROGRAM, "\n".join(texts))
             return
@@ -134,6 +148,8 @@ class StepReader:
         for text in texts:
             if text.lstrip().startswith(INTERRUPTED):
                 yield Interruption("interrupted by the user", self._name)
+            elif (command := command_in(text)) is not None:
+                own.append(command)
             elif is_injected(text):
                 yield Utterance("system", _PROGRAM, text)
             else:

@@ -88,6 +88,7 @@ class ConversationBuilder:
         self._open: list[_Open] = []
         self._asked: dict[str, int] = {}
         self._speaker = cast.of(AGENT)
+        self._has_main = False  # an agent that no step names: those that have names help it
 
     def add(
         self, index: int | str, steps: Sequence[Step], time: float, where: str
@@ -178,11 +179,19 @@ class ConversationBuilder:
         actor, whose = self._cast.of(step.role, step.name)
         to = self._cast.agents if whose == "environment" else ()
         if whose == "agent":
-            self._speaker = actor, whose
+            self._take_turn(step.name, actor)
         return self._builder.put(MessageSent(text=step.text, to=to), actor, whose, time, id=id)
+
+    def _take_turn(self, name: str | None, actor: str) -> None:
+        """Notes whose thoughts are those that name nobody: the main agent's, else the last one's."""
+        self._has_main = self._has_main or name is None
+        if name is None or not self._has_main:
+            self._speaker = actor, "agent"
 
     def _call(self, step: ToolCall, time: float, id: str | None) -> Foreign:
         actor, role = self._cast.of(step.role, step.name)
+        if role == "agent" and step.name is None:
+            self._take_turn(None, actor)
         taken = ActionTaken(name=step.tool, arguments=step.arguments, raw=step.raw)
         found = self._builder.put(taken, actor, role, time, id=id)
         self._open.append(_Open(step.call, self._builder.version))

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..chat.steps import steps_of
-from ..conversation.steps import AGENT, HUMAN, Reasoning, Step, ToolCall, ToolResult, Utterance
+from ..conversation.steps import AGENT, HUMAN, Step, ToolResult, Utterance
 from .parts import steps_of_parts
 from .values import value_of
 

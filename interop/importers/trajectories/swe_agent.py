@@ -1,19 +1,19 @@
-"""The importer for trajectories of SWE-agent: one file, one session.
+"""The importer for trajectories of SWE-agent: one file, one session, read message by message.
 
 The task text, which is the first message after the instructions, is the human's request. What the
 environment answers stands in messages of the user (older files) or of tools; demonstrations are
-left out. A reply is a thought and an action; the thought is a note of the agent's own.
+left out. A reply is a thought and an action; the thought is a note of the agent's own. A file without
+a history has the same in its trajectory, step by step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
 import msgspec
 
-from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Tokens
 from ..chat.steps import steps_of, text_of
@@ -31,8 +31,10 @@ from ..conversation.steps import (
     Utterance,
 )
 from ..conversation.transcript import Entry, Transcript, read_transcript
-from ..json_files import load, read_bytes
+from ..documents import Document
+from ..json_files import decode, load
 from ..json_sniff import Shape
+from ..json_stream import members_of
 from ..protocol import Found, Reading, Remark
 
 __all__ = ("SweAgentImporter",)
@@ -62,10 +64,12 @@ class _Info(msgspec.Struct):
     model_stats: _Stats | None = None
 
 
-class _File(msgspec.Struct):
-    history: list[msgspec.Raw]
-    environment: str | None = None
-    info: _Info = msgspec.field(default_factory=_Info)
+class _Done(msgspec.Struct):
+    action: str | None = None
+    observation: JSON = None
+    thought: str | None = None
+    response: JSON = None
+    query: list[_Message] = []
 
 
 class _Turn(NamedTuple):
@@ -100,57 +104,98 @@ class SweAgentImporter:
         Raises:
             InvalidInput: it cannot be read.
         """
-        data = read_bytes(source)
-        file = load(data, _File, str(source))
-        session = f"{source.stem}-{codec.digest(data.decode('utf-8', 'replace'))[:12]}"
-        turns: list[_Turn] = []
-        for number, raw in enumerate(file.history, start=1):
-            where = f"{source}, message {number}"
-            try:
-                turns.append(_Turn(number, where, load(bytes(raw), _Message, "")))
-            except InvalidInput as error:
-                yield Remark("problem", f"no message{error}", where, session)
-        entries = list(_entries(turns, session))
-        last = Entry(len(file.history) + 1, str(source), None, tuple(_ending(file.info)))
+        document = Document(source, str(source), None, members_of(source))
+        if not {"history", "trajectory"} & document.members.keys():
+            raise InvalidInput(f"{source} is no trajectory of SWE-agent: it has no history")
+        session = f"{source.stem}-{document.digest()}"
+        info = document.value("info", _Info) or _Info()
         transcript = Transcript(
             session=session,
             format=_NAME,
             where=str(source),
-            entries=[*entries, last],
+            entries=_entries(document, info, session),
             cast=Cast((), (HUMAN, AGENT)),
             policies={AGENT: _NAME},
-            config={_NAME: {"exit_status": file.info.exit_status}},
+            config={_NAME: {"exit_status": info.exit_status}},
         )
         yield from read_transcript(transcript, reading)
 
 
-def _entries(turns: Sequence[_Turn], session: str) -> Iterator[Entry | Remark]:
-    requested = False
-    open_call = ""
-    for number, where, message in turns:
+def _entries(document: Document, info: _Info, session: str) -> Iterator[Entry | Remark]:
+    reader = _Reader()
+    number = 0
+    for found in _turns(document, session):
+        if isinstance(found, Remark):
+            yield found
+            continue
+        number, where, message = found
+        try:
+            yield Entry(number, where, None, tuple(reader.steps(message, number)))
+        except InvalidInput as error:
+            yield Remark("problem", f"no message: {error}", where, session)
+    yield Entry(number + 1, document.where, None, tuple(_ending(info)))
+
+
+@final
+class _Reader:
+    """Reads messages in order."""
+
+    def __init__(self) -> None:
+        self._requested = False
+        self._open_call = ""
+
+    def steps(self, message: _Message, number: int) -> Iterator[Step]:
+        """The steps of a message; raises InvalidInput where it is none."""
         if message.is_demo:
-            steps: list[Step] = [Omission("a demonstration")]
+            yield Omission("a demonstration")
         elif message.role == "assistant":
-            try:
-                steps = list(_acted(message, number))
-            except InvalidInput as error:
-                yield Remark("problem", f"no message: {error}", where, session)
-                continue
-            calls = [step.call for step in steps if isinstance(step, ToolCall)]
-            open_call = calls[-1] if calls else ""
-        elif message.role == "user" and not requested:
-            requested = True
-            steps = [Utterance(HUMAN, None, _text(message.content))]
+            self._open_call = ""
+            for step in _acted(message, number):
+                self._open_call = step.call if isinstance(step, ToolCall) else self._open_call
+                yield step
+        elif message.role == "user" and not self._requested:
+            self._requested = True
+            yield Utterance(HUMAN, None, _text(message.content))
         elif message.role in ("user", "tool"):
-            ids = message.tool_call_ids or ([open_call] if open_call else [])
-            text = _text(message.content)
-            steps = [ToolResult(call, text) for call in ids]
-            open_call = ""
+            ids = message.tool_call_ids or ([self._open_call] if self._open_call else [])
+            text, self._open_call = _text(message.content), ""
+            yield from (ToolResult(call, text) for call in ids)
             if not ids:
-                steps = [Utterance("system", None, text)]
+                yield Utterance("system", None, text)
         else:
-            steps = [Utterance("system", None, _text(message.content))]
-        yield Entry(number, where, None, tuple(steps))
+            yield Utterance("system", None, _text(message.content))
+
+
+def _turns(document: Document, session: str) -> Iterator[_Turn | Remark]:
+    """The messages of a history; those that a trajectory's steps come to, where there is none."""
+    if "history" not in document.members:
+        yield from _done(document, session)
+        return
+    for number, data in enumerate(document.elements("history"), start=1):
+        where = f"{document.where}, message {number}"
+        try:
+            yield _Turn(number, where, load(data, _Message, ""))
+        except InvalidInput as error:
+            yield Remark("problem", f"no message{error}", where, session)
+
+
+def _done(document: Document, session: str) -> Iterator[_Turn | Remark]:
+    number = 0
+    for step, data in enumerate(document.elements("trajectory"), start=1):
+        where = f"{document.where}, step {step}"
+        try:
+            done = decode(data, _Done)
+        except InvalidInput as error:
+            yield Remark("problem", f"no step: {error}", where, session)
+            continue
+        messages = list(done.query) if step == 1 else []
+        thought = done.thought if done.thought is not None else _text(done.response)
+        messages.append(_Message(role=AGENT, thought=thought, action=done.action))
+        if done.observation is not None:
+            messages.append(_Message(role="tool", content=done.observation))
+        for message in messages:
+            number += 1
+            yield _Turn(number, where, message)
 
 
 def _acted(message: _Message, number: int) -> Iterator[Step]:
@@ -170,7 +215,7 @@ def _acted(message: _Message, number: int) -> Iterator[Step]:
 
 def _ending(info: _Info) -> Iterator[Step]:
     stats = info.model_stats
-    if stats is not None:
+    if stats is not None and (stats.tokens_sent or stats.tokens_received):
         tokens = Tokens(prompt=stats.tokens_sent, completion=stats.tokens_received)
         yield ModelUse(tokens=tokens, cost=stats.instance_cost, purpose="act (all calls)")
     if info.exit_status is not None:

@@ -98,13 +98,7 @@ def test_only_what_was_typed_is_a_message_of_the_human(tmp_path: Path) -> None:
     lines.user("Not that <system-reminder>x</system-reminder>one")
     lines.agent(text("API Error"), reply="r2", isApiErrorMessage=True)
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
-    trace = trace_of(imported(path))
-    said = [
-        (record.role, record.event.text)
-        for record in trace
-        if isinstance(record.event, MessageSent) and record.role != "environment"
-    ]
-    assert said == [("human", "Fix it"), ("agent", "I look."), ("human", "Not that one")]
+    assert said_in(path) == [("human", "Fix it"), ("agent", "I look."), ("human", "Not that one")]
     assert events_in(path, TurnYielded) == [TurnYielded(reason="interrupted by the user")]
 
 
@@ -187,13 +181,92 @@ def test_the_line_goes_on_where_a_summary_took_the_place_of_what_was_before(tmp_
     lines.user("This session is continued ...", isCompactSummary=True)
     lines.user("Go on")
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
-    humans = [
-        record.event.text
-        for record in trace_of(imported(path))
-        if isinstance(record.event, MessageSent) and record.role == "human"
-    ]
+    humans = [text for role, text in said_in(path) if role == "human"]
     assert humans == ["Begin", "Go on"]
     assert [one.kind for one in events_in(path, Unknown)] == ["claude-code.system"]
+
+
+def said_in(path: Path) -> list[tuple[str, str]]:
+    return [
+        (record.role, record.event.text)
+        for record in trace_of(imported(path))
+        if isinstance(record.event, MessageSent) and record.role != "environment"
+    ]
+
+
+def test_a_command_for_the_agent_is_a_request_and_one_for_the_program_is_none(
+    tmp_path: Path,
+) -> None:
+    lines = Lines()
+    for name in ("/compact", "model", "/review"):
+        lines.user(
+            f"<command-message>{name} is running</command-message>\n"
+            f"<command-name>{name}</command-name>\n<command-args>12 please</command-args>"
+        )
+    lines.user("Review the request ...", isMeta=True)
+    lines.agent(text("It is fine."), reply="r1")
+    lines.user(
+        "This session is being continued from a previous conversation that ran out of context."
+    )
+    path = write_lines(tmp_path / "s.jsonl", lines.lines)
+    assert said_in(path) == [("human", "/review 12 please"), ("agent", "It is fine.")]
+
+
+def test_what_was_typed_while_the_agent_worked_is_a_message_and_what_tasks_report_is_none(
+    tmp_path: Path,
+) -> None:
+    lines = Lines()
+    lines.user("Begin", origin={"kind": "human"})
+    lines.agent(call("c1"), reply="r1")
+    lines.result("c1", "ok")
+    queued = {"type": "queued_command", "prompt": "And the tests", "commandMode": "prompt"}
+    lines.add("queue-operation", operation="enqueue", content="And the tests")
+    lines.add("attachment", attachment=queued)
+    note = {
+        "type": "queued_command",
+        "prompt": "Task 1 is done",
+        "commandMode": "task-notification",
+    }
+    lines.add("attachment", attachment=note)
+    lines.user("Task 2 is done", origin={"kind": "task-notification"})
+    lines.add("attachment", attachment={"type": "todo_reminder", "content": []})
+    lines.agent(text("Done."), reply="r2")
+    path = write_lines(tmp_path / "s.jsonl", lines.lines)
+    assert said_in(path) == [("human", "Begin"), ("human", "And the tests"), ("agent", "Done.")]
+
+
+def test_what_was_kept_when_a_session_was_compacted_is_read_once_and_in_its_place(
+    tmp_path: Path,
+) -> None:
+    """A message that is kept hangs on the summary from then on, which follows it in turn."""
+    lines = Lines()
+    lines.user("Begin")
+    lines.agent(text("Begun."), reply="r1")
+    boundary = lines.add("system", parent=None, subtype="compact_boundary", logicalParentUuid="u5")
+    assert boundary == "u2"
+    summary = lines.user("This is a summary", parent=boundary, isCompactSummary=True)
+    lines.add("progress", data={})
+    lines.agent(text("Kept."), reply="r2", parent=summary)
+    lines.user("Go on")
+    path = write_lines(tmp_path / "s.jsonl", lines.lines)
+    said = [text for _, text in said_in(path)]
+    assert said == ["Begin", "Begun.", "Kept.", "Go on"]
+
+
+def test_lines_that_are_there_twice_and_empty_ones_count_once_and_not_at_all(
+    tmp_path: Path,
+) -> None:
+    lines = Lines()
+    lines.user("Begin")
+    lines.agent(text("Begun."), {"type": "thinking", "thinking": ""}, reply="r1")
+    lines.user(None)
+    lines.user([{"type": "image", "source": {}}, text("Like this")])
+    path = write_lines(tmp_path / "s.jsonl", [*lines.lines, *lines.lines[:2]])
+    assert said_in(path) == [
+        ("human", "Begin"),
+        ("agent", "Begun."),
+        ("human", "Like this\n[image]"),
+    ]
 
 
 def test_questions_and_refusals_are_answered_by_the_human(tmp_path: Path) -> None:

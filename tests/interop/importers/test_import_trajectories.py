@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
@@ -84,6 +85,90 @@ def test_results_of_atif_belong_to_their_calls(tmp_path: Path) -> None:
         ("system", "no parse"),
     ]
     assert [event.tokens.prompt for event in found if isinstance(event, ModelCalled)] == [5]
+
+
+def test_subagents_in_a_trajectory_are_actors_of_their_own_where_they_were_called(
+    tmp_path: Path,
+) -> None:
+    helper: Json = {
+        "trajectory_id": "child",
+        "agent": {"name": "researcher", "model_name": "small"},
+        "steps": [
+            {"source": "user", "message": "Look it up."},
+            {"source": "agent", "message": "Found.", "metrics": {"completion_tokens": 2}},
+        ],
+    }
+    refers = {"content": "ok", "subagent_trajectory_ref": [{"trajectory_id": "child"}]}
+    calls = [{"tool_call_id": "1", "function_name": "delegate"}]
+    steps = [
+        {"source": "user", "message": [{"type": "text", "text": "Do it."}, {"type": "image"}]},
+        {"source": "agent", "tool_calls": calls, "observation": {"results": [refers]}},
+        {"source": "agent", "message": "Done.", "reasoning_content": "Well."},
+    ]
+    whole = {"schema_version": "ATIF-v1.7", "steps": steps, "subagent_trajectories": [helper]}
+    whole["final_metrics"] = {"total_prompt_tokens": 9, "total_completion_tokens": 3}
+    events, remarks = read(AtifImporter(), write(tmp_path / "t.json", whole))
+    assert [one.what for one in remarks] == [
+        "left out: a reference to the trajectory of a subagent"
+    ]
+    said = [(who, event.text) for who, event in events_of(events) if isinstance(event, MessageSent)]
+    assert said == [
+        ("user", "Do it.\n[image]"),
+        ("system", "Look it up."),
+        ("researcher", "Found."),
+        ("assistant", "Done."),
+    ]
+    assert [who for who, event in events_of(events) if isinstance(event, NoteTaken)] == [
+        "assistant"
+    ]
+    used = [
+        (who, event.tokens.prompt, event.tokens.completion)
+        for who, event in events_of(events)
+        if isinstance(event, ModelCalled)
+    ]
+    assert used == [("researcher", None, 2)]
+
+
+def test_totals_count_where_no_step_counts(tmp_path: Path) -> None:
+    steps = [{"source": "agent", "message": "Done."}]
+    whole = {
+        "schema_version": "ATIF-v1.5",
+        "steps": steps,
+        "final_metrics": {"total_prompt_tokens": 9},
+    }
+    events, _ = read(AtifImporter(), write(tmp_path / "t.json", whole))
+    calls = [event for _, event in events_of(events) if isinstance(event, ModelCalled)]
+    assert [(call.tokens.prompt, call.purpose) for call in calls] == [(9, "act (all calls)")]
+
+
+def test_a_trajectory_without_a_history_has_the_same_in_its_steps(tmp_path: Path) -> None:
+    steps: list[Json] = [
+        {"thought": "Look.", "action": "open a.py\n", "observation": "1: pass"}
+        | {
+            "query": [
+                {"role": "system", "content": "SETTING"},
+                {"role": "user", "content": "The issue"},
+            ]
+        },
+        {"thought": "", "action": "submit", "observation": None},
+    ]
+    info = {"exit_status": "submitted", "model_stats": {"tokens_sent": 0, "tokens_received": 0}}
+    events, _ = read(
+        SweAgentImporter(), write(tmp_path / "t.traj", {"trajectory": steps, "info": info})
+    )
+    kinds = [type(event) for _, event in events_of(events)]
+    assert kinds == [
+        MessageSent,
+        MessageSent,
+        NoteTaken,
+        ActionTaken,
+        ActionResolved,
+        ActionTaken,
+        ActionResolved,  # cancelled by the end
+        SessionClosed,
+    ]
+    with pytest.raises(InvalidInput, match="no history"):
+        read(SweAgentImporter(), write(tmp_path / "u.traj", {"info": info}))
 
 
 def test_an_old_trajectory_of_swe_agent_answers_as_the_user(tmp_path: Path) -> None:

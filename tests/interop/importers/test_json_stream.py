@@ -17,10 +17,12 @@ from duolog.interop.importers.inspect_logs.importer import InspectImporter
 from duolog.interop.importers.json_stream import elements_of, members_of, places_of, read_at
 from duolog.interop.importers.protocol import Importer, Reading
 from duolog.interop.importers.run import import_foreign
-from duolog.interop.importers.traces import openinference, otlp
+from duolog.interop.importers.traces import langfuse, openinference, otlp
 from duolog.interop.importers.traces.langfuse import LangfuseImporter
 from duolog.interop.importers.traces.openinference import OpenInferenceImporter
 from duolog.interop.importers.traces.otlp import OtlpImporter
+from duolog.interop.importers.trajectories.atif import AtifImporter
+from duolog.interop.importers.trajectories.swe_agent import SweAgentImporter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from otlp_story import request
@@ -112,12 +114,23 @@ def phoenix(count: int, words: str = LONG) -> object:
     ]
 
 
+def trajectory(count: int, words: str = LONG) -> object:
+    steps = [{"source": "agent", "message": words} for _ in range(count)]
+    return {"schema_version": "ATIF-v1.7", "steps": steps, "session_id": "s"}
+
+
+def history(count: int, words: str = LONG) -> object:
+    return {"history": [{"role": "assistant", "content": words} for _ in range(count)]}
+
+
 SOURCES: dict[str, tuple[Importer, Callable[..., object]]] = {
     "chat": (ChatImporter(), conversations),
     "inspect": (InspectImporter(), samples),
     "langfuse": (LangfuseImporter(), exports),
     "otlp": (OtlpImporter(), traced),
     "openinference": (OpenInferenceImporter(), phoenix),
+    "atif": (AtifImporter(), trajectory),
+    "swe-agent": (SweAgentImporter(), history),
 }
 
 
@@ -146,7 +159,7 @@ def test_what_is_held_does_not_grow_with_a_document(
     source = tmp_path / "x.json"
     source.write_text(json.dumps(write(20, "some words ")), encoding="utf-8")
     at_once = list(importer.read(source, Reading()))
-    for module in (json_files, otlp, openinference):
+    for module in (json_files, langfuse, otlp, openinference):
         monkeypatch.setattr(module, "AT_ONCE", 1000)
     in_pieces = list(importer.read(source, Reading()))
     assert [str(one) for one in in_pieces] == [str(one) for one in at_once]

@@ -1,0 +1,109 @@
+"""Documents of JSON in a file that are too long to be held: their members are read where they lie."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from ...engine.errors import InvalidInput
+from .json_files import decode
+from .json_sniff import shape_of
+from .json_stream import Member, elements_of, lines_at, members_of, places_of, read_at
+from .protocol import Remark
+
+__all__ = ("Document", "documents_in")
+
+_T = TypeVar("_T")
+_CHUNK: Final = 1 << 16
+
+
+class Document(NamedTuple):
+    """An object in a file.
+
+    Attributes:
+        path: of the file.
+        where: its place, in words.
+        whole: where it lies; None for the whole file.
+        members: where its members lie, by name.
+    """
+
+    path: Path
+    where: str
+    whole: Member | None
+    members: Mapping[str, Member]
+
+    def value(self, name: str, type: type[_T]) -> _T | None:
+        """A member; None where there is none, or it is null.
+
+        Raises:
+            InvalidInput: it is of another type, or cannot be read.
+        """
+        member = self.members.get(name)
+        if member is None:
+            return None
+        data = read_at(self.path, member)
+        return None if data == b"null" else decode(data, type)
+
+    def elements(self, name: str) -> Iterator[bytes]:
+        """The elements of a member that is an array, one after the other; none where there is none.
+
+        Raises:
+            InvalidInput: it is no array, or cannot be read.
+        """
+        member = self.members.get(name)
+        if member is not None and read_at(self.path, member._replace(size=1)) != b"n":
+            yield from (data for _, data in elements_of(self.path, member.offset))
+
+    def inner(self, name: str) -> Iterator[Document]:
+        """The objects in a member that is an array.
+
+        Raises:
+            InvalidInput: it is no array of objects, or cannot be read.
+        """
+        member = self.members.get(name)
+        if member is None or read_at(self.path, member._replace(size=1)) == b"n":
+            return
+        for number, place in enumerate(places_of(self.path, member.offset), start=1):
+            where = f"{self.where}, {name} {number}"
+            yield Document(self.path, where, place, members_of(self.path, place))
+
+    def digest(self) -> str:
+        """A short digest of its text.
+
+        Raises:
+            InvalidInput: it cannot be read.
+        """
+        found = hashlib.sha256()
+        try:
+            with self.path.open("rb") as file:
+                file.seek(0 if self.whole is None else self.whole.offset)
+                left = self.path.stat().st_size if self.whole is None else self.whole.size
+                while left > 0 and (data := file.read(min(left, _CHUNK))):
+                    found.update(data)
+                    left -= len(data)
+        except OSError as error:
+            raise InvalidInput(f"cannot read {self.path}: {error.strerror or error}") from error
+        return found.hexdigest()[:12]
+
+
+def documents_in(path: Path) -> Iterator[Document | Remark]:
+    """The documents in a file: the object that it is, the elements of its array, or its lines; a
+    remark for one that is no object.
+
+    Raises:
+        InvalidInput: the file cannot be read, or is no JSON as a whole.
+    """
+    shape = shape_of(path)
+    if shape is None or shape.form == "object":
+        yield Document(path, str(path), None, members_of(path))
+        return
+    lines = shape.form == "lines"
+    places = (member for member, _ in lines_at(path)) if lines else places_of(path)
+    for number, place in enumerate(places, start=1):
+        where = f"{path}, {'line' if lines else 'element'} {number}"
+        try:
+            yield Document(path, where, place, members_of(path, place))
+        except InvalidInput as error:
+            yield Remark("problem", f"no document: {error}", where)
