@@ -1,8 +1,10 @@
-"""The importer for streams of AG-UI's events in files: one event on each line.
+"""The importer for streams of AG-UI's events in files: one event on each line, as server-sent events
+or bare, or a list of them.
 
 Texts and arguments of calls come in pieces and are put together. Each run's input repeats the
 conversation: what a person said is what stands behind the last reply in it; results of the front
-end's tools stand there too. The shared state is the shared output.
+end's tools stand there too. Of a snapshot of all messages, those count that came in no other way. The
+shared state is the shared output.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ from ..importers.conversation.steps import (
     Utterance,
 )
 from ..importers.conversation.transcript import Entry, Transcript, beginning_of, read_transcript
-from ..importers.json_files import Piece, lines_of
-from ..importers.json_sniff import Shape
+from ..importers.json_files import Piece, lines_of, pieces_of
+from ..importers.json_sniff import Shape, shape_of
 from ..importers.protocol import Found, Reading, Remark
 from ..importers.timestamps import seconds_of
 from ..importers.trace_builder import arguments_of
@@ -48,7 +50,9 @@ __all__ = ("AguiImporter",)
 _NAME: Final = "ag-ui"
 _MILLI: Final = 1e-3
 _INPUT: Final = "application/json"
-_SEEN: Final = frozenset({"STEP_STARTED", "STEP_FINISHED", "RAW", "MESSAGES_SNAPSHOT"})
+_SEEN: Final = frozenset({"STEP_STARTED", "STEP_FINISHED", "RAW"})
+_DATA: Final = b"data:"
+_HEAD: Final = 4096
 
 
 @final
@@ -67,6 +71,10 @@ class AguiImporter:
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with the start of a run."""
+        if shape is None and source.is_file():
+            with source.open("rb") as file:
+                head = file.read(_HEAD)
+            return head.startswith(_DATA) and b'"RUN_STARTED"' in head
         return shape is not None and {"type", "threadId", "runId"} <= shape.keys
 
     def read(self, source: Path, reading: Reading) -> Iterator[Found]:
@@ -76,8 +84,13 @@ class AguiImporter:
             InvalidInput: it cannot be read.
         """
         threads: list[_Thread] = []
-        for piece in lines_of(source):
-            for event in parse_events(bytes(piece.data)):
+        shape = shape_of(source)
+        array = shape is not None and shape.form == "array"
+        for piece in pieces_of(source) if array else lines_of(source):
+            data = bytes(piece.data)
+            if data.startswith((b":", b"event:", b"id:", b"retry:")):
+                continue  # what server-sent events have besides
+            for event in parse_events(data.removeprefix(_DATA)):
                 if isinstance(event, Unreadable):
                     yield Remark("problem", event.why, piece.where)
                     continue
@@ -106,10 +119,29 @@ def _thread_of(event: AguiEvent, threads: Sequence[_Thread]) -> _Thread | None:
 
 
 def _given(event: AguiEvent) -> list[Message]:
-    held = event.get("input")
+    return messages_of([_plain(one) for one in _listed(event)], HUMAN)
+
+
+def _listed(event: AguiEvent) -> Sequence[JSON]:
+    """The messages in a run's input, or in a snapshot."""
+    held = event.get("input", event)
     messages = held.get("messages") if isinstance(held, Mapping) else None
-    listed = messages if isinstance(messages, Sequence) and not isinstance(messages, str) else ()
-    return messages_of([_plain(one) for one in listed], HUMAN)
+    return messages if isinstance(messages, Sequence) and not isinstance(messages, str) else ()
+
+
+def _ids(messages: Sequence[JSON]) -> list[str]:
+    """Ids of messages, each followed by those of its calls; of one without an id its contents."""
+    found: list[str] = []
+    for message in messages:
+        if not isinstance(message, Mapping):
+            found.append("")
+            continue
+        own = message.get("id")
+        found.append(str(own) if own else codec.digest(message))
+        calls = message.get("toolCalls")
+        if isinstance(calls, Sequence) and not isinstance(calls, str):
+            found += [str(call.get("id")) for call in calls if isinstance(call, Mapping)]
+    return found
 
 
 def _plain(message: JSON) -> JSON:
@@ -135,6 +167,7 @@ class _Thread:
         self._entries: list[Entry] = []
         self._assembler = Assembler()
         self._open: set[str] = set()
+        self._known: set[str] = set()  # ids of messages and calls that were read
         self._state: JSON = None
         self._digest: str | None = None
 
@@ -172,6 +205,7 @@ class _Thread:
     def _heard(self, event: AguiEvent) -> Iterator[Step]:
         """What is new in a run's input."""
         given = _given(event)
+        self._known.update(_ids(_listed(event)))
         last = max((n for n, one in enumerate(given) if one.role == AGENT), default=-1)
         for one in given[last + 1 :]:
             if one.role == "tool":
@@ -183,8 +217,30 @@ class _Thread:
                 yield from one.steps
         self.said = [one.text for one in given if one.role == HUMAN]
 
+    def _unheard(self, event: AguiEvent) -> Iterator[Step]:
+        """What a snapshot of all messages has that came in no other way."""
+        for item in _listed(event):
+            (own, *calls) = _ids([item])
+            for message in messages_of([_plain(item)], HUMAN):
+                for step in message.steps:
+                    if isinstance(step, ToolCall):
+                        if step.call in self._known:
+                            continue
+                        self._open.add(step.call)
+                    elif isinstance(step, ToolResult):
+                        if step.call not in self._open:
+                            continue
+                        self._open.discard(step.call)
+                    elif own in self._known or (
+                        message.role == HUMAN and message.text in self.said
+                    ) or isinstance(step, Utterance) and not step.text.strip():
+                        continue
+                    yield step
+            self._known.update((own, *calls))
+
     def _steps(self, whole: Whole) -> Iterator[Step]:
         if isinstance(whole, WholeMessage):
+            self._known.add(whole.id)
             if whole.reasoning:
                 yield Reasoning(whole.text, whole.subagent)
             elif whole.text.strip() and whole.role != "user":
@@ -192,6 +248,7 @@ class _Thread:
                 yield Utterance(side, whole.subagent, whole.text)
         elif isinstance(whole, WholeCall):
             self._open.add(whole.id)
+            self._known.add(whole.id)
             arguments, raw = arguments_of(whole.arguments) if whole.arguments else ({}, None)
             yield ToolCall(AGENT, whole.subagent, whole.id, whole.tool, arguments, raw)
         else:
@@ -219,6 +276,8 @@ class _Thread:
             yield from _used(event.get("usage"))
         elif kind == "RUN_ERROR":
             yield Interruption(f"the run failed: {event.get('message') or 'nothing says why'}")
+        elif kind == "MESSAGES_SNAPSHOT":
+            yield from self._unheard(event)
         elif kind in _SEEN:
             if kind != "STEP_STARTED":
                 yield Omission(f"{kind} events")

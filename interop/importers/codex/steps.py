@@ -29,25 +29,39 @@ from ..conversation.steps import (
 from ..conversation.totals import RunningTotal
 from .patches import added_files
 
-__all__ = ("RolloutReader",)
+__all__ = ("RolloutReader", "is_typed")
 
 _SHOWN_TWICE: Final = frozenset(
     {"user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"}
 )
 _INJECTED: Final = re.compile(
     r"\s*(<(environment_context|user_instructions|INSTRUCTIONS|turn_aborted|user_shell_command"
-    r"|skill|subagent_notification|permissions instructions)\b|# AGENTS\.md instructions)"
+    r"|user_action|skill|subagent_notification|permissions instructions|collaboration_mode"
+    r"|goal_context|recommended_plugins)\b|# AGENTS\.md instructions"
+    r"|Another language model started to solve this problem and produced a summary"
+    r"|Warning: (apply_patch|The maximum number of|Your account|Heads up))"
 )
-_EDITOR: Final = "# Context from my IDE setup:"
+_HEADINGS: Final = ("# Context from my IDE setup:", "# Files mentioned by the user:")
 _REQUEST: Final = "## My request for Codex:"
+_IMAGE: Final = re.compile(r"^</?image\b[^>\n]*>\n?", re.MULTILINE)
+_EXIT: Final = re.compile(
+    r"(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?"
+    r"(?:Exit code: |Process exited with code )(\d+)\n"
+)
+"""How a result begins that is text, and not JSON."""
 _PROGRAM: Final = "codex"
 
 
 @final
 class RolloutReader:
-    """Reads the lines of a rollout in order."""
+    """Reads the lines of a rollout in order.
 
-    def __init__(self) -> None:
+    Args:
+        helper: it is a subagent's, whose "user" is the agent that called it.
+    """
+
+    def __init__(self, *, helper: bool = False) -> None:
+        self._helper = helper
         self._model: str | None = None
         self._total = RunningTotal()
         self._calls: dict[str, ToolCall] = {}
@@ -76,7 +90,7 @@ class RolloutReader:
     def _item(self, item: Mapping[str, JSON]) -> Iterator[Step]:
         for step in steps_of(item):
             if isinstance(step, Utterance) and step.role == HUMAN:
-                yield _typed(step)
+                yield _by_program(step) if self._helper else _typed(step)
             elif isinstance(step, ToolCall):
                 self._calls[step.call] = step
                 yield step
@@ -118,18 +132,33 @@ def _flat(usage: JSON) -> JSON:
     }
 
 
+def is_typed(text: str) -> bool:
+    """Whether a person typed a text that stands in the person's place."""
+    return _INJECTED.match(text) is None
+
+
 def _typed(said: Utterance) -> Step:
     """What a person typed; else what the program put in the person's place."""
-    if _INJECTED.match(said.text):
-        return Utterance("system", _PROGRAM, said.text)
-    if said.text.lstrip().startswith(_EDITOR) and _REQUEST in said.text:
-        return Utterance(said.role, said.name, said.text.partition(_REQUEST)[2].strip())
-    return said
+    if not is_typed(said.text):
+        return _by_program(said)
+    text = _IMAGE.sub("", said.text)
+    if text.lstrip().startswith(_HEADINGS) and _REQUEST in text:
+        text = text.partition(_REQUEST)[2].strip()
+    return said if text == said.text else Utterance(said.role, said.name, text)
+
+
+def _by_program(said: Utterance) -> Step:
+    return Utterance("system", _PROGRAM, said.text)
 
 
 def _outcome(result: ToolResult) -> ToolResult:
     """A result, failed where the exit code says so."""
-    if not isinstance(result.output, str) or not result.output.startswith("{"):
+    if not isinstance(result.output, str):
+        return result
+    written = _EXIT.match(result.output)
+    if written is not None:
+        return _failed(result, result.output, int(written[1]))
+    if not result.output.startswith("{"):
         return result
     try:
         held = msgspec.json.decode(result.output, type=dict[str, JSON])
@@ -137,8 +166,12 @@ def _outcome(result: ToolResult) -> ToolResult:
         return result
     metadata = held.get("metadata")
     code = metadata.get("exit_code") if isinstance(metadata, Mapping) else None
-    output = held.get("output", result.output)
-    if isinstance(code, int) and code:
-        text = output if isinstance(output, str) else ""
-        return ToolResult(result.call, output, text.strip() or f"exit code {code}")
-    return ToolResult(result.call, output if metadata is not None else result.output)
+    output = held.get("output", result.output) if metadata is not None else result.output
+    return _failed(result, output, code if isinstance(code, int) else 0)
+
+
+def _failed(result: ToolResult, output: JSON, code: int) -> ToolResult:
+    if not code:
+        return ToolResult(result.call, output)
+    text = output if isinstance(output, str) else ""
+    return ToolResult(result.call, output, text.strip() or f"exit code {code}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,51 @@ def test_another_thread_that_repeats_nothing_is_another_session(tmp_path: Path) 
     lines = [started("t1", HELLO), started("t2", {"role": "user", "content": "Other"})]
     events, _ = read(AguiImporter(), write_lines(tmp_path / "s.jsonl", lines))
     assert list(dict.fromkeys(one.session for one in events)) == ["t1", "t2"]
+
+
+def told(path: Path) -> list[tuple[str, str]]:
+    events, remarks = read(AguiImporter(), path)
+    assert not [remark for remark in remarks if remark.kind == "problem"]
+    return [
+        (who, event.text if isinstance(event, MessageSent) else event.name)
+        for who, event in events_of(events)
+        if isinstance(event, MessageSent | ActionTaken)
+    ]
+
+
+WHOLE: list[tuple[str, str]] = [("user", "Hello"), ("assistant", "pick"), ("assistant", "Blue.")]
+
+
+def test_of_a_snapshot_what_came_in_no_other_way_is_read_once(tmp_path: Path) -> None:
+    hello, called = {**HELLO, "id": "h"}, {**CALL, "id": "k"}
+    answer: Json = {"id": "m1", "role": "assistant", "content": "Blue."}
+    every = [hello, called, {**PICKED, "id": "p"}, answer]
+    begun: Json = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+    snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": every}
+    alone = [begun, snapshot, snapshot]
+    assert told(write_lines(tmp_path / "a.jsonl", alone)) == WHOLE
+    call = {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "pick"}
+    streamed = [started("t", hello), call, {"type": "TOOL_CALL_END", "toolCallId": "c1"}]
+    streamed += [*said("m1", "Blue."), snapshot, started("t", *every, {**HELLO, "id": "i"})]
+    assert told(write_lines(tmp_path / "b.jsonl", streamed)) == [*WHOLE, ("user", "Hello")]
+
+
+def test_chunks_need_no_beginning_and_a_stream_may_be_a_list_or_server_sent(tmp_path: Path) -> None:
+    chunks: list[Json] = [
+        started("t", HELLO),
+        {"type": "TOOL_CALL_CHUNK", "toolCallId": "c1", "toolCallName": "pick", "delta": "{"},
+        {"type": "TOOL_CALL_CHUNK", "delta": "}"},
+        {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m1", "role": "assistant", "delta": "Blu"},
+        {"type": "TEXT_MESSAGE_CHUNK", "delta": "e."},
+        finished("t", 1),
+    ]
+    assert told(write_lines(tmp_path / "a.jsonl", chunks)) == WHOLE
+    (tmp_path / "b.json").write_text(json.dumps(chunks), encoding="utf-8")
+    assert told(tmp_path / "b.json") == WHOLE
+    sent = "".join(f"event: message\ndata: {json.dumps(one)}\n\n" for one in chunks)
+    (tmp_path / "c.txt").write_text(sent.removeprefix("event: message\n"), encoding="utf-8")
+    assert told(tmp_path / "c.txt") == WHOLE
+    assert AguiImporter().recognises(tmp_path / "c.txt", None)
 
 
 def test_what_is_no_event_is_named(tmp_path: Path) -> None:

@@ -11,11 +11,14 @@ from duolog.engine.events import (
     ActionResolved,
     MessageSent,
     ModelCalled,
+    Origin,
+    SessionOpened,
     SnapshotTaken,
     TurnYielded,
     Unknown,
 )
 from duolog.interop.importers.codex.importer import CodexImporter
+from duolog.interop.importers.registry import recognise
 from duolog.testing import check_importer
 from foreign_logs import read, trace_of, write_lines
 
@@ -111,6 +114,96 @@ def test_a_file_that_a_patch_adds_is_a_snapshot(rollout: Path) -> None:
         one.draft.event.content for one in events if isinstance(one.draft.event, SnapshotTaken)
     ]
     assert content == {"path": "a.txt", "text": "one\ntwo\n", "diff": "@@ -0,0 +1,2 @@\n+one\n+two"}
+
+
+def said_in(path: Path) -> list[tuple[str, str, str]]:
+    events, remarks = read(CodexImporter(), path)
+    assert not [one for one in remarks if one.kind == "problem"]
+    return [
+        (one.session, one.draft.role, one.draft.event.text)
+        for one in events
+        if isinstance(one.draft.event, MessageSent) and one.draft.role != "environment"
+    ]
+
+
+def test_turns_that_were_taken_back_are_a_fork(tmp_path: Path) -> None:
+    lines = [line("session_meta", id="r")]
+    for number in (1, 2, 3):
+        lines += [said("user", f"q{number}"), said("assistant", f"a{number}")]
+        if number == 2:
+            lines.append(line("event_msg", type="thread_rolled_back", num_turns=1))
+    path = write_lines(tmp_path / "r.jsonl", lines)
+    told: dict[str, list[str]] = {}
+    for session, _, text in said_in(path):
+        told.setdefault(session, []).append(text)
+    assert told == {"r": ["q1", "a1", "q3", "a3"], "r-branch-6": ["q1", "a1", "q2", "a2"]}
+    events, _ = read(CodexImporter(), path)
+    opened = [one.draft.event for one in events if isinstance(one.draft.event, SessionOpened)]
+    assert [one.forked_from for one in opened] == [None, Origin(session="r", version=3)]
+
+
+def test_nobody_typed_what_a_subagent_was_asked(tmp_path: Path) -> None:
+    meta = line("session_meta", id="r", source={"subagent": "review"})
+    lines = [meta, said("user", "Review it"), said("assistant", "Good.")]
+    path = write_lines(tmp_path / "r.jsonl", lines)
+    assert said_in(path) == [("r", "agent", "Good.")]
+
+
+def test_rollouts_of_old_are_items_only(tmp_path: Path) -> None:
+    def item(line: Json) -> Json:
+        payload: Json = line["payload"]
+        return payload
+
+    head = {"id": "r", "timestamp": "2025-06-01T09:00:00.000Z", "instructions": None}
+    lines = [
+        head,
+        {"record_type": "state"},
+        item(said("user", "Hi")),
+        item(said("assistant", "Yes")),
+    ]
+    path = write_lines(tmp_path / "r.jsonl", lines)
+    assert getattr(recognise(path), "name", None) == "codex"
+    assert said_in(path) == [("r", "human", "Hi"), ("r", "agent", "Yes")]
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno", "failed"),
+        ("Chunk ID: 7f\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\n", "failed"),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\n", "ok"),
+        ("Process exited with code 1 is what I found", "ok"),
+        ([{"type": "output_text", "text": "Done!"}], "ok"),
+    ],
+)
+def test_exit_codes_stand_in_texts_too(tmp_path: Path, output: object, outcome: str) -> None:
+    result = line("response_item", type="function_call_output", call_id="c", output=output)
+    path = write_lines(tmp_path / "r.jsonl", [called("c", "exec_command", cmd="x"), result])
+    events, _ = read(CodexImporter(), path)
+    found = [one.draft.event for one in events if isinstance(one.draft.event, ActionResolved)]
+    assert [one.outcome for one in found] == [outcome]
+
+
+def test_only_what_was_typed_around_files_and_images_is_a_message(tmp_path: Path) -> None:
+    image = [{"type": "input_text", "text": "<image name=[Image #1]>"}, {"type": "input_image"}]
+    image += [
+        {"type": "input_text", "text": "</image>"},
+        {"type": "input_text", "text": "Like this"},
+    ]
+    lines = [
+        said(
+            "user",
+            "# Files mentioned by the user:\n\n## a.py: /a.py\n\n## My request for Codex:\nFix\n",
+        ),
+        line("response_item", type="message", role="user", content=image),
+        said("user", "<user_action>\n<context>review</context></user_action>"),
+        said(
+            "user", "Another language model started to solve this problem and produced a summary of"
+        ),
+        said("developer", "Be brief."),
+    ]
+    path = write_lines(tmp_path / "r.jsonl", lines)
+    assert [text for _, _, text in said_in(path)] == ["Fix", "[input_image]\nLike this"]
 
 
 def test_a_broken_line_is_named(rollout: Path) -> None:
