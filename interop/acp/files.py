@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 import time
@@ -15,11 +14,11 @@ from ...engine.events import JSON
 from ...engine.text import new_words
 from ...scoring.scorers.retention import retention
 from ...scoring.scorers.utility import Missing
+from ..importers.conversation.differences import unified
 
 __all__ = ("Change", "Directory", "FileTexts", "file_of", "share_kept")
 
 _FILES: Final = 500  # files whose texts are remembered, of one session
-_LINES: Final = 5000  # lines of a file that are compared for a diff
 _LARGEST: Final = 4 * 2**20  # bytes of a file that is looked at
 _LATE: Final = 1.0  # seconds after which a file may say something else than it did
 
@@ -176,14 +175,5 @@ def file_of(change: Change) -> dict[str, JSON]:
     return {
         "path": change.path,
         "text": change.after,
-        "diff": _unified(change.before, change.after),
+        "diff": unified(change.before, change.after),
     }
-
-
-def _unified(before: str, after: str) -> str:
-    """The hunks of a unified diff; empty where the texts are too long to be compared."""
-    old, new = before.splitlines(), after.splitlines()
-    if len(old) > _LINES or len(new) > _LINES:
-        return ""
-    lines = difflib.unified_diff(old, new, lineterm="")
-    return "\n".join(list(lines)[2:])

@@ -231,9 +231,12 @@ class _Thread:
                         if step.call not in self._open:
                             continue
                         self._open.discard(step.call)
-                    elif own in self._known or (
-                        message.role == HUMAN and message.text in self.said
-                    ) or isinstance(step, Utterance) and not step.text.strip():
+                    elif (
+                        own in self._known
+                        or (message.role == HUMAN and message.text in self.said)
+                        or isinstance(step, Utterance)
+                        and not step.text.strip()
+                    ):
                         continue
                     yield step
             self._known.update((own, *calls))

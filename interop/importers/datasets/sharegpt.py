@@ -24,16 +24,21 @@ _NAME: Final = "sharegpt"
 _SAID: Final[Mapping[str, str]] = {
     "human": HUMAN,
     "user": HUMAN,
+    "prompter": HUMAN,
     "gpt": AGENT,
     "assistant": AGENT,
     "chatgpt": AGENT,
     "bard": AGENT,
     "bing": AGENT,
     "model": AGENT,
+    "ai": AGENT,
     "system": "system",
 }
 _CALLS: Final = frozenset({"function_call", "tool_call"})
-_RESULTS: Final = frozenset({"observation", "tool", "tool_response", "function_response"})
+_RESULTS: Final = frozenset(
+    {"observation", "tool", "tool_response", "function_response", "function"}
+)
+_ROWS: Final = ("conversations", "conversation")
 
 
 @final
@@ -53,7 +58,10 @@ class ShareGptImporter:
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether the first row has conversations of ``from`` and ``value``."""
         if shape is not None:
-            return {"from", "value"} <= shape.inner.get("conversations", frozenset())
+            whole = shape.inner.get("conversations", frozenset())
+            if {"from", "value"} <= whole or {"role", "content"} <= whole:
+                return True
+            return {"from", "value"} <= shape.inner.get("conversation", frozenset())
         if source.is_dir() or not is_parquet(source):
             return False
         return "conversations" in columns_of(source)
@@ -72,7 +80,7 @@ class ShareGptImporter:
 
 
 def _read(row: Row, name: str, reading: Reading) -> Iterator[Found]:
-    turns = row.columns.get("conversations")
+    turns = next((row.columns[key] for key in _ROWS if key in row.columns), None)
     if not isinstance(turns, Sequence) or isinstance(turns, str):
         yield Remark("problem", "a row without conversations", row.where)
         return
@@ -87,7 +95,7 @@ def _read(row: Row, name: str, reading: Reading) -> Iterator[Found]:
     for number, turn in enumerate(turns, start=1):
         where = f"{row.where}, turn {number}"
         try:
-            entries.append(Entry(number, where, None, (_step(turn),)))
+            entries.append(Entry(number, where, None, tuple(_steps(turn))))
         except InvalidInput as error:
             yield Remark("problem", f"no turn: {error}", where, session)
     model = row.columns.get("model")
@@ -102,29 +110,40 @@ def _read(row: Row, name: str, reading: Reading) -> Iterator[Found]:
     yield from read_transcript(transcript, reading)
 
 
-def _step(turn: JSON) -> Step:
+def _steps(turn: JSON) -> Iterator[Step]:
     if not isinstance(turn, Mapping):
         raise InvalidInput("it is no object")
-    who, value = turn.get("from"), turn.get("value")
-    if not isinstance(who, str) or not isinstance(value, str):
+    who, value = turn.get("from", turn.get("role")), turn.get("value", turn.get("content"))
+    if not isinstance(who, str) or not isinstance(value, str | None):
         raise InvalidInput("it has no text in from and value")
-    if who in _CALLS:
-        return _call(value)
-    if who in _RESULTS:
-        return ToolResult("", value)
-    if who == "thought":
-        return Reasoning(value)
-    if who not in _SAID:
+    side = who.strip().lower()
+    if side in _SAID:
+        if value is not None:
+            yield Utterance(_SAID[side], None, value)
+    elif side in _CALLS:
+        yield from _calls(value or "")
+    elif side in _RESULTS:
+        yield ToolResult("", value or "")
+    elif side == "thought":
+        yield Reasoning(value or "")
+    else:
         raise InvalidInput(f"it is from {who!r}, and none of {', '.join(sorted(_SAID))}")
-    return Utterance(_SAID[who], None, value)
 
 
-def _call(value: str) -> ToolCall:
-    """A call, written as JSON: its name and arguments; the text as it is where it is none."""
+def _calls(value: str) -> Iterator[ToolCall]:
+    """The calls in a turn, written as JSON: the name and arguments of one, or a list of them; the
+    text as it is where it is none.
+    """
     try:
-        held = msgspec.json.decode(value, type=dict[str, JSON])
+        held = msgspec.json.decode(value, type=dict[str, JSON] | list[dict[str, JSON]])
     except (msgspec.DecodeError, RecursionError):
-        return ToolCall(AGENT, None, "", "function_call", {}, value)
+        yield ToolCall(AGENT, None, "", "function_call", {}, value)
+        return
+    for one in held if isinstance(held, list) else [held]:
+        yield _call(one, value)
+
+
+def _call(held: Mapping[str, JSON], value: str) -> ToolCall:
     name, arguments = held.get("name"), held.get("arguments", held.get("parameters"))
     if isinstance(arguments, str):
         try:

@@ -40,6 +40,7 @@ class Sample(msgspec.Struct):
     id: str | int
     epoch: int = 1
     messages: list[Mapping[str, JSON]] = []
+    input: JSON = None
     target: JSON = None
     scores: Mapping[str, Mapping[str, JSON]] | None = None
     metadata: Mapping[str, JSON] | None = None

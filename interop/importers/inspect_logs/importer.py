@@ -2,7 +2,7 @@
 epoch.
 
 What the user says, the sample's input first, are messages of the human. The scores of the
-evaluation are measurements of its scorers.
+evaluation are measurements of its scorers. A sample in a log is over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from ..json_sniff import Shape
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of
 from .files import Evaluation, Sample, is_archive, samples_in
-from .samples import scores_of, steps_of_message, times_of, usage_of_sample
+from .samples import (
+    ending_of,
+    messages_in,
+    scores_of,
+    steps_of_message,
+    times_of,
+    usage_of_sample,
+)
 
 __all__ = ("InspectImporter",)
 
@@ -68,7 +75,8 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
     if start is None:
         start = seconds_of(evaluation.created, reading.zone)
     entries: list[Entry] = []
-    for number, message in enumerate(sample.messages, start=1):
+    messages = messages_in(sample)
+    for number, message in enumerate(messages, start=1):
         place = f"{where}, message {number}"
         try:
             steps = tuple(steps_of_message(message, sample.attachments))
@@ -78,7 +86,7 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
         key = message.get("tool_call_id", message.get("id"))
         entries.append(Entry(number, place, times.get(str(key)), steps))
     used: tuple[Step, ...] = tuple(usage_of_sample(evaluation, sample))
-    entries.append(Entry(len(sample.messages) + 1, where, None, used))
+    entries.append(Entry(len(messages) + 1, where, None, (*used, ending_of(sample))))
     config: dict[str, JSON] = {"sample": f"{sample.id}/{sample.epoch}"}
     if sample.metadata:
         config["metadata"] = sample.metadata

@@ -9,15 +9,50 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ScorerRef, Tokens, UtilityScored
 from ..chat.steps import steps_of
-from ..conversation.steps import ModelUse, Reasoning, Step, ToolResult
+from ..conversation.steps import Ending, ModelUse, Reasoning, Step, ToolResult
 from .files import Evaluation, Sample
 
-__all__ = ("scores_of", "steps_of_message", "times_of", "usage_of_sample")
+__all__ = (
+    "ending_of",
+    "messages_in",
+    "scores_of",
+    "steps_of_message",
+    "times_of",
+    "usage_of_sample",
+)
 
 _ATTACHED: Final = "attachment://"
-_GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Values of Inspect's own scorers: correct, partly, incorrect, no answer."""
+_GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0} | {
+    "yes": 1.0,
+    "true": 1.0,
+    "no": 0.0,
+    "false": 0.0,
+}
+"""What Inspect takes for numbers: correct, partly, incorrect, no answer, and yes and no."""
 _SCORING: Final = "scorers"
+
+
+def messages_in(sample: Sample) -> Sequence[Mapping[str, JSON]]:
+    """The messages of a sample; of one that broke off before any, its input."""
+    if sample.messages or sample.input is None:
+        return sample.messages
+    if isinstance(sample.input, str):
+        return [{"role": "user", "content": sample.input}]
+    listed = sample.input if isinstance(sample.input, Sequence) else ()
+    return [message for message in listed if isinstance(message, Mapping)]
+
+
+def ending_of(sample: Sample) -> Ending:
+    """How a sample ended, as far as the log says."""
+    if isinstance(sample.error, Mapping):
+        return Ending("failed", detail=_short(sample.error.get("message")))
+    if isinstance(sample.limit, Mapping):
+        return Ending("limit", detail=_short(sample.limit.get("type")))
+    return Ending()
+
+
+def _short(value: JSON) -> str:
+    return "" if value is None else str(value)[:200]
 
 
 def steps_of_message(message: Mapping[str, JSON], attachments: Mapping[str, str]) -> Iterator[Step]:
@@ -121,10 +156,17 @@ def scores_of(sample: Sample) -> tuple[UtilityScored, ...]:
 def _score(name: str, score: Mapping[str, JSON]) -> UtilityScored:
     ref = ScorerRef(name=name, version="1", config=codec.digest({"inspect": name}))
     value = score.get("value")
-    found = _GRADES.get(value) if isinstance(value, str) else value
+    found = _number(value) if isinstance(value, str) else value
     if isinstance(found, (int, float)) and 0 <= found <= 1:
         return UtilityScored(scorer=ref, value=float(found))
     return UtilityScored(scorer=ref, missing=f"the score {value!r} is no number in [0, 1]"[:200])
+
+
+def _number(value: str) -> float | None:
+    try:
+        return _GRADES[value] if value in _GRADES else float(value)
+    except ValueError:
+        return _GRADES.get(value.lower())
 
 
 def _reply(event: Mapping[str, JSON]) -> Mapping[str, JSON] | None:

@@ -86,6 +86,8 @@ class ActionReader:
 
     def _observation(self, kind: str, event: Mapping[str, JSON], data: bytes) -> Iterator[Step]:
         call = str(event.get("cause"))
+        if event.get("cause") is None and len(self._open) == 1:
+            (call,) = self._open  # of old it is the answer to the action before it
         if call not in self._open:
             if kind in _ASIDE:
                 yield Omission(f"{kind} observations")
@@ -102,7 +104,8 @@ class ActionReader:
         why = content.strip() or (f"exit code {code}" if code else "it failed")
         yield ToolResult(call, content, why if failed else None)
         path, now = extra.get("path"), extra.get("new_content")
-        if kind == "edit" and isinstance(path, str) and isinstance(now, str) and not failed:
+        changed = now != extra.get("old_content") and not failed
+        if kind == "edit" and isinstance(path, str) and isinstance(now, str) and changed:
             file = {"path": path, "text": now, "diff": content}
             yield Output(AGENT, None, file, "application/json")
 

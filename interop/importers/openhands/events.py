@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, final
 
 from ....engine.events import JSON, Tokens
 from ..anthropic.blocks import plain_text
+from ..conversation.differences import unified
 from ..conversation.steps import (
     AGENT,
     HUMAN,
@@ -14,6 +16,7 @@ from ..conversation.steps import (
     Interruption,
     ModelUse,
     Omission,
+    Output,
     Reasoning,
     Step,
     ToolCall,
@@ -28,6 +31,7 @@ __all__ = ("EventReader",)
 _FORMAT: Final = "openhands"
 _UNSEEN: Final = "the file begins after this call"
 _INNER: Final = "kind"
+_THINKING: Final = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 
 
 @final
@@ -64,10 +68,12 @@ class EventReader:
             yield ForeignEntry(f"{_FORMAT}.{kind}", data)
 
     def _action(self, event: Mapping[str, JSON]) -> Iterator[Step]:
-        reasoning = event.get("reasoning_content")
+        thought = plain_text(event.get("thought"))
+        inside = _THINKING.match(thought)
+        reasoning = event.get("reasoning_content") or (inside and inside[1])
         if isinstance(reasoning, str) and reasoning.strip():
             yield Reasoning(reasoning)
-        thought = plain_text(event.get("thought"))
+        thought = thought if inside is None else thought[inside.end() :]
         if thought.strip():
             yield Utterance(AGENT, None, thought)
         name, call = str(event.get("tool_name")), str(event.get("tool_call_id"))
@@ -100,6 +106,8 @@ class EventReader:
         elif held.get("is_error") is True or held.get("exit_code") not in (None, 0, -1):
             error = text.strip() or "it failed"
         yield ToolResult(call, text or error, error)
+        if error is None:
+            yield from _edited(held)
 
     def _state(self, event: Mapping[str, JSON]) -> Iterator[Step]:
         value = event.get("value")
@@ -116,6 +124,15 @@ class EventReader:
             used = self._totals.setdefault(usage, RunningTotal()).since(total)
             if used is not None:
                 yield _use(usage, metrics.get("model_name"), used)
+
+
+def _edited(held: Mapping[str, JSON]) -> Iterator[Output]:
+    """The file that a tool edited, where what the tool gave holds all of its text."""
+    path, now, before = held.get("path"), held.get("new_content"), held.get("old_content")
+    if isinstance(path, str) and isinstance(now, str) and now != before:
+        diff = unified(before if isinstance(before, str) else "", now)
+        file = {"path": path, "text": now, "diff": diff}
+        yield Output(AGENT, None, file, "application/json")
 
 
 def _use(usage: str, model: JSON, tokens: Tokens) -> ModelUse:

@@ -1,12 +1,14 @@
 """The importer for OpenHands: lists of events, event streams, and the output of an evaluation.
 
 Actions of the agent are actions, but for messages, thoughts and its last words; an observation is
-the outcome of the action that it names. In the output of an evaluation each line is a session; its
-task text is the human's request.
+the outcome of the action that it names. A conversation is a file, or a directory with a file for each
+event. In the output of an evaluation each line is a session, and over; its task text is the human's
+request.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol, final
@@ -17,10 +19,10 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ScorerRef, UtilityScored
 from ..conversation.cast import Cast
-from ..conversation.steps import AGENT, HUMAN, ModelUse, Step
+from ..conversation.steps import AGENT, HUMAN, Ending, ModelUse, Step
 from ..conversation.transcript import Entry, Transcript, beginning_of, read_transcript
-from ..json_files import decode, pieces_of
-from ..json_sniff import Shape
+from ..json_files import decode, pieces_of, read_bytes
+from ..json_sniff import Shape, shape_of
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of
 from .actions import ActionReader, tokens_of
@@ -29,6 +31,7 @@ from .events import EventReader
 __all__ = ("OpenHandsImporter",)
 
 _NAME: Final = "openhands"
+_EVENT: Final = re.compile(r"(?:event-)?(\d+)(?:-[\w-]+)?\.json")
 _SCORER: Final = ScorerRef(name=_NAME, version="1", config=codec.digest({"value": "resolved"}))
 
 
@@ -42,6 +45,7 @@ class _Evaluated(msgspec.Struct):
     metadata: Mapping[str, JSON] | None = None
     metrics: Mapping[str, JSON] | None = None
     test_result: Mapping[str, JSON] | None = None
+    error: str | None = None
 
 
 @final
@@ -59,9 +63,11 @@ class OpenHandsImporter:
         return "events of OpenHands, and the output of its evaluations"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
-        """Whether a file begins with an event, or with the result of an evaluation."""
+        """Whether a file begins with an event, or with the result of an evaluation; or a directory
+        holds a file for each event.
+        """
         if shape is None:
-            return False
+            return source.is_dir() and bool(_event_files(source))
         keys = shape.keys
         if {"kind", "source", "timestamp", "id"} <= keys:
             return True
@@ -77,7 +83,9 @@ class OpenHandsImporter:
             InvalidInput: it cannot be read.
         """
         events: list[tuple[str, bytes]] = []
-        for piece in pieces_of(source):
+        if source.is_dir():
+            events = [(str(path), read_bytes(path)) for path in _event_files(source)]
+        for piece in () if source.is_dir() else pieces_of(source):
             data = bytes(piece.data).strip()
             try:
                 result = msgspec.json.decode(data, type=_Evaluated)
@@ -90,8 +98,25 @@ class OpenHandsImporter:
             yield from _session(f"{source.stem}-{made}", str(source), events, reading)
 
 
+def _event_files(directory: Path) -> list[Path]:
+    """The files of a conversation that has one for each event, in the order of their numbers."""
+    inner = directory / "events"
+    folder = inner if inner.is_dir() else directory
+    found = [(match, path) for path in folder.iterdir() if (match := _EVENT.fullmatch(path.name))]
+    files = [path for match, path in sorted(found, key=lambda one: int(one[0][1]))]
+    shape = shape_of(files[0]) if files else None
+    if shape is None or shape.form != "object" or not {"source", "id"} <= shape.keys:
+        return []
+    return files if shape.keys & {"kind", "action", "observation"} else []
+
+
 def _evaluated(result: _Evaluated, where: str, reading: Reading) -> Iterator[Found]:
-    events = [(f"{where}, event {n}", bytes(raw)) for n, raw in enumerate(result.history, start=1)]
+    flat: list[bytes] = []
+    for raw in result.history:
+        data = bytes(raw)
+        # Of old, an action and what came of it are a pair.
+        flat += map(bytes, decode(data, list[msgspec.Raw])) if data[:1] == b"[" else [data]
+    events = [(f"{where}, event {n}", data) for n, data in enumerate(flat, start=1)]
     made = codec.digest([data.decode("utf-8", "replace") for _, data in events])[:12]
     name = result.instance_id or _NAME
     yield from _session(f"{name}-{made}", where, events, reading, result)
@@ -122,6 +147,9 @@ def _session(
         if total is not None:
             use = ModelUse(tokens=total, purpose="act (all calls)")
             entries.append(Entry(len(events) + 1, where, None, (use,)))
+    if result is not None:
+        over = Ending("failed" if result.error else "ended", detail=(result.error or "")[:200])
+        entries.append(Entry(len(events) + 2, where, None, (over,)))
     transcript = Transcript(
         session=session,
         format=_NAME,

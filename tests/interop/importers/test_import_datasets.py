@@ -87,6 +87,43 @@ def test_calls_and_observations_of_sharegpt_are_actions(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        shared(("Human", "Hi"), ("ChatGPT", "Hi.")),
+        shared(("user", "Hi"), ("assistant", "Hi.")),
+        {"conversation": shared(("human", "Hi"), ("gpt", "Hi."))["conversations"]},
+        {"conversations": WILD["conversation"]},
+    ],
+)
+def test_roles_and_keys_have_several_names(tmp_path: Path, row: Json) -> None:
+    source = write_lines(tmp_path / "set.jsonl", [row])
+    found = recognise(source)
+    assert found is not None
+    assert found.name == "sharegpt"
+    events, remarks = read(found, source)
+    assert not remarks
+    said = [one.draft.role for one in events if isinstance(one.draft.event, MessageSent)]
+    assert said == ["human", "agent"]
+
+
+def test_calls_side_by_side_stand_in_one_turn(tmp_path: Path) -> None:
+    calls = [{"name": name, "arguments": {}} for name in ("look", "ask")]
+    row = shared(("human", "Go"), ("function_call", json.dumps(calls)), ("gpt", "Done."))
+    events, _ = read(ShareGptImporter(), write_lines(tmp_path / "set.jsonl", [row]))
+    found = [one.draft.event for one in events if isinstance(one.draft.event, ActionTaken)]
+    assert [call.name for call in found] == ["look", "ask"]
+
+
+def test_rows_without_contents_are_read(tmp_path: Path) -> None:
+    empty = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None}]
+    row = {"conversation_id": "c", "conversation": empty, "model": None}
+    events, remarks = read(LmsysImporter(), write_lines(tmp_path / "set.jsonl", [row]))
+    assert not remarks
+    said = [one.draft.event.text for one in events if isinstance(one.draft.event, MessageSent)]
+    assert said == ["Hi"]
+
+
 def test_a_turn_that_is_none_is_named(tmp_path: Path) -> None:
     source = tmp_path / "set.json"
     rows = [shared(("human", "Hi"), ("nobody", "x")), {"id": 1}, 5]

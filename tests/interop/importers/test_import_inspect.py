@@ -14,6 +14,7 @@ from duolog.engine.events import (
     MessageSent,
     ModelCalled,
     NoteTaken,
+    SessionClosed,
     UtilityScored,
 )
 from duolog.interop.importers.inspect_logs.importer import InspectImporter
@@ -77,6 +78,33 @@ def test_a_sample_is_a_session_with_its_scores(tmp_path: Path) -> None:
     scores = [one.draft.event for one in events if isinstance(one.draft.event, UtilityScored)]
     assert [(one.scorer.name, one.value) for one in scores] == [("match", 1.0), ("long", None)]
     assert events[-3].draft.time - events[0].draft.time == 8.0
+
+
+def test_a_sample_is_over_however_it_ended(tmp_path: Path) -> None:
+    broken: Json = {"id": "b", "epoch": 1, "messages": [], "input": "Where is it?"}
+    samples = [
+        sample("a"),
+        {**broken, "error": {"message": "no model"}},
+        {**sample("c"), "limit": {"type": "message", "limit": 4}},
+    ]
+    events, remarks = read(InspectImporter(), archive(tmp_path / "x.eval", *samples))
+    assert not remarks
+    closed = [one.draft.event for one in events if isinstance(one.draft.event, SessionClosed)]
+    assert [(one.reason, one.detail) for one in closed] == [
+        ("ended", ""),
+        ("failed", "no model"),
+        ("limit", "message"),
+    ]
+    said = [one.draft.event.text for one in events if isinstance(one.draft.event, MessageSent)]
+    assert said == ["Where is it?", "There."] + ["Where is it?"] * 2 + ["There."]
+
+
+def test_scores_may_be_words_and_numbers_in_texts(tmp_path: Path) -> None:
+    values = {"a": "yes", "b": "0.25", "c": "True", "d": False, "e": "who knows"}
+    scored = {**sample("s"), "scores": {name: {"value": value} for name, value in values.items()}}
+    events, _ = read(InspectImporter(), archive(tmp_path / "x.eval", scored))
+    found = [one.draft.event for one in events if isinstance(one.draft.event, UtilityScored)]
+    assert [one.value for one in found] == [1.0, 0.25, 1.0, 0.0, None]
 
 
 def test_a_document_gives_the_same_as_an_archive(tmp_path: Path) -> None:

@@ -12,9 +12,12 @@ from duolog.engine.events import (
     ActionTaken,
     MessageSent,
     ModelCalled,
+    NoteTaken,
+    SessionClosed,
     SnapshotTaken,
     UtilityScored,
 )
+from duolog.interop.importers.directory import DirectoryImporter
 from duolog.interop.importers.openhands.importer import OpenHandsImporter
 from duolog.testing import check_importer
 from foreign_logs import events_of, read, write_lines
@@ -126,6 +129,55 @@ def test_a_result_of_an_evaluation_is_a_session_with_its_score(tmp_path: Path) -
     [score, _] = [one.draft.event for one in events if isinstance(one.draft.event, UtilityScored)]
     assert score.value == 1.0
     assert {one.session.startswith("i-1-") for one in events} == {True}
+
+
+def test_pairs_of_old_give_the_same_as_a_list(tmp_path: Path) -> None:
+    action: Json = {"source": "agent", "action": "run", "args": {"command": "ls"}}
+    told = {"source": "user", "action": "message", "args": {"content": "Do it"}}
+    result = {"source": "agent", "observation": "run", "content": "a.py", "extras": {}}
+    line = {"instance_id": "i", "history": [[told, {}], [action, result]], "error": "no more"}
+    events, remarks = read(OpenHandsImporter(), write_lines(tmp_path / "output.jsonl", [line]))
+    assert not [remark for remark in remarks if remark.kind == "problem"]
+    found = [event for _, event in events_of(events)]
+    assert [one.observation for one in found if isinstance(one, ActionResolved)] == ["a.py"]
+    assert [one.reason for one in found if isinstance(one, SessionClosed)] == ["failed"]
+
+
+def test_a_directory_with_a_file_for_each_event_is_one_conversation(tmp_path: Path) -> None:
+    folder = tmp_path / "all" / "conversation" / "events"
+    folder.mkdir(parents=True)
+    (folder.parent / "base_state.json").write_text("{}", encoding="utf-8")
+    for number, event in enumerate(OLD):
+        write(folder / f"event-{number:05}-x{number}.json", event)
+    events, remarks = read(DirectoryImporter(), tmp_path / "all")
+    assert not [remark for remark in remarks if remark.kind == "problem"]
+    assert len({one.session for one in events}) == 1
+    whole, _ = read(OpenHandsImporter(), write(tmp_path / "log.json", OLD))
+    assert [one.draft.event for one in events[1:]] == [one.draft.event for one in whole[1:]]
+
+
+def test_thoughts_in_a_message_are_none_and_only_edits_that_change_a_file_are_snapshots(
+    tmp_path: Path,
+) -> None:
+    thought = [{"type": "text", "text": "<think>Hm.</think>\n\nI edit."}]
+    action = {**NEW[2], "thought": thought}
+    edit = {"path": "/a", "old_content": "one\n", "new_content": "two\n", "content": []}
+    edited = {**observed("c1", ""), "observation": edit}
+    again = {**action, "id": "a2", "tool_call_id": "c2", "thought": []}
+    same = {**observed("c2", ""), "observation": {**edit, "old_content": "two\n"}}
+    source = write_lines(tmp_path / "log.jsonl", [action, edited, again, same])
+    events, _ = read(OpenHandsImporter(), source)
+    found = [event for _, event in events_of(events)]
+    assert [one.text for one in found if isinstance(one, NoteTaken | MessageSent)] == [
+        "Hm.",
+        "I edit.",
+    ]
+    [content] = [one.content for one in found if isinstance(one, SnapshotTaken)]
+    assert content == {
+        "path": "/a",
+        "text": "two\n",
+        "diff": "@@ -1 +1 @@\n-one\n+two",
+    }
 
 
 @pytest.mark.asyncio
