@@ -19,6 +19,7 @@ __all__ = ("MOST", "follow_source", "report_preview", "report_taken", "take_sour
 
 MOST = 20
 """How many problems are listed one by one."""
+_SHOWN = 3  # places of one remark
 
 
 def take_source(
@@ -152,9 +153,8 @@ def report_taken(taken: ImportResult, form: str, *, as_json: bool) -> None:
     if len(problems) > MOST:
         say(f"... and {len(problems) - MOST} more problems")
     for what, remarks in differences.items():
-        places = ", ".join(_place(remark) for remark in remarks[:3])
-        more = f", and {len(remarks) - 3} more" if len(remarks) > 3 else ""
-        say(f"note: {what} ({places}{more})")
+        more = f", and {len(remarks) - _SHOWN} more" if len(remarks) > _SHOWN else ""
+        say(f"note: {what} ({_places(remarks[:_SHOWN])}{more})")
     parts = [f"imported {quantity(taken.records, 'record')}"]
     if taken.known:
         parts.append(f"{quantity(taken.known, 'record')} there already")
@@ -169,6 +169,20 @@ def _grouped(remarks: Iterable[Remark]) -> dict[str, list[Remark]]:
     for remark in remarks:
         found.setdefault(remark.what, []).append(remark)
     return found
+
+
+def _places(remarks: Sequence[Remark]) -> str:
+    """The places of remarks, with the file that several lie in named once."""
+    places: list[str] = []
+    before = ""
+    for remark in remarks:
+        file, comma, inside = remark.where.rpartition(", ")
+        if comma:
+            places.append(inside if file == before else remark.where)
+            before = file
+        else:
+            places.append(_place(remark))
+    return ", ".join(places)
 
 
 def _place(remark: Remark) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-__all__ = ("clean", "duration", "is_virtual", "moment", "number", "shorten")
+__all__ = ("clean", "duration", "has_times", "is_virtual", "lasted", "moment", "number", "shorten")
 
 # Control characters, and those that reorder text, are shown as symbols instead of being sent.
 _HARMLESS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
@@ -31,6 +31,21 @@ def shorten(text: str, width: int) -> str:
 def is_virtual(opened: float) -> bool:
     """Whether a session that opened at this time has a virtual clock, which starts at 0."""
     return opened < _VIRTUAL_BEFORE
+
+
+def has_times(opened: float, last: float) -> bool:
+    """Whether it is known when things happened: a virtual clock that stands still says nothing."""
+    return not is_virtual(opened) or last > opened
+
+
+def lasted(opened: float, last: float) -> str:
+    """How long a session lasted so far; a dash where nobody knows.
+
+    Args:
+        opened: when it began.
+        last: when its last event happened.
+    """
+    return duration(last - opened) if has_times(opened, last) else "–"
 
 
 def duration(seconds: float) -> str:

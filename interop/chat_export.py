@@ -35,8 +35,7 @@ from ..engine.events import (
     Unknown,
 )
 from ..engine.records import TRACE, Record
-from .importers.conversation.builder import UNKNOWN_MODEL
-from .importers.conversation.steps import AGENT, HUMAN
+from .importers.conversation.steps import AGENT, HUMAN, UNKNOWN_MODEL
 
 __all__ = (
     "ChatForm",

@@ -29,7 +29,7 @@ from ..engine.events import (
 )
 from ..engine.records import TRACE, Record
 from .chat_export import call_id_of
-from .importers.conversation.builder import UNKNOWN_MODEL
+from .importers.conversation.steps import UNKNOWN_MODEL
 from .otel import names
 from .otel.gen_ai import model_named
 from .otel.gen_ai_messages import written

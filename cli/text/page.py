@@ -20,7 +20,7 @@ class Page:
     Args:
         console: where to.
         numbers: width of the numbers.
-        times: width of the times.
+        times: width of the times; 0 for none.
         names: width of the names.
         out: called with each line, no wider than the console; None prints it.
     """
@@ -43,7 +43,8 @@ class Page:
     @property
     def indent(self) -> int:
         """Columns on the left of the text."""
-        return self._numbers + self._times + self._names + 3 * len(_GAP)
+        gaps = 3 if self._times else 2
+        return self._numbers + self._times + self._names + gaps * len(_GAP)
 
     @property
     def width(self) -> int:
@@ -54,8 +55,9 @@ class Page:
         self, text: Text, *, number: str = "", time: str = "", name: str = "", style: str = ""
     ) -> None:
         """Prints a text beside number, time and name; ``style`` is that of the name."""
+        when = f"{time:>{self._times}}{_GAP}" if self._times else ""
         left = Text.assemble(
-            (f"{number:>{self._numbers}}{_GAP}{time:>{self._times}}{_GAP}", "dim"),
+            (f"{number:>{self._numbers}}{_GAP}{when}", "dim"),
             (f"{name:<{self._names}}", style or "none"),
             _GAP,
         )

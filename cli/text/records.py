@@ -35,6 +35,8 @@ from ...engine.events import (
 )
 from ...engine.records import TRACE, Record
 from ...engine.text import lines_of, quantity
+from ...interop.importers.conversation.steps import UNKNOWN_MODEL
+from .files import FileEdits
 from .wording import call_text, one_line, outcome_text, pairs_text, truncated, with_reason
 
 __all__ = ("RecordFormatter", "RecordText")
@@ -87,6 +89,7 @@ class RecordFormatter:
 
     def __init__(self, *, full: bool = False, ahead: Iterable[Record] = ()) -> None:
         self._full = full
+        self._files = FileEdits()
         self._lines: list[str] = []
         self._digest: str | None = None
         self._snapshot: int | None = None
@@ -200,6 +203,10 @@ class RecordFormatter:
 
     @_format.register
     def _(self, event: SnapshotTaken, record: Record) -> RecordText:
+        edited = self._files.of(event.content)
+        if edited is not None:
+            lines = [self._changed(line) for line in edited.changed]
+            return RecordText(edited.text, self._block(lines))
         before, self._lines = self._lines, lines_of(event.content)
         same, self._digest = event.digest == self._digest, event.digest
         latest, self._snapshot = self._snapshot, record.version
@@ -294,11 +301,13 @@ class RecordFormatter:
     @_format.register
     def _(self, event: ModelCalled, record: Record) -> RecordText:
         prompt, completion = event.tokens.prompt, event.tokens.completion
-        text = (
-            f"{one_line(record.actor)} calls {one_line(event.model)} to {one_line(event.purpose)}: "
-            f"{'?' if prompt is None else prompt} + {'?' if completion is None else completion} "
-            f"tokens, {event.latency:.1f} s"
-        )
+        model = "a model" if event.model == UNKNOWN_MODEL else one_line(event.model)
+        text = f"{one_line(record.actor)} calls {model} to {one_line(event.purpose)}"
+        if prompt is not None or completion is not None:
+            text += f": {'?' if prompt is None else prompt} + "
+            text += f"{'?' if completion is None else completion} tokens"
+        if event.latency:
+            text += f", {event.latency:.1f} s"
         if event.cost is not None:
             text += f", ${event.cost:.4f}"
         error = "" if event.error is None else f": {clean(event.error)}"

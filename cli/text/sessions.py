@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from ...engine.display import duration, is_virtual, moment, number
+from ...engine.display import is_virtual, lasted, moment, number
 from ...engine.log.contract import SessionSummary
 from ...engine.text import quantity
 from ...scoring.listing.sessions import ERASED, ListedSession
@@ -153,4 +153,4 @@ def _opened(line: ListedSession) -> str:
 
 
 def _lasted(line: ListedSession) -> str:
-    return duration(line.summary.last - line.summary.opened)
+    return lasted(line.summary.opened, line.summary.last)

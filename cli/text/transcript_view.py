@@ -8,7 +8,7 @@ from typing import final
 from rich.console import Console
 from rich.text import Text
 
-from ...engine.display import clean, duration, is_virtual, moment, number, shorten
+from ...engine.display import clean, duration, has_times, is_virtual, moment, number, shorten
 from ...engine.events import Participant, SessionOpened
 from ...engine.records import TRACE, Record
 from ...engine.text import quantity
@@ -35,13 +35,15 @@ def print_transcript(console: Console, transcript: SessionTranscript, *, full: b
 class _TranscriptPrinter:
     def __init__(self, console: Console, transcript: SessionTranscript, *, full: bool) -> None:
         self._transcript = transcript
-        self._utc = not is_virtual(transcript.summary.opened)
+        summary = transcript.summary
+        self._utc = not is_virtual(summary.opened)
+        self._timed = has_times(summary.opened, summary.last)
         records = [record for one in transcript.rounds for record in one.records]
         actors = [record.actor for record in records if record.role in ("human", "agent")]
         self._page = Page(
             console,
             numbers=len(str(max(record.version for record in records))),
-            times=8 if self._utc else max(len(duration(record.time)) for record in records),
+            times=8 if self._utc else max(len(self._time(record.time)) for record in records),
             names=min(max((len(clean(name)) for name in actors), default=0), NAME),
         )
         self._formatter = RecordFormatter(full=full, ahead=records)
@@ -75,6 +77,8 @@ class _TranscriptPrinter:
         self._page.block(shown.block)
 
     def _time(self, time: float) -> str:
+        if not self._timed:
+            return ""
         return moment(time)[-8:] if self._utc else duration(time)
 
     def _new_day(self, time: float) -> None:
@@ -106,8 +110,9 @@ class _TranscriptPrinter:
         summary, trajectory = self._transcript.summary, self._transcript.trajectory
         rounds = len(self._transcript.rounds)
         text = Text.assemble((trajectory.state, "bold"))
-        text.append(f" after {quantity(rounds, 'round')} and ")
-        text.append(duration(summary.last - summary.opened))
+        text.append(f" after {quantity(rounds, 'round')}")
+        if self._timed:
+            text.append(f" and {duration(summary.last - summary.opened)}")
         points = trajectory.points
         scored = [point.utility for point in counted(trajectory) if point.utility is not None]
         if scored:

@@ -13,7 +13,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from ...engine.display import duration, is_virtual, moment, number
+from ...engine.display import duration, has_times, is_virtual, moment, number
 from ...engine.text import quantity
 from ..diagnostics import muted
 from ..text.names import distinct
@@ -233,7 +233,8 @@ class WatchApp(App[None]):
         text.append(f" event {shown.count:,} of {total:,}", style="bold")
         text.append(f" · round {len(shown.points)}")
         time = timeline.records[shown.count - 1].time
-        text.append(f" · {duration(time) if is_virtual(time) else moment(time)}")
+        if has_times(timeline.records[0].time, timeline.records[-1].time):
+            text.append(f" · {duration(time) if is_virtual(time) else moment(time)}")
         text.append(f" · position {timeline.position_of(shown.count):,}", style="dim")
         if watched.loading:
             text.append(" · reading…", style="dim")

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ...engine.display import clean, duration, is_virtual, moment, number, shorten
+from ...engine.display import clean, duration, has_times, is_virtual, moment, number, shorten
 from ...engine.records import TRACE
 from ...scoring.listing.rows import SessionRow
 from ...scoring.trajectory.points import Point
@@ -85,9 +85,10 @@ class Painter:
         if self._looked == len(records):
             return
         numbers, times, names = self._layout
-        for record in records[self._looked :]:
+        timed = has_times(records[0].time, records[-1].time)
+        for record in records[self._looked if times or not timed else 0 :]:
             numbers = max(numbers, len(str(record.version)))
-            times = max(times, len(_time(record.time)))
+            times = max(times, len(_time(record.time))) if timed else 0
             if record.role in ("human", "agent"):
                 names = max(names, min(len(clean(record.actor)), NAME))
         self._looked = len(records)

@@ -193,6 +193,8 @@ class _Thread:
         """All of it."""
         rest = tuple(step for whole in self._assembler.finish() for step in self._steps(whole))
         entries = [*self._entries, Entry("rest", self.where, None, rest)]
+        used = (step for entry in entries for step in entry.steps if isinstance(step, ModelUse))
+        models = (step.model for step in used)
         return Transcript(
             session=self.session,
             format=_NAME,
@@ -200,6 +202,7 @@ class _Thread:
             entries=entries,
             cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
             start=beginning_of(entries),
+            models={AGENT: next((model for model in models if model), None)},
         )
 
     def _heard(self, event: AguiEvent) -> Iterator[Step]:

@@ -68,7 +68,7 @@ def test_each_round_has_a_heading_with_what_it_came_to(shown: str) -> None:
     "line",
     [
         " 2  0:00  ann  Plan [bold]five[/bold] dinners, please.",
-        " 3             bot calls gpt-x to act: 120 + 8 tokens, 0.0 s",
+        " 3             bot calls gpt-x to act: 120 + 8 tokens",
         " 4  0:02  bot  Search(what=dinners)",
         " 5  0:02  bot  notes: she likes soup",
         " 6             → Search 4: 2 rows (1.5 s)",
@@ -113,6 +113,44 @@ def test_the_first_output_is_shown_whole_and_the_next_as_a_change(shown: str) ->
         "│   Wednesday: curry",
         "",
     ]
+
+
+def test_an_edited_file_is_shown_by_its_path_and_what_changed() -> None:
+    log = RecordWriter()
+    log.opened()
+    edits = [
+        {"path": "a.py", "text": "one\ntwo\n", "diff": "@@ -0,0 +1,2 @@\n+one\n+two"},
+        {"path": "b.py", "text": "x\n", "diff": ""},
+        {"path": "a.py", "text": "one\nTWO\n", "diff": "--- a.py\n@@ -2 +2 @@\n-two\n+TWO"},
+        {"path": "b.py", "text": "x\n", "diff": ""},
+    ]
+    formatter = RecordFormatter()
+    shown = [formatter.format(log.output(edit)) for edit in edits]
+    texts = [[one.text.plain, *(line.plain for line in one.block)] for one in shown if one]
+    assert texts == [
+        ["writes a.py (2 lines)", "+ one", "+ two"],
+        ["writes b.py (1 line)", "+ x"],
+        ["edits a.py (+1 −1 lines)", "…", "- two", "+ TWO"],
+        ["leaves b.py as it is"],
+    ]
+
+
+def test_what_nobody_knows_of_a_session_is_not_shown_as_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat = tmp_path / "chat.json"
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hi."}]
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    chat.write_text(json.dumps({"id": "c", "messages": said, "usage": usage}), encoding="utf-8")
+    log = tmp_path / "log.db"
+    assert main(["import", str(chat), "--log", str(log)]) == 0
+    assert main(["show", str(log), "c"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "open after 1 round, utility not evaluated: no utility scorer ran" in lines
+    assert "2  user       Hi" in lines
+    assert "4             assistant calls a model to act (all calls): 3 + 2 tokens" in lines
+    assert main(["sessions", str(log)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("  not evaluated       –")
 
 
 def test_full_leaves_nothing_out(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:

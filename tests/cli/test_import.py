@@ -54,6 +54,16 @@ def refused(capsys: Capture, *arguments: str | Path) -> str:
     return err.splitlines()[-1]
 
 
+def test_a_note_names_the_file_of_several_places_once(tmp_path: Path, capsys: Capture) -> None:
+    image = {"role": "user", "content": [{"type": "image_url"}]}
+    source = write_lines(tmp_path / "chat.jsonl", [image] * 5)
+    _, err = run(capsys, "import", source, "--log", tmp_path / "log.db")
+    assert err.splitlines()[0] == (
+        "note: left out: content of type image_url, for which a mark stands in the text "
+        f"({source}, message 1, message 2, message 3, and 2 more)"
+    )
+
+
 def test_results_come_in_once(results: Path, tmp_path: Path, capsys: Capture) -> None:
     log = tmp_path / "log.db"
     out, err = run(capsys, "import", results, "--log", log)

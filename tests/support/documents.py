@@ -11,7 +11,8 @@ or that it shows a part of what the block before it printed::
 
     <!-- output -->
 
-The imports of such a block are tried all the same. All blocks of a page share a directory.
+The imports of such a block are tried all the same. All blocks of a page share a directory, in which the
+``samples`` that lie beside the page lie too.
 
 Commands and programs are forks of a process that has imported Duolog. The demo, installations, and
 what pytest runs begin anew.
@@ -23,6 +24,7 @@ import ast
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,6 +127,7 @@ def run_page(page: Path, where: Path) -> list[str]:
     """
     ran = []
     shown = ""
+    _copy_samples(page, where)
     for snippet in snippets(page.read_text(encoding="utf-8")):
         place = f"{page.name}, line {snippet.line}"
         if snippet.not_run is not None:
@@ -163,6 +166,11 @@ def run_page(page: Path, where: Path) -> list[str]:
             missing = set(snippet.text.splitlines()) - set(shown.splitlines()) - {""}
             assert not (snippet.output and missing), f"{place}: nothing printed {missing}"
     return ran
+
+
+def _copy_samples(page: Path, where: Path) -> None:
+    if (page.parent / "samples").is_dir():
+        shutil.copytree(page.parent / "samples", where / "samples")
 
 
 def _run_demo(root: Path, where: Path, place: str) -> None:
@@ -235,6 +243,7 @@ def run(
         "PYTHONPATH": os.pathsep.join(path for path in installed if path),
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it looks for prices
         "COLUMNS": "100",
+        "TZ": "UTC",
     }
     if forked:
         done = run_forked(command[1:], where, variables)

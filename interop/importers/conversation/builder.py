@@ -30,6 +30,7 @@ from .cast import Cast
 from .steps import (
     AGENT,
     HUMAN,
+    UNKNOWN_MODEL,
     ApprovalRequest,
     ApprovalResponse,
     Ending,
@@ -46,12 +47,10 @@ from .steps import (
     Utterance,
 )
 
-__all__ = ("UNKNOWN_MODEL", "ConversationBuilder", "call_id", "item_id")
+__all__ = ("ConversationBuilder", "call_id", "item_id")
 
 _NAMELESS: Final = (Reasoning, Omission, ModelUse, ForeignEntry, Ending)
 """Steps that do not take the id of their message or item."""
-UNKNOWN_MODEL: Final = "unknown"
-"""Stands for the model of a call where no source says it."""
 
 
 def item_id(index: int | str) -> str:

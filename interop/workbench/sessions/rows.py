@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from ....engine.display import duration, is_virtual, moment, number, shorten
+from ....engine.display import duration, is_virtual, lasted, moment, number, shorten
 from ....engine.log.contract import SessionSummary
 from ....scoring.listing.rows import SessionRow
 from ..links import session_link
@@ -59,7 +59,7 @@ def session_row(
         tag("td", _utility(summary, row), class_="number"),
         tag("td", _effort(row, address.effort), class_="number"),
         tag("td", _stops(row), class_="number"),
-        tag("td", duration(summary.last - summary.opened), class_="number"),
+        tag("td", lasted(summary.opened, summary.last), class_="number"),
         tag("td", _began(summary)),
     ]
     return tag(

@@ -42,6 +42,10 @@ class ReportTable:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._rows = rows_of(report)
+        # Where nobody rated anything there is no drop, whatever the tolerance.
+        self._dropped = any(
+            drop.abs.value is not None for group in report.groups for drop in group.drops
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draws the table for the width of the console."""
@@ -89,7 +93,7 @@ class ReportTable:
                 f"({report.resamples:,} resamples, seed {report.seed})"
             )
         about += ". Gain: the best utility less that at the first update"
-        if report.taus:
+        if report.taus and self._dropped:
             about += (
                 ". Drop at τ: what is lost where the human leaves after τ rounds without "
                 "progress in a row"
@@ -100,7 +104,7 @@ class ReportTable:
         self, width: int, lines: Sequence[TableLine]
     ) -> list[tuple[list[TableHeading], Sequence[TableLine], int]]:
         """The tables to draw, one below the other; as few as the width allows."""
-        drops = list(range(len(self._report.taus)))
+        drops = list(range(len(self._report.taus))) if self._dropped else []
         for gap, zero in ((2, True), (1, True), (1, False)):
             whole = [*self._utility(zero), *self._drops(drops, zero)]
             if width_of(whole, gap) <= width:

@@ -154,8 +154,8 @@ def test_rollouts_of_old_are_items_only(tmp_path: Path) -> None:
         payload: Json = line["payload"]
         return payload
 
-    head = {"id": "r", "timestamp": "2025-06-01T09:00:00.000Z", "instructions": None}
-    lines = [
+    head: Json = {"id": "r", "timestamp": "2025-06-01T09:00:00.000Z", "instructions": None}
+    lines: list[Json] = [
         head,
         {"record_type": "state"},
         item(said("user", "Hi")),

@@ -108,7 +108,7 @@ def test_roles_and_keys_have_several_names(tmp_path: Path, row: Json) -> None:
 
 
 def test_calls_side_by_side_stand_in_one_turn(tmp_path: Path) -> None:
-    calls = [{"name": name, "arguments": {}} for name in ("look", "ask")]
+    calls: list[Json] = [{"name": name, "arguments": {}} for name in ("look", "ask")]
     row = shared(("human", "Go"), ("function_call", json.dumps(calls)), ("gpt", "Done."))
     events, _ = read(ShareGptImporter(), write_lines(tmp_path / "set.jsonl", [row]))
     found = [one.draft.event for one in events if isinstance(one.draft.event, ActionTaken)]

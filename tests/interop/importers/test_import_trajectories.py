@@ -105,7 +105,8 @@ def test_subagents_in_a_trajectory_are_actors_of_their_own_where_they_were_calle
         {"source": "agent", "tool_calls": calls, "observation": {"results": [refers]}},
         {"source": "agent", "message": "Done.", "reasoning_content": "Well."},
     ]
-    whole = {"schema_version": "ATIF-v1.7", "steps": steps, "subagent_trajectories": [helper]}
+    whole: Json = {"schema_version": "ATIF-v1.7", "steps": steps}
+    whole["subagent_trajectories"] = [helper]
     whole["final_metrics"] = {"total_prompt_tokens": 9, "total_completion_tokens": 3}
     events, remarks = read(AtifImporter(), write(tmp_path / "t.json", whole))
     assert [one.what for one in remarks] == [

@@ -62,6 +62,13 @@ def test_wide_table_is_one_and_narrow_table_is_several() -> None:
     assert sum(line.count("Drop τ =") for line in drawn(many, 80)) == 12
 
 
+def test_drops_have_no_columns_where_nobody_rated_anything() -> None:
+    unrated = [session(1, ONE, "0.4/null 0.5/null"), session(2, TWO, "0.2/null")]
+    lines = drawn(aggregate(unrated, bootstrap=0), 120)
+    assert not any("Drop" in line for line in lines)
+    assert any("No round has a progress rating" in line for line in lines)
+
+
 def test_table_shows_each_number_where_it_belongs() -> None:
     lines = drawn(aggregate(SESSIONS, bootstrap=0), 140)
     head = next(line for line in lines if line.startswith("Agent"))
