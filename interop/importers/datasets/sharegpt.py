@@ -38,7 +38,6 @@ _CALLS: Final = frozenset({"function_call", "tool_call"})
 _RESULTS: Final = frozenset(
     {"observation", "tool", "tool_response", "function_response", "function"}
 )
-_ROWS: Final = ("conversations", "conversation")
 
 
 @final
@@ -80,7 +79,7 @@ class ShareGptImporter:
 
 
 def _read(row: Row, name: str, reading: Reading) -> Iterator[Found]:
-    turns = next((row.columns[key] for key in _ROWS if key in row.columns), None)
+    turns = _turns(row.columns)
     if not isinstance(turns, Sequence) or isinstance(turns, str):
         yield Remark("problem", "a row without conversations", row.where)
         return
@@ -108,6 +107,15 @@ def _read(row: Row, name: str, reading: Reading) -> Iterator[Found]:
         models={AGENT: model if isinstance(model, str) else None},
     )
     yield from read_transcript(transcript, reading)
+
+
+def _turns(columns: Mapping[str, JSON]) -> JSON:
+    """The turns in a row; under the name that other data sets have as well, those of this form only."""
+    if "conversations" in columns:
+        return columns["conversations"]
+    turns = columns.get("conversation")
+    first = turns[0] if isinstance(turns, Sequence) and turns else None
+    return turns if isinstance(first, Mapping) and "from" in first else None
 
 
 def _steps(turn: JSON) -> Iterator[Step]:
