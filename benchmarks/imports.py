@@ -1,8 +1,9 @@
-"""Imports a long session file of Claude Code, beside decoding its lines and nothing else.
+"""Imports a long session file of Claude Code, stage by stage, beside the least that it could cost.
 
 python -P benchmarks/imports.py [--megabytes 20]
 
-The floor decodes each line once with msgspec into plain objects. Printed are megabytes and messages
+The floor decodes each line once with msgspec into plain objects, and inserts it into a table of
+SQLite, all in one transaction. Each stage holds the ones above it. Printed are megabytes and messages
 per CPU second, and the ratio to the floor, medians of five runs, alternately.
 """
 
@@ -10,20 +11,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import anyio
 import duolog
 import msgspec
+from duolog.interop.importers.claude_code.entries import Envelope, envelopes_in
 from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
+from duolog.interop.importers.claude_code.tree import EntryTree
 from duolog.interop.importers.protocol import Reading
 from duolog.interop.importers.run import import_foreign
 
 RUNS = 5
+NUMBERS = count()
 TEXT = "Some words of a person, or of an agent, about the code at hand. " * 8
 RESULT = "    12\tdef found(self) -> None:\n" * 60
 
@@ -38,10 +45,13 @@ def main() -> None:
         messages = write(source, size)
         ways: dict[str, Callable[[], object]] = {
             "decode each line": lambda: decode(source),
+            "decode and insert": lambda: insert(source, Path(directory)),
+            "lines and their tree": lambda: len(EntryTree(entries_in(source)).main),
             "read by the importer": lambda: sum(
                 1 for _ in ClaudeCodeImporter().read(source, Reading())
             ),
             "import into memory": lambda: anyio.run(take, source, "memory://"),
+            "import into a file": lambda: anyio.run(take, source, new_file(Path(directory))),
         }
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(RUNS):
@@ -50,7 +60,7 @@ def main() -> None:
                 way()
                 seconds[name].append(time.process_time() - began)
         written = source.stat().st_size / 1e6
-    floor = statistics.median(seconds["decode each line"])
+    floor = statistics.median(seconds["decode and insert"])
     for name, taken in seconds.items():
         median = statistics.median(taken)
         print(
@@ -102,10 +112,31 @@ def turn(first: int) -> Iterator[dict[str, object]]:
 
 
 def decode(source: Path) -> int:
-    """The floor: every line, decoded once."""
+    """Every line, decoded once."""
     decoder = msgspec.json.Decoder()
     with source.open("rb") as file:
         return sum(1 for line in file if decoder.decode(line))
+
+
+def insert(source: Path, directory: Path) -> None:
+    """The floor: every line, decoded once, in a table."""
+    decoder = msgspec.json.Decoder()
+    file = new_file(directory).removeprefix("sqlite:///")
+    with source.open("rb") as lines, closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE line (number INTEGER PRIMARY KEY, type TEXT, body BLOB)")
+        rows = ((n, decoder.decode(line)["type"], line) for n, line in enumerate(lines))
+        connection.executemany("INSERT INTO line VALUES (?, ?, ?)", rows)
+        connection.commit()
+
+
+def entries_in(source: Path) -> list[Envelope]:
+    """What the importer keeps of every line."""
+    return [one for one in envelopes_in(source) if isinstance(one, Envelope)]
+
+
+def new_file(directory: Path) -> str:
+    """The URL of a log that is not there yet."""
+    return f"sqlite:///{directory}/{next(NUMBERS)}.db"
 
 
 async def take(source: Path, where: str) -> None:

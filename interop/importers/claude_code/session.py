@@ -142,15 +142,21 @@ class SessionFile:
         opened: dict[Path, BinaryIO] = {}
         readers: dict[str | None, StepReader] = {None: StepReader()}
         last: dict[str | None, Entry] = {}
+        at: Path | None = None
         for source in sources:
             envelope, path, name, offset = source
-            if path not in opened:
-                opened[path] = files.enter_context(path.open("rb"))
-            reader = readers.setdefault(name, StepReader(name, helper=True))
-            where = f"{path}, line {envelope.number}"
+            if path is not at:  # most lines are in the file of the line before
+                at = path
+                if path not in opened:
+                    opened[path] = files.enter_context(path.open("rb"))
+                file, lines = opened[path], f"{path}, line "
+            reader = readers.get(name)
+            if reader is None:
+                reader = readers[name] = StepReader(name, helper=True)
+            where = f"{lines}{envelope.number}"
             number = envelope.number + offset
             try:
-                line, data = line_at(opened[path], envelope)
+                line, data = line_at(file, envelope)
                 steps: tuple[Step, ...] = tuple(reader.steps(envelope, line, data))
             except InvalidInput as error:
                 yield Remark("problem", f"no entry: {error}", where)

@@ -11,6 +11,7 @@ The work is linear in the number of entries, and for branches in the length of w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple, final
 
 from .entries import Envelope
@@ -42,11 +43,15 @@ class EntryTree:
 
     def __init__(self, entries: Sequence[Envelope]) -> None:
         self._entries = entries
+        self._beside: dict[str, dict[str | None, list[int]]] = {}
+        self._places: dict[str | None, list[int]] = {}
+        if _is_one_line(entries):
+            self._main = list(range(len(entries)))
+            self._parents: dict[str, str | None] = {}
+            return
         self._parents = _parents(entries)
         # By place, and then by reply (None for results), the places of what hangs there and may lie
         # beside a line: parts of replies, and results.
-        self._beside: dict[str, dict[str | None, list[int]]] = {}
-        self._places: dict[str | None, list[int]] = {}
         for place, entry in enumerate(entries):
             self._places.setdefault(entry.uuid, []).append(place)
             parent = self._parents.get(entry.uuid or "")
@@ -102,6 +107,11 @@ class EntryTree:
         for reply in few:
             if reply is not None and reply in many:
                 yield from hanging[reply]
+
+
+def _is_one_line(entries: Sequence[Envelope]) -> bool:
+    """Whether each entry hangs on the one before it, as where nothing ran side by side."""
+    return all(entry.parent == before.uuid for before, entry in pairwise(entries))
 
 
 def _parents(entries: Sequence[Envelope]) -> dict[str, str | None]:
