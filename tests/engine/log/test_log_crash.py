@@ -20,6 +20,7 @@ from duolog.engine.events import MessageSent
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
+from duolog.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.slow  # these tests start programs
 
@@ -33,10 +34,19 @@ class Acknowledged(NamedTuple):
     size: int
 
 
-def kill_while_writing(path: Path, seed: str, random: Random) -> list[Acknowledged]:
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A log that is not there yet."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/a.db"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.url(chain="yes", partition="1000")
+
+
+def kill_while_writing(url: str, seed: str, random: Random) -> list[Acknowledged]:
     """Runs a writer, kills it at a random instant, and gives what it had acknowledged."""
     process = subprocess.Popen(
-        [sys.executable, WORKER, "write_for_ever", f"sqlite:///{path}", seed],
+        [sys.executable, WORKER, "write_for_ever", url, seed],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -104,34 +114,35 @@ async def check_consumer(log: Store) -> None:
     assert notes == [position for position in messages if position <= at]
 
 
-async def crash_again_and_again(path: Path, rounds: int, seed: int) -> Counter[str]:
+async def crash_again_and_again(url: str, rounds: int, seed: int) -> Counter[str]:
     random = Random(seed)
     seen: Counter[str] = Counter()
     end = 0
     for number in range(rounds):
-        acknowledged = kill_while_writing(path, f"r{number}", random)
-        async with open_log(str(path), create=False) as log:
+        acknowledged = kill_while_writing(url, f"r{number}", random)
+        async with open_log(url, create=False) as log:
             end, untold = await check_after_crash(log, acknowledged, end)
             if number % 10 == 9 or number == rounds - 1:
                 await check_consumer(log)
         seen["rounds"] += 1
         seen["acknowledged"] += len(acknowledged)
         seen["untold"] += untold
-    async with open_log(str(path), create=False) as log:
+    async with open_log(url, create=False) as log:
         assert (await log.verify()).problems == ()
     return seen
 
 
-async def test_killed_a_few_times(tmp_path: Path, seed: int) -> None:
-    seen = await crash_again_and_again(tmp_path / "a.db", 12, seed)
-    assert seen["rounds"] == 12
-    assert seen["acknowledged"] > 200
+async def test_killed_a_few_times(url: str, seed: int) -> None:
+    rounds = 12 if url.startswith("sqlite") else 4
+    seen = await crash_again_and_again(url, rounds, seed)
+    assert seen["rounds"] == rounds
+    assert seen["acknowledged"] > 200 * rounds // 12
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
-async def test_killed_two_hundred_times(tmp_path: Path, seed: int) -> None:
-    seen = await crash_again_and_again(tmp_path / "a.db", 200, seed)
+async def test_killed_two_hundred_times(url: str, seed: int) -> None:
+    seen = await crash_again_and_again(url, 200, seed)
     assert seen["rounds"] == 200
     assert seen["acknowledged"] > 10_000
     assert seen["untold"] > 0  # some were killed between the commit and the acknowledgement
