@@ -90,6 +90,19 @@ def test_the_wheel_from_the_source_distribution_holds_the_tree(
     assert sorted(name.removeprefix("duolog/") for name in names) == sorted(sources(root))
 
 
+def test_the_wheel_is_small_and_the_workbench_a_small_part_of_it(built: Distributions) -> None:
+    """In bytes, compressed. Sources of Python are 86 % of the wheel; the workbench has no file that is
+    vendored or made by a build.
+    """
+    assert built.wheel.stat().st_size < 1_850_000
+    with ZipFile(built.wheel) as wheel:
+        sizes = {info.filename: info.compress_size for info in wheel.infolist()}
+    parts = ("duolog/interop/workbench/", "duolog/cli/taking/", "duolog/cli/commands/workbench.py")
+    bench = {name: size for name, size in sizes.items() if name.startswith(parts)}
+    assert sum(bench.values()) < 160_000
+    assert sum(size for name, size in bench.items() if "/assets/" in name) < 45_000
+
+
 def test_the_source_distribution_holds_the_tree_and_how_to_build_it(
     root: Path, built: Distributions
 ) -> None:

@@ -13,12 +13,18 @@ from ...scoring.comparison.agreement import Agreement, Pair
 from ...scoring.comparison.pairs import Comparison, Difference
 from ...scoring.comparison.sensitivity import Sensitivity, SensitivityRow
 from ...scoring.report.text.columns import TableCell, TableColumn, TableHeading, TableLine, draw
-from ...scoring.report.text.wording import ABSENT, number, percent, span
+from ...scoring.report.text.wording import (
+    ABSENT,
+    compared_places,
+    compared_title,
+    number,
+    percent,
+    span,
+)
 
 __all__ = ("print_agreement", "print_comparisons", "print_sensitivity")
 
 _GAP = 2
-_PLACES = {"all_rounds": 1, "agent_tokens": 0, "seconds": 0}
 
 
 def print_comparisons(console: Console, comparisons: Sequence[Comparison]) -> None:
@@ -142,7 +148,12 @@ def _differences(one: Comparison) -> list[TableHeading]:
     found = one.differences
     return [
         TableHeading(
-            "", [TableColumn("Quantity", [TableCell(_name(d.quantity)) for d in found], left=True)]
+            "",
+            [
+                TableColumn(
+                    "Quantity", [TableCell(compared_title(d.quantity)) for d in found], left=True
+                )
+            ],
         ),
         TableHeading("", [TableColumn("Pairs", [TableCell(str(d.pairs)) for d in found])]),
         TableHeading(
@@ -158,7 +169,7 @@ def _differences(one: Comparison) -> list[TableHeading]:
                 TableColumn(
                     "Difference",
                     [
-                        TableCell(_signed(d), span(d.difference, _PLACES.get(d.quantity, 2)))
+                        TableCell(_signed(d), span(d.difference, compared_places(d.quantity, 2)))
                         for d in found
                     ],
                 )
@@ -179,10 +190,6 @@ def _differences(one: Comparison) -> list[TableHeading]:
     ]
 
 
-def _name(quantity: str) -> str:
-    return quantity.replace("drop@", "drop τ = ").replace("_", " ")
-
-
 def _pairs(one: Comparison) -> str:
     text = f"{quantity(one.pairs, 'instance')} played by both"
     left = [f"{number} of {clean(name)}" for name, number in one.unpaired.items() if number]
@@ -190,7 +197,7 @@ def _pairs(one: Comparison) -> str:
 
 
 def _value(difference: Difference, value: float | None) -> str:
-    return number(value, _PLACES.get(difference.quantity, 3))
+    return number(value, compared_places(difference.quantity))
 
 
 def _signed(difference: Difference) -> str:

@@ -1,6 +1,6 @@
 // The report of what a list shows: read, drawn, and each of its figures to be saved.
 
-import { make, pieces } from "./dom.js";
+import { draw, make, pieces } from "./dom.js";
 
 const host = document.getElementById("report");
 const progress = document.getElementById("progress");
@@ -24,6 +24,9 @@ export const asSvg = (svg) => {
     for (const name of STYLED) node.setAttribute(name, style.getPropertyValue(name));
     node.removeAttribute("class");
   });
+  const [, , width, height] = (copied.getAttribute("viewBox") ?? "0 0 100% 100%").split(" ");
+  const ground = getComputedStyle(document.documentElement).backgroundColor;
+  copied.prepend(draw("rect", { width, height, fill: ground })); // of a dark page, too
   copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copied.setAttribute("font-family", "sans-serif");
   return new XMLSerializer().serializeToString(copied);
@@ -63,10 +66,43 @@ export const rowsOf = (data, figure, panel) => {
   return found.groups.flatMap((group) => group[part].map((point) => ({ series: name(group), ...point })));
 };
 
+/** Lets the arrow keys lead from dot to dot of a figure; Enter opens the session of one. */
+const walk = (svg) => {
+  const dots = () => [...svg.querySelectorAll(".spot.leads")].filter((dot) => dot.checkVisibility());
+  let at = null;
+  const leave = () => {
+    at?.classList.remove("at");
+    at?.dispatchEvent(new PointerEvent("pointerleave"));
+    at = null;
+  };
+  const reach = (dot) => {
+    leave();
+    at = dot;
+    at.classList.add("at");
+    const box = at.getBoundingClientRect();
+    at.dispatchEvent(new PointerEvent("pointermove", { clientX: box.right, clientY: box.bottom }));
+  };
+  if (!dots().length) return;
+  svg.setAttribute("tabindex", "0");
+  svg.addEventListener("blur", leave);
+  svg.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const all = dots();
+    if (by && all.length) {
+      event.preventDefault();
+      const place = at ? all.indexOf(at) + by : by > 0 ? 0 : -1;
+      reach(all[(place + all.length) % all.length]);
+    } else if (event.key === "Enter" && at) {
+      at.dispatchEvent(new MouseEvent("click"));
+    }
+  });
+};
+
 const offer = (data) => {
   for (const figure of ["curves", "survival", "tokens", "ratios"]) {
     const drawings = [...(document.getElementById(figure)?.querySelectorAll("figure") ?? [])];
     drawings.forEach((node, panel) => {
+      walk(node.querySelector("svg"));
       const file = drawings.length > 1 ? `${figure}-${panel + 1}` : figure;
       node.append(make("p", { class: "save" },
         make("button", { type: "button", onclick: () => save(`${file}.svg`, "image/svg+xml", asSvg(node.querySelector("svg"))) }, "SVG"),

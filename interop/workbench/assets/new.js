@@ -9,10 +9,10 @@ const said = byId("said");
 
 const offer = () => {
   const option = task.selectedOptions[0];
-  const names = (option?.dataset.agents ?? "").split(" ").filter(Boolean);
-  agents.replaceChildren(...names.map((name) => {
-    const selected = name === option.dataset.agent;
-    return make("option", { value: name, selected }, name);
+  const kinds = Object.entries(JSON.parse(option?.dataset.agents ?? "{}"));
+  agents.replaceChildren(agents.querySelector("legend"), ...kinds.map(([name, about]) => {
+    const box = make("input", { type: "checkbox", value: name, checked: name === option.dataset.agent });
+    return make("label", {}, box, make("span", {}, make("b", {}, name), about ? `: ${about}` : ""));
   }));
 };
 
@@ -25,7 +25,7 @@ byId("new").addEventListener("submit", async (event) => {
   try {
     const begun = await post("/v1/take/begin", {
       task: task.value,
-      agents: Array.from(agents.selectedOptions, (option) => option.value),
+      agents: Array.from(agents.querySelectorAll(":checked"), (box) => box.value),
       model: byId("model").value.trim(),
       instance: byId("instance").value.trim(),
       seed: Number(byId("seed").value),

@@ -15,6 +15,7 @@ export const greatestFirst = (a, b) => {
 /** Puts rows, as HTML by name, into the body of a table, and takes those out that are gone. */
 export const changeRows = (body, { rows, gone }) => {
   const named = new Map([...body.rows].map((row) => [row.dataset.name, row]));
+  const first = !named.size;
   for (const name of gone) named.get(name)?.remove();
   for (const [name, html] of Object.entries(rows)) {
     const [fresh] = pieces(html).children;
@@ -23,7 +24,7 @@ export const changeRows = (body, { rows, gone }) => {
     const held = old?.contains(document.activeElement);
     old?.remove();
     const next = [...body.rows].find((row) => greatestFirst(key(row), key(fresh)) > 0);
-    if (!old) fresh.classList.add("new");
+    if (!old && !first) fresh.classList.add("new");
     body.insertBefore(fresh, next ?? null);
     if (held) fresh.querySelector("a").focus();
   }

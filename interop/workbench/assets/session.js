@@ -16,7 +16,7 @@ const model = {
 };
 
 const clock = (time) => {
-  if (!model.virtual) return new Date(time * 1000).toLocaleString();
+  if (!model.virtual) return new Date(time * 1000).toLocaleString("sv"); // 2026-05-31 18:05:59
   const whole = Math.floor(time);
   const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) => String(part).padStart(2, "0"));
   const hours = Math.floor(whole / 3600);
@@ -85,10 +85,14 @@ const say = () => {
   byId("moment").textContent = waiting ? `${text} · ${waiting}` : text;
 };
 
+let tab = "curves";
 const address = soon(() => {
   const query = new URLSearchParams(location.search);
-  if (model.at === null) query.delete("at");
-  else query.set("at", String(model.at));
+  const shown = { at: model.at, tab: tab === "curves" ? null : tab };
+  for (const [name, value] of Object.entries(shown)) {
+    if (value === null) query.delete(name);
+    else query.set(name, String(value));
+  }
   history.replaceState(null, "", `?${query}`);
 }, 300);
 
@@ -152,25 +156,30 @@ document.addEventListener("keydown", (event) => {
 // --- what is clicked on ---------------------------------------------------------------------------
 
 const openTab = (name) => {
-  for (const tab of document.querySelectorAll("[role=tab]")) {
-    const mine = tab.id === `tab-${name}`;
-    tab.setAttribute("aria-selected", String(mine));
-    tab.tabIndex = mine ? 0 : -1;
-    byId(tab.getAttribute("aria-controls")).hidden = !mine;
+  tab = name;
+  for (const other of tabs) {
+    const mine = nameOf(other) === name;
+    other.setAttribute("aria-selected", String(mine));
+    other.tabIndex = mine ? 0 : -1;
+    byId(other.getAttribute("aria-controls")).hidden = !mine;
   }
+  address();
   showAboutSoon();
 };
-for (const tab of document.querySelectorAll("[role=tab]")) {
-  tab.addEventListener("click", () => openTab(tab.id.slice(4)));
-  tab.addEventListener("keydown", (event) => {
+const tabs = [...document.querySelectorAll("[role=tab]")];
+const nameOf = (node) => node.id.slice(4);
+for (const [place, node] of tabs.entries()) {
+  node.addEventListener("click", () => openTab(nameOf(node)));
+  node.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!by) return;
-    const tabs = [...document.querySelectorAll("[role=tab]")];
-    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
+    const next = tabs[(place + by + tabs.length) % tabs.length];
     next.focus();
-    openTab(next.id.slice(4));
+    openTab(nameOf(next));
   });
 }
+const named = parameters.get("tab");
+if (tabs.some((node) => nameOf(node) === named)) openTab(named);
 
 byId("main").addEventListener("click", async (event) => {
   const draft = event.target.closest("[data-draft]");

@@ -66,6 +66,12 @@ const end = (reason) => {
   }
 };
 
+const markRating = (rating) => {
+  for (const button of document.querySelectorAll("[data-rating]")) {
+    button.setAttribute("aria-pressed", String(Number(button.dataset.rating) === rating));
+  }
+};
+
 const took = (entry) => {
   if (entry.kind === "SnapshotTaken") editor.arrived(entry.version, entry.mine ? "you" : entry.actor);
   if (entry.kind === "ApprovalAsked" && !entry.mine) ask(entry);
@@ -73,6 +79,8 @@ const took = (entry) => {
   if (entry.kind === "ApprovalGiven") {
     approvals.querySelector(`[data-asked="${entry.asked}"]`)?.remove();
   }
+  if (entry.rating !== undefined && entry.mine) markRating(entry.rating);
+  else if (entry.role === "agent") markRating(null); // it is about another round now
   if (entry.closed) end(entry.closed);
 };
 

@@ -78,7 +78,7 @@ def _figures(report: Report, panels: Panels) -> list[Html]:
         figures.append(_figure("Scaling curve", note, "curves"))
     shown, left_out = token_sessions(report)
     if shown:
-        note = "Tokens that agent and human generated, a dot per session: it leads there."
+        note = "Tokens that agent and human generated, a dot per session: it leads there, by the arrow keys and Enter too."
         if left_out:
             note += f" {left_out_note(left_out)}"
         figures.append(_figure("Effort of both sides", note, "tokens"))

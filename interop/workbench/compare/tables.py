@@ -15,6 +15,8 @@ from ....scoring.report.text.wording import (
     ABSENT,
     Rows,
     absences,
+    compared_places,
+    compared_title,
     completeness,
     number,
     percent,
@@ -46,7 +48,7 @@ def report_table(report: Report, panels: Panels) -> Html:
     ]
     titles += [f"Drop τ = {tau}" for tau in report.taus]
     titles += EFFORT_TITLES
-    head = tag("thead", tag("tr", [tag("th", title, scope="col") for title in titles]))
+    head = tag("thead", _head(titles))
     body: list[Node] = []
     section = ""
     for group in rows.groups:
@@ -68,6 +70,13 @@ def report_table(report: Report, panels: Panels) -> Html:
     )
     wide = tag("div", table, class_="wide", tabindex=0, role="region", aria_label="Report")
     return join(wide, [tag("p", note, class_="quiet") for note in (intervals, *notes)])
+
+
+def _head(titles: Sequence[str]) -> Html:
+    """The titles of the columns: of names first, and then of numbers."""
+    first, *numbers = (shorten(title, _NAME) for title in titles)
+    cells = [tag("th", title, scope="col", class_="number") for title in numbers]
+    return tag("tr", tag("th", first, scope="col"), cells)
 
 
 def _row(group: Group, rows: Rows, panels: Panels) -> Html:
@@ -118,7 +127,7 @@ def _comparison(one: Comparison) -> Html:
         "p (Holm)",
         "Effect d_z",
     )
-    head = tag("tr", [tag("th", shorten(name, _NAME), scope="col") for name in titles])
+    head = _head(titles)
     rows = [_difference(difference) for difference in one.differences]
     table = tag(
         "table",
@@ -133,13 +142,15 @@ def _comparison(one: Comparison) -> Html:
 
 
 def _difference(one: Difference) -> Html:
+    places = compared_places(one.quantity)
+    difference = number(one.difference.value, places)
     cells = [
         tag("td", str(one.pairs), class_="number"),
-        tag("td", number(one.first), class_="number"),
-        tag("td", number(one.second), class_="number"),
-        _cell(one.difference),
+        tag("td", number(one.first, places), class_="number"),
+        tag("td", number(one.second, places), class_="number"),
+        _cell(one.difference, difference, span(one.difference, min(places, 2))),
         tag("td", number(one.p), class_="number"),
         tag("td", number(one.adjusted), class_="number"),
         tag("td", number(one.effect, 2), class_="number"),
     ]
-    return tag("tr", tag("th", one.quantity, scope="row"), cells)
+    return tag("tr", tag("th", compared_title(one.quantity), scope="row"), cells)

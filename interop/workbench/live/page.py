@@ -31,7 +31,11 @@ _TITLES: Final = (
 
 def live_contents() -> list[Node]:
     """What the page holds before its script fills it."""
-    head = tag("tr", [tag("th", title, scope="col") for title in _TITLES])
+    head = tag(
+        "tr",
+        [tag("th", title, scope="col") for title in _TITLES[:2]],
+        [tag("th", title, scope="col", class_="number") for title in _TITLES[2:]],
+    )
     table = tag(
         "table",
         tag("caption", "Open sessions", class_="unseen"),

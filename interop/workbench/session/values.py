@@ -13,7 +13,7 @@ from ....engine.text import text_of
 from ..markup.html import Html, tag
 from ..markup.text import plain
 
-__all__ = ("arguments_text", "parts_text", "value_block")
+__all__ = ("arguments_text", "facts", "parts_text", "value_block")
 
 _SHORT: Final = 120
 _PART: Final = 60
@@ -31,6 +31,21 @@ def _short(value: JSON) -> str:
 def value_block(value: JSON) -> Html:
     """A value in full: a text as it is, else as JSON."""
     return plain(text_of(value))
+
+
+def facts(value: JSON, depth: int = 3) -> Html:
+    """A value for people to read: names with what they stand for, lists as lists, and texts."""
+    if isinstance(value, Mapping) and value and depth:
+        rows = [
+            (tag("dt", shorten(key.replace("_", " "), _PART)), tag("dd", facts(one, depth - 1)))
+            for key, one in value.items()
+        ]
+        return tag("dl", rows)
+    if isinstance(value, list | tuple) and value and depth:
+        return tag("ul", [tag("li", facts(one, depth - 1)) for one in value], class_="facts")
+    if isinstance(value, str | int | float) and len(str(value)) <= _SHORT:
+        return tag("span", shorten(str(value), _SHORT), dir="auto")
+    return value_block(value)
 
 
 def parts_text(parts: Mapping[str, float | None]) -> Html | None:

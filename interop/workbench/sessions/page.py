@@ -19,6 +19,7 @@ from .table import SessionTable
 __all__ = ("list_contents", "paged", "searching_note")
 
 _CHOICES: Final = 200  # values that a choice offers
+_NUMBERS: Final = ("Rounds", "Utility", "Effort", "τ used up", "Lasted")
 _TAUS: Final = ("any", "1", "2", "3")
 _HINT: Final = "a text, or agent=two-stage utility=..0.3 rounds=5.. tau=2"
 
@@ -92,12 +93,13 @@ def searching_note(found: int, total: int, looked: int, *, loaded: bool, complet
 
 
 def _title(key: str, title: str, address: ListAddress) -> Html:
+    kind = "number" if title in _NUMBERS else None
     if not key:
-        return tag("th", title, scope="col")
+        return tag("th", title, scope="col", class_=kind)
     now = {key: "ascending", f"-{key}": "descending"}.get(address.sort)
     mark = {"ascending": " ▲", "descending": " ▼"}.get(now or "", "")
     link = tag("a", f"{title}{mark}", href=str(address.sorted_by(key)))
-    return tag("th", link, scope="col", aria_sort=now)
+    return tag("th", link, scope="col", aria_sort=now, class_=kind)
 
 
 def _filters(table: SessionTable, address: ListAddress) -> Html:

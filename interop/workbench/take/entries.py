@@ -22,7 +22,7 @@ from ....engine.records import TRACE, Record
 from ..markup.html import Html, Node, join, tag
 from ..markup.text import rich_text
 from ..session.contents import Beside, contents
-from ..session.values import value_block
+from ..session.values import facts
 
 __all__ = ("ShownEntry", "shown_entry")
 
@@ -102,4 +102,4 @@ def _line(*parts: Node) -> Html:
 
 
 def _known(what: str, value: JSON, *, open_: bool = False) -> Html:
-    return tag("details", tag("summary", what), value_block(value), open=open_)
+    return tag("details", tag("summary", what), facts(value), open=open_)

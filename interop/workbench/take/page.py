@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from ..markup.html import Html, Node, tag
 from .host import Offer
 
@@ -104,15 +106,16 @@ def _output() -> Html:
 
 
 def _foot() -> Html:
+    meanings = ("a step back", "no progress", "a little", "good progress", "a great deal")
     rating = tag(
         "fieldset",
         tag("legend", "How far did the last round bring you? (optional)"),
+        tag("span", meanings[0], class_="quiet", aria_hidden="true"),
         *(
             tag("button", str(number), type="button", data_rating=number, title=meaning)
-            for number, meaning in enumerate(
-                ("a step back", "no progress", "a little", "good progress", "a great deal"), start=1
-            )
+            for number, meaning in enumerate(meanings, start=1)
         ),
+        tag("span", meanings[-1], class_="quiet", aria_hidden="true"),
         id="rating",
     )
     stop = tag(
@@ -145,7 +148,7 @@ def new_contents(offers: Sequence[Offer]) -> Sequence[Node]:
             "option",
             f"{offer.task}: {offer.description}",
             value=offer.task,
-            data_agents=" ".join(offer.agents),
+            data_agents=msgspec.json.encode(offer.agents).decode(),
             data_agent=offer.agent,
         )
         for offer in offers
@@ -154,8 +157,7 @@ def new_contents(offers: Sequence[Offer]) -> Sequence[Node]:
         "form",
         tag("label", "Task", for_="task"),
         tag("select", *tasks, id="task", required=True),
-        tag("label", "Agents", for_="agents"),
-        tag("select", id="agents", multiple=True, size=5, required=True),
+        tag("fieldset", tag("legend", "Agents, one or several"), id="agents"),
         tag("label", "Model behind the agents (empty: rules)", for_="model"),
         tag("input", id="model", type="text", autocomplete="off"),
         tag("label", "Instance (empty: the first)", for_="instance"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ....engine.log.output_file import OutputRules
 from ...comparison.pairs import Comparison, Difference
+from ..text.wording import compared_title
 from .panels import Sheet
 from .saving import write_figures
 from .style import FAINT, INK
@@ -126,4 +127,4 @@ def _panel(axes: Axes, comparison: Comparison, reach: float) -> None:
 
 
 def _label(difference: Difference) -> str:
-    return difference.quantity.replace("drop@", "drop τ = ")
+    return compared_title(difference.quantity)

@@ -15,6 +15,8 @@ __all__ = (
     "ROUNDS_TITLE",
     "Rows",
     "absences",
+    "compared_places",
+    "compared_title",
     "completeness",
     "count",
     "has_intervals",
@@ -63,6 +65,16 @@ def span(estimate: Estimate, places: int = 2) -> str:
     low = number(estimate.low, places, zero=False)
     high = number(estimate.high, places, zero=False)
     return f"{low}, {high}" if "-" in low + high else f"{low}{ABSENT}{high}"
+
+
+def compared_title(name: str) -> str:
+    """The title of a quantity in which agents are compared: ``drop@2`` is ``drop τ = 2``."""
+    return name.replace("drop@", "drop τ = ").replace("_", " ")
+
+
+def compared_places(name: str, usual: int = 3) -> int:
+    """The decimals with which a quantity is shown in which agents are compared."""
+    return {"all_rounds": 1, "agent_tokens": 0, "seconds": 0}.get(name, usual)
 
 
 ROUNDS_TITLE = "All rounds"
