@@ -41,7 +41,7 @@ const show = (entry) => {
 };
 
 const ask = (entry) => {
-  const why = make("input", { type: "text", "aria-label": "Comment" });
+  const why = make("input", { type: "text", "aria-label": "Comment", placeholder: "Comment (optional)" });
   const answer = (approved) => () => {
     for (const button of card.querySelectorAll("button")) button.disabled = true;
     did({ act: "approve", asked: entry.version, approved, comment: why.value });
@@ -49,10 +49,12 @@ const ask = (entry) => {
   const card = make("div", { class: "approval", role: "group", "aria-label": "An approval is asked for" });
   card.dataset.asked = entry.version;
   card.append(
+    make("span", { class: "who" }, entry.actor),
     pieces(entry.html),
-    make("button", { type: "button", onclick: answer(true) }, "Approve"),
-    make("button", { type: "button", onclick: answer(false) }, "Refuse"),
     why,
+    make("p", { class: "tools" },
+      make("button", { type: "button", onclick: answer(true) }, "Approve"),
+      make("button", { type: "button", onclick: answer(false) }, "Refuse")),
   );
   approvals.append(card);
 };
