@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
 
 from ....engine.errors import CodecError
-from ....engine.events import AlertSent
+from ....engine.events import AlertSent, Forgotten
 from ....engine.log.append import stored
 from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import SessionState
 from ....engine.records import Record
 from ....scoring.trajectory.fold import TrajectoryFold
 from ....scoring.trajectory.options import Options
+from ....scoring.trajectory.updates import StopAdvice, StopWithdrawn
 from .rules import AlertRule
 
 __all__ = ("ALERTS", "Firing", "FiringFold", "FiringKey", "sent_by")
@@ -22,8 +23,11 @@ __all__ = ("ALERTS", "Firing", "FiringFold", "FiringKey", "sent_by")
 ALERTS: Final = "alerts@1"
 """The measurement stream of what was done about alerts. Rules do not look at it."""
 
-_RATED: Final = frozenset({"ProgressRated", "SessionClosed", "SessionOpened"})
-_SCORED: Final = frozenset({"SessionClosed", "SessionOpened", "SnapshotTaken", "UtilityScored"})
+_READ: Final = frozenset({"SessionClosed", "SessionOpened", "UtilityScored"})
+"""Kinds of which the summary of a session rests on more than that they are there."""
+
+_DECIDING: Final = _READ | {"SnapshotTaken"}
+"""Kinds with which a session can begin to meet a rule that asks for no number of rounds or the like."""
 
 
 class FiringKey(NamedTuple):
@@ -99,11 +103,14 @@ class FiringFold:
         self._number = 0
         self._state = SessionState(session)
         self._taus = [frozenset(rule.query.taus) for rule in rules]
-        taus = sorted(frozenset().union(*self._taus))
-        self._by_tolerance = bool(taus)
-        self._by_utility = any(rule.query.utility for rule in rules)
-        self._fold = TrajectoryFold(session, Options(taus=tuple(taus)), emit=False)
-        self._stops: Mapping[int, int] = {}
+        self._by_numbers = any(rule.query.numbers for rule in rules)
+        taus = tuple(sorted(frozenset().union(*self._taus)))
+        # Without scores, each of which may change every round behind it, what is advised costs the same
+        # at any length of the session.
+        self._advising = TrajectoryFold(session, Options(taus=taus)) if taus else None
+        by_utility = any(rule.query.utility for rule in rules)
+        self._scoring = TrajectoryFold(session, emit=False) if by_utility else None
+        self._stops: dict[int, int] = {}
         self._unscored: float | None = None  # utility where the summary knows none
 
     def feed(self, record: Record) -> list[Firing]:
@@ -115,9 +122,13 @@ class FiringFold:
                 self.sent[sent[0]] = sent[1]
             return []
         try:
-            summary = self._summary(record)
+            stopped = self._fold(record)
         except CodecError:
             return []  # its page says what is damaged
+        deciding = stopped or record.kind in _DECIDING or record.body is None
+        if not (deciding or self._by_numbers):
+            return []
+        summary = self._summary(record)
         fired: list[Firing] = []
         for index, rule in enumerate(self._rules):
             met = self._meets(index, summary)
@@ -127,20 +138,31 @@ class FiringFold:
         self.fired += fired
         return fired
 
+    def _fold(self, record: Record) -> bool:
+        """Takes a record; whether it changes which tolerances are used up."""
+        kind = record.kind
+        event = record.event if kind in _READ else Forgotten(kind)  # most need not be decoded
+        self._state.advance(stored(record, event), record.position)
+        if self._scoring is not None:
+            self._scoring.feed(record)
+        if self._advising is None or kind == "UtilityScored":
+            return False
+        before = dict(self._stops)
+        for update in self._advising.feed(record):
+            if isinstance(update, StopAdvice):
+                self._stops[update.tau] = update.round
+            elif isinstance(update, StopWithdrawn):
+                self._stops.pop(update.tau, None)
+        return before != self._stops
+
     def _summary(self, record: Record) -> SessionSummary:
-        self._state.advance(stored(record, record.event), record.position)
         summary = self._state.summary()
-        if not (self._by_tolerance or self._by_utility):
+        if self._scoring is None or summary.utility is not None or not summary.evaluated:
             return summary
-        self._fold.feed(record)
-        if self._by_tolerance and record.kind in _RATED:
-            self._stops = dict(self._fold.stops)
-        if self._by_utility and summary.utility is None and summary.evaluated:
-            if record.kind in _SCORED:
-                points = self._fold.trajectory().points
-                self._unscored = points[-1].utility if points else None
-            return replace(summary, utility=self._unscored)
-        return summary
+        if record.kind in _DECIDING:
+            points = self._scoring.trajectory().points
+            self._unscored = points[-1].utility if points else None
+        return replace(summary, utility=self._unscored)
 
     def _meets(self, index: int, summary: SessionSummary) -> bool:
         query, taus = self._rules[index].query, self._taus[index]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ....engine.errors import InvalidInput
 from ....engine.log.contract import SessionSummary
 from ....scoring.listing.query import SessionQuery, parse_query, split_query
@@ -43,5 +45,6 @@ def may_have_met(rule: AlertRule, summary: SessionSummary) -> bool:
     query = rule.query
     if query.tolerances and summary.rounds < min(query.taus):
         return False
-    fixed = tuple(text for text in query.texts if text.key != "state")
-    return SessionQuery(texts=fixed).admits(summary)
+    states = {"open", summary.state}  # a session that is closed stays so
+    lasting = SessionQuery(texts=query.texts)
+    return any(lasting.admits(replace(summary, state=state)) for state in states)
