@@ -20,7 +20,7 @@ __all__ = ("alert_contents", "fired_row", "history_note", "rule_list")
 
 _NAME: Final = 60
 _RULE: Final = 200
-_TITLES: Final = ("When", "Session", "Rule", "Webhook")
+_TITLES: Final = ("Session", "When", "Rule", "Webhook")
 
 
 def alert_contents(rules: Sequence[AlertRule], before: int | None) -> list[Node]:
@@ -86,13 +86,13 @@ def fired_row(fired: Fired) -> Html:
     firing = fired.firing
     return tag(
         "tr",
-        tag("td", _when(firing.time)),
         tag(
             "th",
             session_link(firing.session, shorten(firing.session, _NAME), firing.number),
             tag("small", f"record {firing.number:,}"),
             scope="row",
         ),
+        tag("td", _when(firing.time)),
         tag("td", tag("code", shorten(firing.rule, _NAME), title=firing.rule[:_RULE], dir="auto")),
         tag("td", _webhook(fired.sent)),
         data_key=msgspec.json.encode((firing.position, firing.rule)).decode(),
