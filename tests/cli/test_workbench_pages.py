@@ -80,6 +80,7 @@ async def fill(log: EventLog) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @needs_browser
 async def test_every_page_is_for_everybody() -> None:
     async with (
