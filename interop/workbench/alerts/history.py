@@ -65,7 +65,8 @@ class AlertHistory:
         self._table = table
         self._most = most
         self._folds: SessionStates[FiringFold] = SessionStates(_FOLDS)
-        self._first: list[int] = []  # places in the order in which they are looked at first
+        self._due: list[int] = []  # places to be looked at, the next one last
+        self._read = array("q")  # by place, the position up to which its session was read
         self._position: int | None = None
         self._masks: dict[int, int] = {}  # by place, the rules that are met, a bit for each
         self._counts = array("q")  # by place
@@ -92,32 +93,38 @@ class AlertHistory:
             table = self._table
             if not table.loaded:
                 return
-            reached = table.position
+            reached, summaries = table.position, table.summaries
             if self._position is None:
-                summaries = table.summaries
-                places = range(len(summaries))
-                self._first = sorted(places, key=lambda place: -summaries[place].position)
-                self._position = reached
-            for place in table.changed_since(self._position, len(table)) or ():
-                await self._look(place)
+                self._due = sorted(range(len(summaries)), key=lambda at: summaries[at].position)
+            else:
+                changed = table.changed_since(self._position, len(table)) or []
+                self._due += reversed(changed)
             self._position = reached
-            while self.looked < len(self._first):
-                await self._look(self._first[self.looked])
-                self.looked += 1
-                if self.looked % _AT_ONCE == 0:
+            missing = len(summaries) - len(self._read)
+            self._read.extend(0 for _ in range(missing))
+            self._counts.extend(0 for _ in range(missing))
+            while self._due:
+                await self._look(self._due[-1])
+                self._due.pop()
+                if len(self._due) % _AT_ONCE == 0:
                     await checkpoint()
             self.complete = True
 
     async def _look(self, place: int) -> None:
         summary = self._table.summaries[place]
-        if not any(may_have_met(rule, summary) for rule in self.rules):
-            return
-        session = summary.session
-        fold = self._folds.get(session) or FiringFold(session, self.rules)
-        self._folds.keep(session, fold)
-        async for record in self._log.read_all(session=session, after_position=fold.position):
-            fold.feed(record)
-        self._take(place, session, fold)
+        if self._read[place] >= summary.position:
+            return  # it was due twice
+        reached = summary.position
+        if any(may_have_met(rule, summary) for rule in self.rules):
+            session = summary.session
+            fold = self._folds.get(session) or FiringFold(session, self.rules)
+            self._folds.keep(session, fold)
+            async for record in self._log.read_all(session=session, after_position=fold.position):
+                fold.feed(record)
+            self._take(place, session, fold)
+            reached = max(reached, fold.position)
+        self.looked += not self._read[place]
+        self._read[place] = reached
 
     def _take(self, place: int, session: str, fold: FiringFold) -> None:
         before, mask = self._masks.get(place, 0), 0
@@ -128,7 +135,6 @@ class AlertHistory:
             self._masks[place] = mask
         else:
             self._masks.pop(place, None)
-        self._counts.extend(0 for _ in range(len(self._counts), place + 1))
         self.count += len(fold.fired) - self._counts[place]
         self._counts[place] = len(fold.fired)
         fired = {one.key: Fired(one, fold.sent.get(one.key)) for one in fold.fired}
