@@ -104,7 +104,7 @@ class RolloutReader:
                 yield step
 
     def _event(self, event: Mapping[str, JSON], data: bytes) -> Iterator[Step]:
-        kind = event.get("type")
+        kind = str(event.get("type"))
         if kind == "token_count":
             info = event.get("info")
             if isinstance(info, Mapping):

@@ -187,7 +187,7 @@ def _calls(item: Mapping[str, JSON]) -> JSON:
 
 def _is_part(value: JSON) -> bool:
     """Whether a part of a content is one that no interface of chats has."""
-    return isinstance(value, Mapping) and value.get("type") in _OWN_PARTS
+    return isinstance(value, Mapping) and str(value.get("type")) in _OWN_PARTS
 
 
 def _last(value: JSON) -> JSON:

@@ -71,6 +71,7 @@ def rollout(tmp_path: Path) -> Path:
             counted(30, 5),
             line("event_msg", type="turn_aborted", reason="interrupted"),
             line("event_msg", type="something_new", x=1),
+            line("event_msg", type=["of", "no", "kind"]),
             counted(4, 1),
             said("assistant", "Done."),
             line("event_msg", type="agent_message", message="Done."),
@@ -95,7 +96,10 @@ def test_a_rollout_is_a_session(rollout: Path) -> None:
     assert [one.reason for one in kept if isinstance(one, TurnYielded)] == [
         "interrupted: interrupted"
     ]
-    assert [one.kind for one in kept if isinstance(one, Unknown)] == ["codex.something_new"]
+    assert [one.kind for one in kept if isinstance(one, Unknown)] == [
+        "codex.something_new",
+        "codex.['of', 'no', 'kind']",
+    ]
 
 
 def test_running_totals_are_counted_once_and_begin_again_when_resumed(rollout: Path) -> None:
@@ -210,7 +214,7 @@ def test_a_broken_line_is_named(rollout: Path) -> None:
     with rollout.open("a", encoding="utf-8") as file:
         file.write('{"type": "response_item"}\n{"type": \n')
     _, remarks = read(CodexImporter(), rollout)
-    assert [remark.where.rpartition(" ")[2] for remark in remarks] == ["19", "20"]
+    assert [remark.where.rpartition(" ")[2] for remark in remarks] == ["20", "21"]
 
 
 @pytest.mark.asyncio

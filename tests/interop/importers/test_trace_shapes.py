@@ -222,6 +222,13 @@ def test_the_traces_of_a_session_are_one_conversation(tmp_path: Path) -> None:
     assert next(iter(found)) == "s"
 
 
+def test_parts_of_no_kind_are_no_harm(tmp_path: Path) -> None:
+    heard = [{"role": "user", "content": [{"type": ["x"]}, {"type": None, "text": 5}]}]
+    export = {"trace": TRACE, "observations": [model_call(1, heard, ANSWER, (1, 1))]}
+    (found,) = found_in(LangfuseImporter(), tmp_path / "trace.json", export)
+    assert found["last_agent"] == ANSWER
+
+
 def test_a_list_of_traces_that_has_ids_of_observations_only_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([{**TRACE, "observations": ["o1"]}]), encoding="utf-8")
