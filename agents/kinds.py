@@ -18,6 +18,7 @@ from ..engine.errors import InvalidInput
 from ..engine.session.actors import Policy
 from ..engine.session.decisions import NOTHING, Decision
 from ..engine.session.view import View
+from ..scoring.control_rules import ControlRules
 from .adaptive import Adaptive
 from .careful import Careful
 from .mind import AgentMind
@@ -93,14 +94,19 @@ def check_kind(kind: str) -> None:
         raise InvalidInput(f"there is no agent {kind!r}; there are: {', '.join(KINDS)}")
 
 
-def make_agent(kind: str, mind: AgentMind) -> Policy:
+def make_agent(kind: str, mind: AgentMind, rules: ControlRules | None = None) -> Policy:
     """An agent of a kind.
+
+    Args:
+        kind: of agent.
+        mind: what decides for it.
+        rules: the numbers in the rules by which an adaptive agent is advised; None for the defaults.
 
     Raises:
         InvalidInput: there is no such kind.
     """
     check_kind(kind)
-    return _MAKERS[kind](mind)
+    return Adaptive(mind, rules) if kind == "adaptive" else _MAKERS[kind](mind)
 
 
 _MAKERS: Mapping[str, Callable[[AgentMind], Policy]] = {
@@ -108,5 +114,4 @@ _MAKERS: Mapping[str, Callable[[AgentMind], Policy]] = {
     "one-stage": OneStage,
     "two-stage": TwoStage,
     "careful": lambda mind: Careful(OneStage(mind)),
-    "adaptive": Adaptive,
 }

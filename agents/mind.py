@@ -45,3 +45,14 @@ class AgentMind(Protocol):
     async def act(self, view: View) -> Decision:
         """Takes the next task action."""
         ...
+
+    def estimate(self, view: View) -> float | None:
+        """What it takes the shared output to be worth as it stands, by what it knows itself.
+
+        Args:
+            view: what the agent can see.
+
+        Returns:
+            From 0 to 1; None where it cannot say.
+        """
+        ...

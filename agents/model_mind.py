@@ -37,9 +37,10 @@ from ..engine.rounds import is_act
 from ..engine.session.decisions import NOTHING, Decision, Say, Verb, Wait
 from ..engine.session.view import View
 from ..engine.task import Brief
+from .habits import HABITS, USUAL, Habits
 from .mind import Intent
 
-__all__ = ("ModelMind", "only_notes", "others", "prompt_digest")
+__all__ = ("ModelMind", "habit_lines", "only_notes", "others", "prompt_digest")
 
 _PROMPTS = load_prompts(__package__)
 
@@ -49,12 +50,20 @@ _PLANS: Mapping[Intent, str] = {
     "wait": "Do nothing",
 }
 _NOTES = 3  # notes in a row after which something has to be done before the next
+_ESTIMATE = re.compile(
+    r"^[ \t]*[*_#]*estimate[*_]*[ \t]*:[*_ \t]*(\d{1,3})\b", re.IGNORECASE | re.MULTILINE
+)
 _MESSAGE = re.compile(r"^[ \t]*[*_#]*message[*_]*[ \t]*:[*_]*", re.IGNORECASE | re.MULTILINE)
 
 
-def prompt_digest(brief: Brief) -> str:
+def prompt_digest(brief: Brief, habits: Habits = USUAL) -> str:
     """The digest of all that agents on models are shown, except what changes as they work."""
-    return codec.digest([_PROMPTS.digest, brief])
+    return codec.digest([_PROMPTS.digest, brief, habits])
+
+
+def habit_lines(habits: Habits = USUAL) -> str:
+    """What agents on models are told of their habits: a line for each."""
+    return "\n".join(_PROMPTS.fill(f"habit_{one}") for one in HABITS if getattr(habits, one))
 
 
 @final
@@ -64,16 +73,24 @@ class ModelMind:
     Args:
         conversation: what the model is asked through.
         brief: what the task is about.
+        habits: how it works with others.
         speaks: what it writes without calling a tool is a message, and no mistake: it is an agent,
             made for conversation.
     """
 
     def __init__(
-        self, conversation: ModelConversation, brief: Brief, *, speaks: bool = False
+        self,
+        conversation: ModelConversation,
+        brief: Brief,
+        habits: Habits = USUAL,
+        *,
+        speaks: bool = False,
     ) -> None:
         self._conversation = conversation
         self._speaks = speaks
         self._brief = brief
+        self._habits = habit_lines(habits)
+        self._estimate: float | None = None
 
     async def step(self, view: View, *, alone: bool) -> Decision:
         """The next action; with teammates, that may be a message or waiting."""
@@ -84,12 +101,21 @@ class ModelMind:
 
     async def plan(self, view: View) -> Intent:
         """Whether to message, act or wait; waits if the model's replies cannot be read."""
+
+        def read(reply: ModelReply) -> Intent:
+            text = reply_text(reply)
+            intent = read_choice(text, _PLANS, label="Plan")
+            self._estimate = _read_estimate(text)
+            return intent
+
         found = await self._conversation.ask(
-            "plan",
-            partial(self._messages, view, _PROMPTS.fill("plan"), alone=False),
-            lambda reply: read_choice(reply_text(reply), _PLANS, label="Plan"),
+            "plan", partial(self._messages, view, _PROMPTS.fill("plan"), alone=False), read
         )
         return "wait" if isinstance(found, UnreadableReply) else found
+
+    def estimate(self, view: View) -> float | None:
+        """What the model said along with its last plan; None where it said nothing."""
+        return self._estimate
 
     async def message(self, view: View) -> Decision:
         """Composes a message; sends none if the model's replies cannot be read."""
@@ -150,6 +176,7 @@ class ModelMind:
             "alone" if alone else "together",
             me=view.me,
             team=others(view),
+            habits=self._habits,
             description=brief.description,
             form=brief.output,
         )
@@ -185,6 +212,12 @@ def only_notes(view: View) -> bool:
         elif is_act(record):
             break
     return notes >= _NOTES
+
+
+def _read_estimate(text: str) -> float | None:
+    """The number behind ``Estimate:``, as a share of 100; None where there is none."""
+    found = _ESTIMATE.search(text)
+    return None if found is None else min(int(found[1]), 100) / 100
 
 
 def _read_message(reply: ModelReply) -> str:

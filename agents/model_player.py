@@ -14,7 +14,9 @@ from ..engine.models.protocol import ModelReply
 from ..engine.session.actors import Player
 from ..engine.session.decisions import Decision, Say
 from ..engine.session.view import View
-from ..engine.task import Brief, Setting
+from ..engine.task import Brief, Cell, Setting
+from ..scoring.control_rules import ControlRules
+from .habits import Habits
 from .kinds import make_agent
 from .mind import AgentMind, Intent
 from .model_mind import ModelMind, prompt_digest
@@ -24,12 +26,14 @@ __all__ = ("model_agent",)
 
 def model_agent(
     session: str,
-    kind: str,
-    model: str,
+    cell: Cell,
     setting: Setting,
     *,
+    model: str,
     brief: Brief,
     rules: Callable[[], AgentMind] | None,
+    control: ControlRules,
+    habits: Habits,
     name: str,
 ) -> Player:
     """An agent on a model; see ``players.agent_player``.
@@ -39,15 +43,21 @@ def model_agent(
     """
 
     def mind(conversation: ModelConversation) -> AgentMind:
-        return ModelMind(conversation, brief)
+        return ModelMind(conversation, brief, habits)
 
     return model_player(
-        Participant(name=name, role="agent", policy=kind, model=model, prompt=prompt_digest(brief)),
+        Participant(
+            name=name,
+            role="agent",
+            policy=cell.agent,
+            model=model,
+            prompt=prompt_digest(brief, habits),
+        ),
         session,
         setting.reach(model),
         setting.use(model),
         mind=mind,
-        policy=partial(make_agent, kind),
+        policy=partial(make_agent, cell.kind, rules=control),
         rehearsal=setting.rehearsal,
         rules=rules,
         rehearsed=_RehearsedAgent,
@@ -82,6 +92,9 @@ class _RehearsedAgent:
     async def report(self, view: View, *, final: bool) -> Decision:
         self._replies.reply(lambda: _message(self._rules.report(view, final=final)))
         return await self._mind.report(view, final=final)
+
+    def estimate(self, view: View) -> float | None:
+        return self._mind.estimate(view)
 
     async def act(self, view: View) -> Decision:
         self._replies.decide(lambda: self._rules.act(view))

@@ -28,6 +28,7 @@ COMMANDS = (
     "workbench",
     "fork",
     "counterfactual",
+    "tune",
     "export",
     "import_",
     "copy",

@@ -35,6 +35,7 @@ from .tasks import (
     session_of,
     user_kind,
 )
+from .variants import names_variant, recorded_variants, variants_of
 
 __all__ = ("Changes", "Continuations", "is_simulated", "load_records", "opening_of")
 
@@ -50,6 +51,7 @@ _OWN = frozenset(
         "models",
         "source",
         "loaded_from",
+        "variant",
     }
 )
 """What tasks write into the configuration of an opening; the rest is the setting's."""
@@ -232,9 +234,12 @@ class Continuations:
             task_origin=origins_of(opened).get("task") if past else found.origin,
             agents=self._own(opened, "agent", cell.agent, changes.agent, task),
             users=self._own(opened, "user", cell.user, changes.user, task),
+            variants=variants_of([changes.agent], task)
+            if changes.agent is not None
+            else recorded_variants(opened),
         )
         for kind, changed, name, known in (
-            ("agent", changes.agent, cell.agent, [*task.agents, *parts.agents]),
+            ("agent", changes.agent, cell.agent, [*task.agents, *parts.own_agents]),
             ("user", changes.user, cell.user, [*task.users, *parts.users]),
         ):
             if changed is not None and not (
@@ -321,11 +326,15 @@ def _changed(cell: Cell, changes: Changes) -> Cell:
         cell,
         agent=cell.agent if agent is None else kind_of(agent),
         user=cell.user if user is None else user_kind(user),
-        model=_model(changes.model, None if agent and names_code(agent) else cell.model),
+        model=_model(changes.model, None if agent and _is_code(agent) else cell.model),
         user_model=_model(
             changes.user_model, None if user and names_code(user) else cell.user_model
         ),
     )
+
+
+def _is_code(agent: str) -> bool:
+    return names_code(agent) and not names_variant(agent)
 
 
 def _model(changed: str | None, before: str | None) -> str | None:

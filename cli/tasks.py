@@ -21,8 +21,18 @@ from ..engine.plugins import PluginCall, error_with_place, failure_of
 from ..engine.scorers.protocol import Scorer
 from ..engine.session.actors import actor_of
 from ..engine.session.runner import Session
-from ..engine.task import Brief, Cell, FoundTask, OwnPart, Setting, Task, locate_task
+from ..engine.task import (
+    AgentVariant,
+    Brief,
+    Cell,
+    FoundTask,
+    OwnPart,
+    Setting,
+    Task,
+    locate_task,
+)
 from ..users.personas import is_persona_file, read_persona
+from .variants import names_variant, variant_name
 
 __all__ = (
     "OwnParts",
@@ -59,11 +69,21 @@ class OwnParts(msgspec.Struct, frozen=True, kw_only=True):
     task_origin: LoadedFrom | None = None
     agents: Mapping[str, OwnPart] = {}
     users: Mapping[str, OwnPart] = {}
+    variants: Mapping[str, AgentVariant] = {}
+
+    @property
+    def own_agents(self) -> tuple[str, ...]:
+        """The names of the agents that the task does not list."""
+        return (*self.agents, *self.variants)
 
     def put_into(self, setting: Setting) -> Setting:
         """The setting, with these parts in it."""
         return msgspec.structs.replace(
-            setting, task_origin=self.task_origin, agents=self.agents, users=self.users
+            setting,
+            task_origin=self.task_origin,
+            agents=self.agents,
+            users=self.users,
+            variants=self.variants,
         )
 
 
@@ -191,7 +211,12 @@ def task_alone(session: Session) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """What an agent or user is called: ``Name`` of ``file.py:Name``; ``exec-name`` of ``exec:name.py``."""
+    """What an agent or user is called: ``Name`` of ``file.py:Name``; ``exec-name`` of ``exec:name.py``.
+
+    A variant of a kind of agent is called as ``variants.variant_name`` says.
+    """
+    if names_variant(name):
+        return variant_name(name)
     if names_external(name):
         return read_address(name).name
     return name.rpartition(":")[2] if names_code(name) else name
@@ -237,7 +262,9 @@ def own_parts(
     parts: dict[str, OwnPart] = {}
     for name in names:
         kind = user_kind(name) if role == "user" else kind_of(name)
-        if names_external(name):
+        if role == "agent" and names_variant(name):
+            pass  # it is the task's; see ``variants_of``
+        elif names_external(name):
             parts[kind] = _external(role, name, task, timeout)
         elif names_code(name):
             parts[kind] = _part(load(name), name)

@@ -33,6 +33,7 @@ from .session.time.timing import Timing
 
 __all__ = (
     "NOBODY",
+    "AgentVariant",
     "Brief",
     "Cell",
     "FoundTask",
@@ -41,6 +42,7 @@ __all__ = (
     "Task",
     "TaskFactory",
     "find_task",
+    "kind_of_agent",
     "locate_task",
     "opening",
     "session_clock",
@@ -51,6 +53,11 @@ GROUP = "duolog.tasks"
 
 NOBODY = "none"
 """The user of an automated run."""
+
+
+def kind_of_agent(name: str) -> str:
+    """The kind of an agent's name: ``adaptive`` of ``adaptive:trips``."""
+    return name.partition(":")[0]
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +98,11 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     judge_model: str | None = None
 
     @property
+    def kind(self) -> str:
+        """The kind of agent, without the settings that a variant has behind a colon."""
+        return kind_of_agent(self.agent)
+
+    @property
     def models(self) -> Mapping[str, str]:
         """The models, by who is on one: ``agent``, ``user``, ``judge``."""
         named = {"agent": self.model, "user": self.user_model, "judge": self.judge_model}
@@ -109,6 +121,18 @@ class OwnPart(msgspec.Struct, frozen=True):
     origin: LoadedFrom
 
 
+class AgentVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of agent with settings of its own, which cells name as ``KIND:SETTING``.
+
+    Attributes:
+        settings: as they are recorded; see ``agents.settings``.
+        origin: the file that they come from; None where the name says them.
+    """
+
+    settings: Mapping[str, JSON]
+    origin: LoadedFrom | None = None
+
+
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """What is the same in all cells of an experiment.
 
@@ -125,6 +149,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         task_origin: the file or module that the task was loaded from; None for one that is installed.
         agents: agents besides those of the task, by the kind that cells name.
         users: users besides those of the task, likewise.
+        variants: agents of the task with settings of their own, by the name that cells use.
     """
 
     timing: Timing = Timing()
@@ -138,6 +163,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     task_origin: LoadedFrom | None = None
     agents: Mapping[str, OwnPart] = {}
     users: Mapping[str, OwnPart] = {}
+    variants: Mapping[str, AgentVariant] = {}
 
     def use(self, model: str) -> ModelUse:
         """How a model is asked."""
@@ -154,9 +180,13 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return self.models
 
     def recorded(self, cell: Cell) -> Mapping[str, JSON]:
-        """What is recorded of the models of a cell in ``SessionOpened.config``."""
+        """What is recorded of a cell's models and its agent's variant in ``SessionOpened.config``."""
         used = {who: msgspec.to_builtins(self.use(model)) for who, model in cell.models.items()}
-        return {"models": used} if used else {}
+        variant = self.variants.get(cell.agent)
+        return {
+            **({"models": used} if used else {}),
+            **({"variant": msgspec.to_builtins(variant)} if variant is not None else {}),
+        }
 
     def loaded_from(self, cell: Cell) -> Mapping[str, JSON]:
         """What is recorded of where the task, the agent and the user of a cell were loaded from."""
@@ -226,7 +256,8 @@ def session_id(task: str, cell: Cell, *played_by: str) -> str:
     """
     digest = codec.digest([task, cell, list(played_by)])[:10]
     model = "" if cell.model is None else f"{_UNFIT.sub('-', cell.model)}-"
-    return f"{task}-{cell.instance}-{cell.agent}-{model}{cell.user}-{digest}"
+    agent = _UNFIT.sub("-", cell.agent)
+    return f"{task}-{cell.instance}-{agent}-{model}{cell.user}-{digest}"
 
 
 def session_clock(setting: Setting) -> Clock:
@@ -288,7 +319,7 @@ def opening(
 
 
 _UNFIT = re.compile(r"[^\w.]+")
-"""What names of models have that reads badly in the id of a session."""
+"""What names of models and agents have that reads badly in the id of a session."""
 
 
 class TaskFactory(Protocol):

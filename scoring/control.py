@@ -3,12 +3,14 @@
 Who takes the initiative should follow how utility responds to the human's effort (paper, section 3).
 This controller applies rules to three quantities, which are part of each advice:
 
-- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. If nobody
-  measures utility, each round in which the output was updated counts as a rise by 1.
+- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. Where nobody
+  measures utility, an agent's own estimate of it stands for it (``Controller.estimated``); where there
+  is none either, each round in which the output was updated counts as a rise by 1.
 - *effort since the last gain*: the human's effort since utility last rose.
 - *tolerance left*: how many more rounds without progress the human is expected to tolerate.
-  A round is without progress if it is rated below 3. If nobody rates it, it is without progress if
-  there is an output and it gained nothing, or if there is none yet and the human deferred.
+  A round is without progress if it is rated below 3. If nobody rates it, what the human says to it
+  decides (``Controller.reacted``); if that says nothing, it is without progress if there is an output
+  and it gained nothing, or if there is none yet and the human deferred.
 
 The rules, the first that applies:
 
@@ -17,11 +19,14 @@ The rules, the first that applies:
    *act* on what is known, since without an output there is nothing to judge. With the first output,
    *defer*: a human who sees something knows best what is wrong with it (``ControlRules.first``
    changes that).
-3. If the human defers (does not answer a question, asks for just "something better"): *act* if the
-   agent had the lead; *ask* something concrete if the human had it.
-4. Win-stay, lose-shift. After a round that gained, keep the lead: *ask* if the agent has it, *defer*
-   if the human has. After a round that gained nothing, change it. A round counts as soon as it has
-   gained; or when it is over; or when the agent reports that it has no more to do in it
+3. *Defer* where utility is high enough, where the human has spent as much as is to be asked of them,
+   or where they write less and less: each only where the rules set a limit.
+4. If the human defers (does not answer a question, asks for just "something better"): *act* if the
+   agent had the lead; *ask* something concrete if the human had it. ``insist`` allows for more
+   questions that go unanswered, and after ``keep`` deferrals the agent leads for good.
+5. Win-stay, lose-shift. After a round that gained, keep the lead: *ask* if the agent has it, *defer*
+   if the human has. After ``persist`` rounds in a row that gained nothing, change it. A round counts as
+   soon as it has gained; or when it is over; or when the agent reports that it has no more to do in it
    (``Controller.work_done``), so that the advice applies to the message that ends its turn.
 """
 
@@ -31,11 +36,9 @@ from collections.abc import AsyncIterable, AsyncIterator
 from itertools import takewhile
 from typing import Literal, TypeAlias, final
 
-import msgspec
-
 from ..engine.errors import InvalidInput
 from ..engine.text import quantity
-from .trajectory.effort import MEASURES
+from .control_rules import Advice, ControlRules, Move
 from .trajectory.tolerance import is_unsatisfactory
 from .trajectory.updates import (
     EffortUpdated,
@@ -47,76 +50,7 @@ from .trajectory.updates import (
     UtilityUpdated,
 )
 
-__all__ = ("Advice", "ControlRules", "Controller", "Move", "advise")
-
-Move: TypeAlias = Literal["act", "ask", "defer", "hand over"]
-"""What an agent may do next.
-
-``act``: continue on its own judgement. ``ask``: ask the human something concrete. ``defer``: show
-the output, ask nothing, and let the human lead. ``hand over``: say that it can do no more, and
-leave the work to the human.
-"""
-
-
-class ControlRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of the rules.
-
-    Attributes:
-        questions: at most this many rounds of questions before there is any output.
-        unanswered: after this many deferrals in a row, ask no more before there is an output.
-        first: who leads after the first output: the agent (``ask``) or the human (``defer``).
-        gain: the smallest rise of utility that counts as a gain.
-        window: number of rounds over which the slope is computed.
-        measure: the measure of effort, see ``effort.MEASURES``.
-        tolerance: the assumed tolerance τ of the human, in rounds without progress in a row.
-        budget: effort since the last gain after which to hand over; None for no such limit.
-
-    Raises:
-        InvalidInput: a number out of range, or an unknown measure.
-    """
-
-    questions: int = 3
-    unanswered: int = 2
-    first: Literal["ask", "defer"] = "defer"
-    gain: float = 0.01
-    window: int = 3
-    measure: str = "rounds"
-    tolerance: int = 3
-    budget: float | None = None
-
-    def __post_init__(self) -> None:
-        if (
-            min(self.questions, self.gain) < 0
-            or min(self.unanswered, self.window, self.tolerance) < 1
-        ):
-            raise InvalidInput(f"a number in the rules of control is out of range: {self}")
-        if self.measure not in MEASURES:
-            raise InvalidInput(
-                f"there is no measure of effort {self.measure!r}; there are: {', '.join(MEASURES)}"
-            )
-
-
-class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent should do next, and the quantities behind it.
-
-    Attributes:
-        session: session id.
-        round: the round that is open.
-        move: what to do.
-        why: the rule that applied, in words.
-        slope: rise of utility per unit of effort over the last rounds; None without any effort.
-        since_gain: effort since utility last rose, or since the beginning.
-        left: rounds without progress that the human is expected to tolerate still.
-    """
-
-    session: str
-    round: int
-    move: Move
-    why: str
-    slope: float | None = None
-    since_gain: float = 0.0
-    left: int = 0
-
+__all__ = ("Controller", "advise")
 
 Lead: TypeAlias = Literal["ask", "defer"]
 
@@ -127,12 +61,14 @@ class _RoundState:
 
     Attributes:
         effort: the human's effort, cumulative, by the measure of the rules.
+        written: tokens that the human has written, cumulative.
         output: whether there was an output by its end.
         updated: whether the output was updated in it.
         deferred: whether the human deferred in it.
         over: whether it is closed, or the agent has no more to do in it.
         utility: the utility after it.
         rating: of its progress; None if there is none.
+        reaction: of the human to it, in words: above 0 where pleased, below 0 where not.
         lead: who leads after it, as far as known.
         why: the reason for the lead.
     """
@@ -144,19 +80,23 @@ class _RoundState:
         "output",
         "over",
         "rating",
+        "reaction",
         "updated",
         "utility",
         "why",
+        "written",
     )
 
     def __init__(self, before: _RoundState | None) -> None:
         self.effort: float = before.effort if before else 0.0
+        self.written: float = before.written if before else 0.0
         self.output: bool = before.output if before else False
         self.updated = False
         self.deferred = False
         self.over = False
         self.utility: float = before.utility if before else 0.0
         self.rating: int | None = None
+        self.reaction = 0
         self.lead: Lead = "ask"
         self.why = ""
 
@@ -192,6 +132,8 @@ class Controller:
         self.rules = rules or ControlRules()
         self._rounds = [_RoundState(None)]
         self._scored = False
+        self._estimated = False
+        self._volunteered = False
         self._deferrals = 0.0
         self.advice = self._advise()
 
@@ -225,6 +167,35 @@ class Controller:
         now.updated = now.output = True
         return self._reconsider(len(self._rounds) - 1)
 
+    def estimated(self, utility: float) -> Advice | None:
+        """Takes the agent's own estimate of utility as it stands; returns the advice as ``feed`` does.
+
+        It counts where nobody measures utility: an agent does not see the scores of its own session.
+
+        Args:
+            utility: from 0 to 1.
+        """
+        self._estimated = True
+        self._rounds[-1].utility = utility
+        return self._reconsider(len(self._rounds) - 1)
+
+    def reacted(self, reaction: int) -> Advice | None:
+        """Takes how the human has reacted to the last closed round; returns the advice as ``feed`` does.
+
+        It counts towards the tolerance that is left where nobody rates the round.
+
+        Args:
+            reaction: above 0 where they are pleased, below 0 where they complain or repeat themselves.
+        """
+        if len(self._rounds) > 1:
+            self._rounds[-2].reaction = reaction
+        return self._reconsider(max(len(self._rounds) - 2, 0))
+
+    def volunteered(self) -> Advice | None:
+        """Notes that the human has said something unasked; returns the advice as ``feed`` does."""
+        self._volunteered = True
+        return self._reconsider(0)
+
     def work_done(self) -> Advice | None:
         """Notes that the agent has no more to do in the open round; returns the advice as ``feed``."""
         self._rounds[-1].over = True
@@ -244,10 +215,12 @@ class Controller:
             about.effort = point.effort.get(self.rules.measure) or about.effort
             about.updated = about.updated or point.updated
             about.output = about.output or point.updated
-            about.utility = point.utility or 0.0
+            if not self._estimated:
+                about.utility = point.utility or 0.0
             about.over = True
         elif isinstance(update, EffortUpdated):
             about.effort = update.effort.get(self.rules.measure) or about.effort
+            about.written = update.effort.get("tokens_written") or about.written
             deferrals = update.effort.get("deferrals") or 0.0
             about.deferred = about.deferred or deferrals > self._deferrals
             self._deferrals = deferrals
@@ -264,7 +237,7 @@ class Controller:
     def _rise(self, index: int) -> float:
         """The rise of utility in a round."""
         one = self._rounds[index]
-        if not self._scored:
+        if not self._scored and not self._estimated:
             return float(one.updated)
         return one.utility - (self._rounds[index - 1].utility if index else 0.0)
 
@@ -291,6 +264,8 @@ class Controller:
             one = self._rounds[index]
             if one.rating is not None:
                 without = is_unsatisfactory(one.rating)
+            elif one.reaction:
+                without = one.reaction < 0
             elif one.output:
                 without = not self._gained(index)
             else:
@@ -307,21 +282,51 @@ class Controller:
         now = self._rounds[index]
         before = self._rounds[index - 1] if index else None
         if before is None or not before.output:
-            now.lead, now.why = self.rules.first, "there is a first output to look at"
+            now.lead, now.why = self._first(), "there is a first output to look at"
+        elif self._is_passive(index):
+            now.lead, now.why = "ask", "the human would rather be asked than lead"
         elif now.deferred:
-            # A question that was not answered is not followed by another.
-            asked = before.lead == "ask"
+            # A question that was not answered is not followed by another, unless the rules insist.
+            asked = before.lead == "ask" and self._deferred(index) >= self.rules.insist
             now.lead, now.why = "defer" if asked else "ask", "the human would rather not lead"
         elif self._gained(index):
             now.lead = before.lead
             now.why = "the last answer paid" if now.lead == "ask" else "what the human said paid"
-        elif not now.over:
+        elif not now.over or self._fruitless(index) < self.rules.persist:
             now.lead, now.why = before.lead, before.why
         elif before.lead == "ask":
             now.lead = "defer"
             now.why = "the last answer changed nothing; the human may know what matters"
         else:
             now.lead, now.why = "ask", "what the human said changed nothing"
+
+    def _first(self) -> Lead:
+        """Who leads after the first output."""
+        if self.rules.first == "follow":
+            return "defer" if self._volunteered else "ask"
+        return self.rules.first
+
+    def _is_passive(self, index: int) -> bool:
+        """Whether the human has deferred so often by a round that they are not to lead again."""
+        keep = self.rules.keep
+        return keep is not None and sum(one.deferred for one in self._rounds[: index + 1]) >= keep
+
+    def _deferred(self, index: int) -> int:
+        """How many rounds in a row up to this one the human deferred in."""
+        rounds = reversed(self._rounds[: index + 1])
+        return sum(1 for _ in takewhile(lambda one: one.deferred, rounds))
+
+    def _fruitless(self, index: int) -> int:
+        """How many rounds in a row up to this one gained nothing under the same lead."""
+        count = 0
+        for number in range(index, 0, -1):
+            if (
+                self._gained(number)
+                or self._rounds[number - 1].lead != self._rounds[index - 1].lead
+            ):
+                break
+            count += 1
+        return count
 
     def _advise(self) -> Advice:
         left, since = self._left(), self._since_gain()
@@ -346,15 +351,27 @@ class Controller:
         if not now.output:
             return self._begin()
         before = self._rounds[-2] if len(self._rounds) > 1 else None
-        if now.deferred and before is not None and before.output and before.lead == "ask":
+        asked = before is not None and before.output and before.lead == "ask"
+        if asked and now.deferred and now.lead == "defer":
             return "act", "the human waved the question away"
-        return now.lead, now.why
+        return self._spared() or (now.lead, now.why)
+
+    def _spared(self) -> tuple[Move, str] | None:
+        """To ask nothing, where the rules set a limit and it is reached; None where none is."""
+        rules, now = self.rules, self._rounds[-1]
+        if rules.enough is not None and now.utility >= rules.enough:
+            return "defer", "the output is good enough, as far as is known"
+        if rules.spent is not None and now.effort >= rules.spent:
+            return "defer", f"the human has spent {now.effort:g} {rules.measure} on it"
+        before = self._rounds[-2].written if len(self._rounds) > 1 else 0.0
+        if before and now.written - before < rules.pace * before / (len(self._rounds) - 1):
+            return "defer", "the human writes less and less"
+        return None
 
     def _begin(self) -> tuple[Move, str]:
         """The move while there is no output."""
         rules = self.rules
-        unanswered = takewhile(lambda one: one.deferred, reversed(self._rounds))
-        if sum(1 for _ in unanswered) >= rules.unanswered:
+        if self._deferred(len(self._rounds) - 1) >= rules.unanswered:
             return "act", "the human waves questions away, and there is nothing to look at yet"
         if len(self._rounds) > rules.questions:
             return "act", "enough was asked, and there is nothing to look at yet"

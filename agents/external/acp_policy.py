@@ -27,7 +27,7 @@ from ...engine.session.view import ApprovalSeen, View
 from ...engine.task import Brief
 from ...engine.text import text_of
 from ..careful import PATIENCE
-from ..model_mind import others
+from ..model_mind import habit_lines, others
 from .acp_agent import PERMISSION
 from .line_policy import offered
 from .workspace import output_file
@@ -87,7 +87,12 @@ class AcpPolicy:
         """The whole situation, and what is new in it; see ``AcpAgent``."""
         brief, team, file = self._brief, others(view), output_file(self._brief)
         introduction = _PROMPTS.fill(
-            "together", me=view.me, team=team, description=brief.description, form=brief.output
+            "together",
+            me=view.me,
+            team=team,
+            habits=habit_lines(),
+            description=brief.description,
+            form=brief.output,
         )
         form = _PROMPTS.fill("act_files", file=file, team=team, actions_available=space.description)
         fixed = (len(introduction) + len(form)) // CHARACTERS_PER_TOKEN

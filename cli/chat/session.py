@@ -30,6 +30,7 @@ from ..tasks import (
     recorded_task,
     session_of,
 )
+from ..variants import recorded_variants, variants_of
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
@@ -196,7 +197,8 @@ class ChatSession:
             seed=self._seed,
             model=self._model,
         )
-        return task, cell, OwnParts(task_origin=found.origin, agents=own)
+        variants = variants_of(self._agent and [self._agent], task)
+        return task, cell, OwnParts(task_origin=found.origin, agents=own, variants=variants)
 
     def _held(self, opened: SessionOpened) -> tuple[Task, Cell, OwnParts]:
         """What the session that is resumed was made of."""
@@ -208,7 +210,8 @@ class ChatSession:
         part = recorded_part(opened, "agent", found.task, timeout=self._agent_timeout)
         own = {} if part is None else {cell.agent: part}
         origin = origins_of(opened).get("task")
-        return found.task, cell, OwnParts(task_origin=origin, agents=own)
+        variants = recorded_variants(opened)
+        return found.task, cell, OwnParts(task_origin=origin, agents=own, variants=variants)
 
     async def play(self, log: EventLog, seat: ChatSeat) -> SessionResult | None:
         """Plays the session that was set up.

@@ -13,6 +13,7 @@ from ...engine.session.runner import Session
 from ...engine.task import Cell, FoundTask, Setting, Task
 from ..lookup import check_log
 from ..tasks import OwnParts, default_agents, default_users, named_task, own_parts, session_of
+from ..variants import variants_of
 from .file import read_experiment
 from .spec import Experiment
 
@@ -100,7 +101,12 @@ def _resolve(experiment: Experiment, found: FoundTask) -> tuple[Experiment, OwnP
         "agent", experiment.agents, task, timeout=experiment.agent_timeout
     )
     users, own_users = own_parts("user", experiment.users, task)
-    parts = OwnParts(task_origin=found.origin, agents=own_agents, users=own_users)
+    parts = OwnParts(
+        task_origin=found.origin,
+        agents=own_agents,
+        users=own_users,
+        variants=variants_of(experiment.agents, task),
+    )
     resolved = msgspec.structs.replace(
         experiment,
         agents=default_agents(task) if agents is None else agents,

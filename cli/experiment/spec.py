@@ -13,6 +13,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from ...users.personas import plays
 from ..arguments import one_of
+from .agents import is_alone, is_of_task
 
 if TYPE_CHECKING:  # a command's --help loads this module, and nothing that runs sessions
     from ...engine.models.gateway import Models, Outage, Terms
@@ -203,8 +204,8 @@ class Experiment(
             InvalidInput: the first mistake that was found.
         """
         for kind, named, known, own in (
-            ("agents", self.agents, task.agents, parts.agents if parts else {}),
-            ("users", self.users, task.users, parts.users if parts else {}),
+            ("agents", self.agents, task.agents, parts.own_agents if parts else ()),
+            ("users", self.users, task.users, parts.users if parts else ()),
         ):
             if named is not None:
                 set_up = (n for n in named if kind == "users" and plays(n, known))
@@ -256,9 +257,8 @@ class Experiment(
 
         for instance in instances:
             for agent in self.agents or ():
-                alone = agent in task.agents and task.automated(agent)
-                for model in self.models if agent in task.agents else (RULES,):
-                    for user in [NOBODY] if alone else self.users or ():
+                for model in self.models if is_of_task(agent, task) else (RULES,):
+                    for user in [NOBODY] if is_alone(agent, task) else self.users or ():
                         yield Cell(
                             agent=agent,
                             user=user,
@@ -364,8 +364,8 @@ class Experiment(
             ends = [_ends(part) for part in self.instances]
             count = sum(int(b) - int(a) + 1 if a != b else 1 for a, b in ends)
         agents, users = self.agents or (), self.users or ()
-        alone = [agent in task.agents and task.automated(agent) for agent in agents]
-        total = count * len(self.models) * sum(1 if one else len(users) for one in alone)
+        players = sum(1 if is_alone(agent, task) else len(users) for agent in agents)
+        total = count * len(self.models) * players
         if total > _MOST:
             raise InvalidInput(
                 f"these are {total:,} sessions, and one run takes {_MOST:,}: give fewer sessions, or "

@@ -15,7 +15,8 @@ from ...engine.session.fork import end_before_round
 from ...engine.session.runner import Session
 from ...engine.session.simulation import SessionFailure, simulate
 from ...engine.task import Cell, Setting, find_task
-from ...scoring.control import Advice, Controller
+from ...scoring.control import Controller
+from ...scoring.control_rules import Advice
 from ...scoring.metrics.forks import Fork, compare_forks
 from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options

@@ -9,7 +9,15 @@ from .facts import ADVISED, RULINGS_OF, Ruling, Rulings, Topic, advice_on
 from .knowledge import Known
 from .report import say_advice, say_assumption, say_claim
 
-__all__ = ("deciding", "draft", "needed_charts", "needed_queries", "neighbours", "related")
+__all__ = (
+    "deciding",
+    "draft",
+    "full_report",
+    "needed_charts",
+    "needed_queries",
+    "neighbours",
+    "related",
+)
 
 _OVERVIEW = 2  # findings to begin with, where it is not understood what is asked
 _NULL = ("too few", "nowhere", "alike", "none")
@@ -80,27 +88,32 @@ def _notable(known: Known) -> list[Topic]:
     return [topic for topic, claim in known.claims().items() if claim.answer not in _NULL]
 
 
-def draft(known: Known) -> str:
-    """The report on what is known."""
+def draft(known: Known, *, assumptions: bool = True) -> str:
+    """The report on what is known.
+
+    Args:
+        known: what is known.
+        assumptions: whether it says by which rulings it goes, where they decide a finding.
+    """
     if known.alone:
-        return "\n".join(_full(known))
-    lines = list(dict.fromkeys(_short(known)))
+        return "\n".join(full_report(known))
+    lines = list(dict.fromkeys(_short(known, assumptions=assumptions)))
     fresh = [line for line in lines if line not in known.before]
     return "\n".join([*fresh, *(line for line in lines if line in known.before), *known.theirs])
 
 
-def _short(known: Known) -> Iterator[str]:
+def _short(known: Known, *, assumptions: bool) -> Iterator[str]:
     """What was asked, the latest first, with what it rests on; and a recommendation."""
     focus = list(reversed(_focus(known)))
     for topic in focus:
         yield from _finding(topic, known)
-        for ruling in deciding(topic, known):
+        for ruling in deciding(topic, known) if assumptions else ():
             yield say_assumption(ruling, holds=known.rulings[ruling])
         if topic == focus[0]:
             yield from _advice(known)
 
 
-def _full(known: Known) -> Iterator[str]:
+def full_report(known: Known) -> Iterator[str]:
     """Everything: the question first, then all that was found, and at the end how and by what."""
     claims = known.claims()
     asked = [topic for topic in known.wishes.topics if topic in claims]

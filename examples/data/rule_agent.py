@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import final
 
+from ...agents.habits import Habits
 from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
 from ...engine.text import lines_of
@@ -26,9 +27,16 @@ HAND_OVER = "That is as far as I get."
 
 @final
 class DataPlanner:
-    """What an agent finds out, asks and reports about a survey; one for each session."""
+    """What an agent finds out, asks and reports about a survey; one for each session.
 
-    def __init__(self) -> None:
+    Args:
+        habits: ``assumptions``: its report says by which rulings it goes; ``doubts``: it asks about those
+            that decide a finding; ``goals``: it asks where to look next; ``level``: it asks again where a
+            message was not clear to it, and proposes nothing to somebody who wants less to read.
+    """
+
+    def __init__(self, habits: Habits) -> None:
+        self._habits = habits
         self._memory = Memory()
 
     def know(self, view: View) -> Known:
@@ -45,7 +53,7 @@ class DataPlanner:
         charts = needed_charts(known)
         if charts:
             return Decision(tuple(Act("Chart", {"sql": s, "title": t}) for t, s in charts))
-        text = draft(known)
+        text = draft(known, assumptions=self._habits.assumptions)
         if not _says_more(text, view):
             return None
         return Decision((Submit(text),))
@@ -54,19 +62,25 @@ class DataPlanner:
         """What was meant; then a ruling that decides what was asked; then where to look next."""
         if known.names is None:
             return None
-        if known.wishes.vague is not None:
+        habits = self._habits
+        if habits.level and known.wishes.vague is not None:
             return Question(AGENT.say("which", words, name=known.wishes.vague))
-        if known.wishes.lost:
+        if habits.level and known.wishes.lost:
             return Question(AGENT.say("rephrase", words))
-        ruling = _open_ruling(known)
+        ruling = _open_ruling(known) if habits.doubts else None
         if ruling is not None:
             return Question(ask_ruling(ruling, words), first=True)
-        if not known.before:
+        if not known.before or not habits.goals:
             return None
         topic = related(known)
-        if topic is not None and not known.wishes.short:
+        if topic is not None and not (habits.level and known.wishes.short):
             return Question(propose(topic, known.names.subject, words))
         return Question(AGENT.say("next", words))
+
+    def estimate(self, known: Known) -> float:
+        """By how much was asked and answered: each further answer adds less."""
+        answered = sum(known.claim(topic) is not None for topic in known.wishes.topics)
+        return answered / (answered + 2)
 
     def report(self, known: Known, words: Random, standing: Standing) -> str:
         """In a few words: the report speaks for itself, and reading tires."""

@@ -16,6 +16,7 @@ from .facts import advice_on
 from .language.messages import say_request
 from .profile import profile_of, write_profile
 from .report import say_advice, say_claim
+from .report_dumper import REPORT_DUMPER, ReportDumper
 from .rule_agent import HAND_OVER, LOOK, DataPlanner
 from .rule_user import DataPerson
 from .utility import DATA, data_utility, worth
@@ -69,7 +70,10 @@ _SPEC: TaskSpec[World] = TaskSpec(
     case=_case,
     environment=DataEnvironment,
     utility=lambda world: data_utility(world.instance),
-    agent=lambda: RuleAgent(DataPlanner(), look=LOOK, hand_over=HAND_OVER),
+    agent=lambda habits: RuleAgent(DataPlanner(habits), look=LOOK, hand_over=HAND_OVER),
+    others={
+        REPORT_DUMPER: ("a bad example: a whole report at once, and no word on it", ReportDumper)
+    },
     user=lambda: RuleUser(DataPerson()),
     alone=lambda: HumanAlone(DataPerson()),
     changing=lambda: changing(DataPerson()),

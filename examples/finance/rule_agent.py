@@ -10,6 +10,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final, final
 
+from ...agents.habits import Habits
 from ...agents.mind import AgentMind
 from ...engine.session.decisions import Decision, Submit
 from ...engine.session.view import View
@@ -49,16 +50,23 @@ _STANDING: Final = {
 _MISSED: Final = ("I am not sure that I follow you.", "I did not quite get that.")
 
 
-def finance_agent() -> AgentMind:
+def finance_agent(habits: Habits) -> AgentMind:
     """The rules of the task for agents."""
-    return RuleAgent(Adviser())
+    return RuleAgent(Adviser(habits))
 
 
 @final
 class Adviser:
-    """What an adviser does, by rules; a ``Planner``."""
+    """What an adviser does, by rules; a ``Planner``.
 
-    def __init__(self) -> None:
+    Args:
+        habits: ``assumptions``: it says what it has planned for; ``doubts``: and what the plan may lead to,
+            in figures; ``goals``: it asks again for a wish of which the client has seen the figure;
+            ``level``: it asks again, with a choice of answers, where one was vague or not followed.
+    """
+
+    def __init__(self, habits: Habits) -> None:
+        self._habits = habits
         self._finds = Finds()
         self._absorbed: set[int] = set()
 
@@ -83,13 +91,21 @@ class Adviser:
         for topic in _ORDER:
             times = known.asked.get(topic, 0)
             fact = known.wishes.get(topic)
-            if topic in known.unread and times < 2:
+            if self._habits.level and topic in known.unread and times < 2:
                 return Question(FOLLOW_UPS.say(topic, words), first=topic in _FIRST)
-            if fact is not None and not fact.sure and times < 2:
+            if self._habits.level and fact is not None and not fact.sure and times < 2:
                 return Question(FOLLOW_UPS.say(topic, words), first=topic in _FIRST)
             if fact is None and not times:
                 return Question(QUESTIONS.say(topic, words), first=topic in _FIRST)
-        return None
+        again = (one for one in _FIGURES if one in known.shown and known.asked.get(one, 0) < 2)
+        topic_again = next(again, None) if self._habits.goals else None
+        return None if topic_again is None else Question(QUESTIONS.say(topic_again, words))
+
+    def estimate(self, known: Known) -> float:
+        """By the wishes that are certain, and the figures that the client has seen."""
+        sure = sum(fact.sure for fact in known.wishes.values())
+        seen = sum(topic in known.shown for topic in _FIGURES)
+        return min(1.0, (sure + seen) / (len(_ORDER) + len(_FIGURES)))
 
     def report(self, known: Known, words: Random, standing: Standing) -> str:
         """How the plan stands, what was understood, and what the plan leads to."""
@@ -97,10 +113,10 @@ class Adviser:
         said = [words.choice(_MISSED if missed else _STANDING[standing])]
         news = tuple(known.wishes) if standing == "first" else known.fresh
         facts = [known.wishes[topic] for topic in news if topic in known.wishes]
-        if facts:
+        if facts and self._habits.assumptions:
             said.append(say_understood([Fact(f.topic, f.value) for f in facts], words))
         drafted = draft(known)
-        if drafted is not None:
+        if drafted is not None and self._habits.doubts:
             said.extend(_figures(known, drafted, words))
         return " ".join(said)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from ...agents.habits import Habits
 from ...engine.errors import InvalidInput
 from ..kit.briefs import load_brief
 from ..kit.scorer import TaskScorer
@@ -103,6 +104,7 @@ _SPEC: Final = TaskSpec(
     environment=ACTIONS.environment,
     utility=finance_utility,
     agent=finance_agent,
+    habits=Habits(goals=False),
     user=finance_user,
     changing=finance_changing,
     alone=finance_alone,

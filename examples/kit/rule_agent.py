@@ -65,6 +65,10 @@ class Planner(Protocol[K]):
         """The next question worth asking, which was not asked before; None where there is none."""
         ...
 
+    def estimate(self, known: K) -> float:
+        """What the agent takes the output to be worth, by what it knows itself: from 0 to 1."""
+        ...
+
     def report(self, known: K, words: Random, standing: Standing) -> str:
         """How things stand, without a question. What it says was understood, the human can correct."""
         ...
@@ -140,6 +144,12 @@ class RuleAgent(Generic[K]):
     async def act(self, view: View) -> Decision:
         """The next actions or the next output, or the end."""
         return self._planner.work(self._planner.know(view), view) or _DONE
+
+    def estimate(self, view: View) -> float | None:
+        """The planner's estimate; 0 while there is no output."""
+        if view.snapshot is None:
+            return 0.0
+        return self._planner.estimate(self._planner.know(view))
 
     def _announcement(self, view: View, known: K, *, updated: bool) -> str:
         """A report with the next question."""

@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar, final
 
 import msgspec
 
+from ...agents.habits import USUAL, Habits
 from ...agents.kinds import KINDS
 from ...agents.mind import AgentMind
 from ...agents.players import agent_player
@@ -24,7 +25,16 @@ from ...engine.scorers.protocol import Scorer, stream_of
 from ...engine.session.actors import Player, Policy, playing_new
 from ...engine.session.environment import Environment
 from ...engine.session.runner import Session
-from ...engine.task import Brief, Cell, Setting, opening, session_clock, session_id
+from ...engine.task import (
+    Brief,
+    Cell,
+    Setting,
+    kind_of_agent,
+    opening,
+    session_clock,
+    session_id,
+)
+from ...scoring.control_rules import ControlRules
 from ...users.personas import PERSONAS, find_persona
 from ...users.players import user_player
 from ...users.simulated import Changing, UserMind
@@ -88,7 +98,12 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         case: makes an instance from its name and the seed, and refuses a name that there is not.
         environment: makes the actions of a session.
         utility: makes the scorer of a session.
-        agent: makes the rules of an agent, e.g. a ``RuleAgent``.
+        agent: makes the rules of an agent with these habits, e.g. a ``RuleAgent``.
+        habits: that agents have, unless they are told otherwise.
+        control: the rules of control of the adaptive agent, as ``duolog tune`` fits them; None for the
+            defaults.
+        others: agents of the task's own that work with a human, by name: a line on what each does, and
+            what makes its policy.
         user: makes the rules of a simulated user, e.g. a ``RuleUser``.
         changing: makes what says how a user's goals change, on rules and on models; e.g. ``changing`` of
             a person. None where they do not.
@@ -106,11 +121,14 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     case: Callable[[str, int], Case[W]]
     environment: Callable[[W], Environment]
     utility: Callable[[W], Scorer]
-    agent: Callable[[], AgentMind]
+    agent: Callable[[Habits], AgentMind]
     user: Callable[[], UserMind]
     alone: Callable[[], Policy]
     changing: Callable[[], Changing] | None = None
     witness: Callable[[str, int], Witness]
+    habits: Habits = USUAL
+    control: ControlRules | None = None
+    others: Mapping[str, tuple[str, Callable[[], Policy]]] = {}
     names: Callable[[int, int], list[str]] = numbered
     source: Callable[[int], str] = generated
     audit: Callable[[], Sequence[Scorer]] | None = None
@@ -133,6 +151,7 @@ class KitTask(Generic[W]):
         self.brief = spec.brief
         self.agents: Mapping[str, str] = {
             **KINDS,
+            **{name: line for name, (line, _) in spec.others.items()},
             HUMAN_ALONE: "no agent at all: the human does it by themselves, the other baseline",
         }
         self.users: Mapping[str, str] = {p.name: p.description for p in PERSONAS.values()}
@@ -141,7 +160,7 @@ class KitTask(Generic[W]):
 
     def automated(self, agent: str) -> bool:
         """Whether this is the agent that works alone."""
-        return agent == _AUTO
+        return kind_of_agent(agent) == _AUTO
 
     def instances(self, count: int, seed: int) -> list[str]:
         """Names of the first ``count`` instances under a seed."""
@@ -220,11 +239,28 @@ class KitTask(Generic[W]):
         return (self._spec.utility(self._case(cell.instance, cell.seed).world),)
 
     def _players(self, ident: str, cell: Cell, setting: Setting) -> tuple[Player, ...]:
-        spec = self._spec
         if cell.agent == HUMAN_ALONE and cell.agent not in setting.agents:
             return (self._human_alone(ident, cell, setting),)
-        agent = agent_player(ident, cell, setting, brief=spec.brief, rules=spec.agent)
+        agent = self._agent(ident, cell, setting)
         return (agent,) if self.automated(cell.agent) else (self._user(ident, cell, setting), agent)
+
+    def _agent(self, ident: str, cell: Cell, setting: Setting) -> Player:
+        spec = self._spec
+        other = spec.others.get(cell.agent) if cell.agent not in setting.agents else None
+        if other is not None:
+            if cell.model is not None:
+                raise InvalidInput(f"{cell.agent} goes by rules: leave --models out")
+            participant = Participant(name="agent", role="agent", policy=cell.agent)
+            return Player(participant, playing_new(other[1]))
+        return agent_player(
+            ident,
+            cell,
+            setting,
+            brief=spec.brief,
+            rules=spec.agent,
+            control=spec.control,
+            habits=spec.habits,
+        )
 
     def _user(self, ident: str, cell: Cell, setting: Setting) -> Player:
         spec = self._spec

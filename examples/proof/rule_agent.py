@@ -9,6 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final, final
 
+from ...agents.habits import Habits
 from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
 from ..kit.rule_agent import Question, Standing
@@ -28,7 +29,16 @@ _VERSIONS: Final = 4
 
 @final
 class ProofPlanner:
-    """The ``Planner`` of proof; one for each session."""
+    """The ``Planner`` of proof; one for each session.
+
+    Args:
+        habits: ``assumptions``: its report says which claims it takes to matter; ``doubts``: and which
+            proofs and steps it is not sure of; ``goals``: it asks what else is wanted once there is a
+            proof; ``level``: it has checked what the mathematician has doubted, before it shows it.
+    """
+
+    def __init__(self, habits: Habits) -> None:
+        self._habits = habits
 
     def know(self, view: View) -> Knowledge:
         """All that the agent knows by now."""
@@ -78,6 +88,8 @@ class ProofPlanner:
                 fails = self._fails(known, label, words)
                 text = PHRASES.say("form", words, label=label, fails=fails)
                 return Question(text, first=True)
+        if not self._habits.goals:
+            return None
         for label, over in known.general():
             if known.core is not None and ("general", label) not in known.asked:
                 return Question(PHRASES.say("general", words, label=label, over=over))
@@ -86,6 +98,11 @@ class ProofPlanner:
         if ("anything", "") not in known.asked:
             return Question(PHRASES.say("anything", words))
         return None
+
+    def estimate(self, known: Knowledge) -> float:
+        """By the share of the claims to prove that a machine has checked."""
+        checked = sum(one.machine for one in known.sections() if one.kind == "Claim")
+        return checked / max(len(known.targets), 1)
 
     def report(self, known: Knowledge, words: Random, standing: Standing) -> str:
         """What is checked, what is not, what is false, and what the agent takes to matter."""
@@ -100,17 +117,18 @@ class ProofPlanner:
         verified = [one.label for one in sections if one.machine]
         stuck = [one.label for one in sections if known.verdict(one)]
         loose = [one for one in sections if one.steps and known.verdict(one) is None]
-        if known.core is not None and set(known.core) != set(known.said_core):
+        assumes, doubts = self._habits.assumptions, self._habits.doubts
+        if assumes and known.core is not None and set(known.core) != set(known.said_core):
             said.append(PHRASES.say("taken", words, labels=spell_labels(known.core)))
         if verified:
             said.append(PHRASES.say("verified", words, labels=spell_labels(verified)))
-        if stuck:
+        if stuck and doubts:
             said.append(PHRASES.say("stuck", words, labels=spell_labels(stuck)))
-        if loose:
+        if loose and doubts:
             labels = spell_labels(one.label for one in loose)
             said.append(PHRASES.say("unchecked", words, labels=labels))
         steps = [step.name for one in loose for step in one.steps if step.doubt]
-        if steps:
+        if steps and doubts:
             said.append(PHRASES.say("unsure", words, steps=spell_labels(steps)))
         asking = next((one for one in known.open_forms() if ("form", one) not in known.asked), "")
         new = {one.label for one in sections}
@@ -129,7 +147,7 @@ class ProofPlanner:
         return frozenset(
             {
                 *(known.targets if known.core is not None or known.pressed else ()),
-                *known.doubted,
+                *(known.doubted if self._habits.level else ()),
                 *lemmas,
             }
         )

@@ -12,12 +12,13 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
+from ...agents.habits import Habits
 from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
 from ..kit.phrases import is_deferral
 from ..kit.rule_agent import Question, RuleAgent, Standing
-from ..kit.views import drafted_on, outcomes
-from .language.facts import ANY, Fact, Slot
+from ..kit.views import drafted_on, outcomes, unannounced
+from .language.facts import ANY, SLOTS, Fact, Slot
 from .language.messages import ask, understand_message, understand_question
 from .language.reports import say_understood, say_unmet
 from .plan.text import render_plan
@@ -67,6 +68,7 @@ class TravelKnowledge(msgspec.Struct, frozen=True):
         heard: all that was heard so far, in messages.
         news: what was heard since the agent's last message.
         finds: the results of its searches.
+        revised: it has submitted a plan since its last message.
     """
 
     wishes: Knowledge
@@ -76,6 +78,7 @@ class TravelKnowledge(msgspec.Struct, frozen=True):
     heard: tuple[Fact, ...]
     news: tuple[Fact, ...]
     finds: Finds
+    revised: bool
 
 
 _Todo: TypeAlias = tuple[tuple[SearchRequest, ...], Draft | None]
@@ -84,9 +87,16 @@ _WorkedOut: TypeAlias = tuple[tuple[Knowledge, int], _Todo]
 
 @final
 class TravelPlanner:
-    """The ``Planner`` of travel; one for each session."""
+    """The ``Planner`` of travel; one for each session.
 
-    def __init__(self) -> None:
+    Args:
+        habits: ``assumptions``: its report says what it understood; ``doubts``: and what nothing that it
+            found can meet; ``goals``: it asks for further wishes once they have seen a new plan;
+            ``level``: an answer that told it nothing it asks for once more.
+    """
+
+    def __init__(self, habits: Habits) -> None:
+        self._habits = habits
         self._finds = Finds()
         self._absorbed: set[int] = set()
         self._worked_out: _WorkedOut | None = None
@@ -114,6 +124,7 @@ class TravelPlanner:
             heard=_heard(view, 0),
             news=_heard(view, _last_word(view)),
             finds=self._finds,
+            revised=unannounced(view),
         )
 
     def work(self, known: TravelKnowledge, view: View) -> Decision | None:
@@ -138,25 +149,35 @@ class TravelPlanner:
     def question(self, known: TravelKnowledge, words: Random) -> Question | None:
         """The next question about a wish that nobody has mentioned, or the last one once more."""
         open_slots = known.wishes.open_slots
-        if known.unclear is not None and known.unclear in open_slots:
+        if self._habits.level and known.unclear is not None and known.unclear in open_slots:
             text = f"{words.choice(_AGAIN)} {ask(known.unclear, words)}"
             return Question(text, first=known.unclear in _ESSENTIAL)
         slot = next((s for s in _ORDER if s in open_slots and s not in known.asked), None)
+        if slot is None and self._habits.goals and known.revised:
+            return Question(ask("generic", words))
         return None if slot is None else Question(ask(slot, words), first=slot in _ESSENTIAL)
+
+    def estimate(self, known: TravelKnowledge) -> float:
+        """By the wishes that are known and met; common sense is taken for granted."""
+        draft = self._next(known)[1]
+        unmet = 0 if draft is None else len(draft.unmet)
+        met = len(SLOTS) - len(known.wishes.open_slots) - unmet
+        return 0.5 + 0.5 * max(met, 0) / len(SLOTS)
 
     def report(self, known: TravelKnowledge, words: Random, standing: Standing) -> str:
         """A message about the plan: what was understood since the last one, and what cannot be met."""
         wishes = known.wishes
         text = words.choice(_REPORTS[standing])
         said = text.format(days=wishes.days, destination=wishes.destination)
-        said += say_understood(known.heard if standing == "first" else known.news)
-        draft = self._next(known)[1]
+        if self._habits.assumptions:
+            said += say_understood(known.heard if standing == "first" else known.news)
+        draft = self._next(known)[1] if self._habits.doubts else None
         return said if draft is None else said + say_unmet(draft.unmet, draft.dollars)
 
 
-def travel_agent() -> RuleAgent[TravelKnowledge]:
+def travel_agent(habits: Habits) -> RuleAgent[TravelKnowledge]:
     """The mind of a travel agent on rules."""
-    return RuleAgent(TravelPlanner())
+    return RuleAgent(TravelPlanner(habits))
 
 
 def _last_word(view: View) -> int:

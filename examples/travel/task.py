@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
+from ...agents.habits import Habits
 from ...engine.scorers.protocol import Scorer
 from ..kit.task import Case, KitTask, TaskSpec
 from .actions import ACTIONS
@@ -55,6 +56,7 @@ def travel_task(dataset: str | None = None) -> KitTask[Sandbox]:
             utility=travel_utility,
             asking=asking_travel_utility,
             agent=travel_agent,
+            habits=Habits(goals=False),
             user=travel_user,
             alone=human_alone,
             changing=changing_traveller,

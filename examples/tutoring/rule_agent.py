@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import final
 
+from ...agents.habits import Habits
 from ...agents.mind import Intent
 from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
 from ...engine.session.view import View
@@ -16,16 +17,23 @@ from ..kit.views import awaits_answer, nudged, words_of
 from .language.teaching import TEACHING
 from .sheet import answered, write_sheet
 from .tutor.memory import Memory
-from .tutor.script import Script, Style, checks, diagnostic, write_script
+from .tutor.script import Script, Style, checks, diagnostic, needed, write_script
 
 __all__ = ("TutorAgent",)
 
 
 @final
 class TutorAgent:
-    """What a tutor does next, by rules; one for each session."""
+    """What a tutor does next, by rules; one for each session.
 
-    def __init__(self) -> None:
+    Args:
+        habits: ``assumptions``: it says what it takes the student to do wrong; ``doubts``: but not where
+            it is unsure of that; ``goals``: learning is the goal behind the homework, so it has what it has
+            taught, and what is still weak, practised by exercises; ``level``: it finds out first what the student knows, and teaches what is weakest.
+    """
+
+    def __init__(self, habits: Habits) -> None:
+        self._habits = habits
         self._memory = Memory()
 
     async def step(self, view: View, *, alone: bool) -> Decision:
@@ -42,7 +50,7 @@ class TutorAgent:
             return self._end(view)
         if work is not None:
             self._memory.items = self._memory.marked()
-        script = write_script(self._memory, "reactive", words_of(view))
+        script = write_script(self._memory, "reactive", words_of(view), self._habits)
         if script.acts:
             return Decision(script.acts)
         said = Say(_joined(script) or TEACHING.say("done", words_of(view)))
@@ -82,13 +90,20 @@ class TutorAgent:
             return Decision((Submit(write_sheet(self._memory.items)),))
         return self._end(view)
 
+    def estimate(self, view: View) -> float | None:
+        """How likely the student knows what the homework needs, by their answers."""
+        self._memory.read(view)
+        known = self._memory.belief()[0].known
+        wanted = needed(self._memory)
+        return sum(known[one] for one in wanted) / max(len(wanted), 1)
+
     def _work(self, view: View, style: Style) -> Decision | None:
         """The look-ups to make, or the sheet to submit; None if there is nothing to do."""
         memory = self._memory
         looked_up = checks(memory)
         if looked_up:
             return Decision(looked_up)
-        question = diagnostic(memory) if style == "planned" and not memory.sheet else None
+        question = self._first_question() if style == "planned" and not memory.sheet else None
         if not memory.sheet and question is None:
             return Decision((Submit(write_sheet(memory.marked())),))
         if memory.sheet and memory.marked() != memory.items:
@@ -101,13 +116,16 @@ class TutorAgent:
     def _script(self, view: View) -> Script:
         """What to say by the plan: a first question before there is a sheet."""
         memory = self._memory
-        script = write_script(memory, "planned", words_of(view))
+        script = write_script(memory, "planned", words_of(view), self._habits)
         if memory.sheet or script.acts or memory.said.unclear:
             return script
-        question = diagnostic(memory)
+        question = self._first_question()
         if question is None:
             return script
         return Script(question.acts, script.text, question.ask)
+
+    def _first_question(self) -> Script | None:
+        return diagnostic(self._memory) if self._habits.level else None
 
     def _do_homework(self) -> Decision:
         """Solves what is set, and writes it down."""

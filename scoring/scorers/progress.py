@@ -40,6 +40,7 @@ __all__ = (
     "ProgressJudge",
     "RateRound",
     "Verdict",
+    "reaction",
     "rule_judge",
     "rule_verdict",
 )
@@ -124,21 +125,37 @@ def rule_verdict(evidence: Evidence) -> Verdict:
     elif not evidence.said and not any(did.outcome == "ok" for did in evidence.did):
         rating -= 1
         reasons.append("nothing came of the round")
-    after = evidence.after
-    if is_praise(after):
-        rating += 1
-        reasons.append("the human is pleased")
-    if is_complaint(after):
-        rating -= 1
-        reasons.append("the human complains")
-    if is_halt(after):
-        rating -= 1
-        reasons.append("the human calls a halt")
-    if repeats(evidence.before, after):
-        rating -= 1
-        reasons.append("the human has to say it again")
+    change, why = reaction(evidence.before, evidence.after)
+    rating += change
+    reasons += why
     explanation = "; ".join(reasons) or "nothing stands out"
     return Verdict(rating=min(max(rating, 1), 5), explanation=explanation)
+
+
+def reaction(before: str, after: str) -> tuple[int, list[str]]:
+    """How the human reacts to a round, by the words of their next message; see ``rule_verdict``.
+
+    Args:
+        before: their message before it.
+        after: their next message.
+
+    Returns:
+        What it changes of the rating, and why.
+    """
+    change, reasons = 0, []
+    if is_praise(after):
+        change += 1
+        reasons.append("the human is pleased")
+    if is_complaint(after):
+        change -= 1
+        reasons.append("the human complains")
+    if is_halt(after):
+        change -= 1
+        reasons.append("the human calls a halt")
+    if repeats(before, after):
+        change -= 1
+        reasons.append("the human has to say it again")
+    return change, reasons
 
 
 @final

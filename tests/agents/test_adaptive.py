@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import anyio
 import pytest
-from duolog.agents.adaptive import Adaptive, Outlook
+from duolog.agents.adaptive import Adaptive
 from duolog.agents.mind import Intent
+from duolog.agents.outlook import Outlook
 from duolog.engine.events import JSON
 from duolog.engine.records import Record
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Note, Say
 from duolog.engine.session.view import View, Visibility
-from duolog.scoring.control import ControlRules
+from duolog.scoring.control_rules import Advice, ControlRules
 from duolog.testing.records import RecordWriter
 
 ASKED = Decision((Say("What is your budget?"),))
 REPORTED = Decision((Say("Please have a look."),))
 HANDED_OVER = Decision((Say("It is yours."),))
 WORK = Decision((Act("search"),))
+WORDS = ("Two cities.", "No flights.", "Our dog comes along.", "We eat meat.")
 
 
 class Mind:
@@ -40,6 +43,9 @@ class Mind:
 
     async def act(self, view: View) -> Decision:
         return WORK
+
+    def estimate(self, view: View) -> float | None:
+        return None
 
 
 def seen(records: Sequence[Record]) -> View:
@@ -65,6 +71,8 @@ def played(steps: str) -> View:
                 script.human("Whatever, you decide.")
             case "a":
                 script.agent("Well.")
+            case "q":
+                script.agent("Where to?")
             case "d":
                 script.output(f"draft {len(script.records)}")
     return seen(script.records)
@@ -124,14 +132,67 @@ def test_each_update_of_the_output_is_a_gain_to_it_whoever_scores(config: dict[s
     script = RecordWriter()
     script.opened(config=config)
     outlook = Outlook()
-    for turn in range(4):
-        script.human("More, please.")
-        script.output(f"draft {turn}")
+    for said in WORDS:
+        script.human(said)
+        script.output(f"draft for {said}")
         script.agent("Done.")
         advice = outlook.look(seen(script.records), worked=True)
     assert advice is not None
     assert advice.move == "defer"
     assert advice.why == "what the human said paid"
+
+
+def followed(*estimates: float, said: str = "") -> Advice:
+    """The advice after drafts with these estimates of the agent's own, and what the human says to each."""
+    script = RecordWriter()
+    script.opened()
+    outlook = Outlook(ControlRules(gain=0.05))
+    for turn, estimate in enumerate(estimates):
+        script.human(f"{said} {WORDS[turn]}")
+        script.output(f"draft {turn}")
+        advice = outlook.look(seen(script.records), estimate=estimate, worked=True)
+        script.agent("Done.")
+    assert advice is not None
+    return advice
+
+
+def test_what_it_estimates_decides_whether_an_update_was_a_gain() -> None:
+    paid = followed(0.2, 0.4)
+    assert (paid.move, paid.why) == ("defer", "what the human said paid")
+    in_vain = followed(0.2, 0.21)
+    assert (in_vain.move, in_vain.why) == ("ask", "what the human said changed nothing")
+    assert paid.slope == pytest.approx(0.2)  # utility per round that the human led
+
+
+def test_what_the_human_says_to_a_round_counts_towards_their_tolerance() -> None:
+    assert followed(0.2, 0.3, 0.4, 0.5).left == 3
+    assert followed(0.2, 0.3, 0.4, 0.5, said="That is still wrong.").left == 0
+    assert followed(0.2, 0.2, 0.2, 0.2).left == 1
+    assert followed(0.2, 0.2, 0.2, 0.2, said="Perfect!").left == 3
+
+
+def test_it_asks_before_the_first_output_where_the_rules_say_so() -> None:
+    """Though the mind would rather work, and not while a question waits."""
+
+    async def moves(rules: ControlRules, steps: str) -> Decision:
+        decision = await Adaptive(Mind("act"), rules).decide(played(steps))
+        return Decision(tuple(v for v in decision.verbs if not isinstance(v, Note)))
+
+    async def check() -> None:
+        assert await moves(ControlRules(least=2), "h") == ASKED
+        assert await moves(ControlRules(least=2), "hah") == ASKED
+        assert await moves(ControlRules(least=2), "hahah") == WORK
+        assert await moves(ControlRules(), "h") == WORK
+
+    anyio.run(check)
+
+
+@pytest.mark.parametrize(("steps", "move"), [("hahd", "ask"), ("hhd", "defer"), ("hvd", "ask")])
+def test_whoever_says_something_unasked_may_lead(steps: str, move: str) -> None:
+    """``ha``: an answer to a question is none; nor is a vague word."""
+    advice = Outlook(ControlRules(first="follow")).look(played(steps.replace("a", "q")))
+    assert advice is not None
+    assert advice.move == move
 
 
 def test_it_knows_nothing_that_its_view_does_not_show() -> None:

@@ -8,7 +8,8 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import ActionTaken
 from duolog.engine.records import Record
-from duolog.scoring.control import Advice, Controller, ControlRules, advise
+from duolog.scoring.control import Controller, advise
+from duolog.scoring.control_rules import Advice, ControlRules
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.updates import Update
@@ -113,6 +114,29 @@ def test_what_an_advice_rests_on() -> None:
     assert advice.left == 2
 
 
+def test_an_estimate_counts_where_nobody_measures_utility() -> None:
+    rules = ControlRules(first="ask", enough=0.8)
+    story = Story(rules)
+    story.play("hd")
+    assert story.controller.estimated(0.7) is None  # it changes nothing
+    assert story.controller.advice.move == "ask"
+    advice = story.controller.estimated(0.8)
+    assert advice is not None
+    assert (advice.move, advice.why) == ("defer", "the output is good enough, as far as is known")
+    assert advice.slope == pytest.approx(0.8)
+
+
+def test_a_reaction_counts_where_nobody_rates() -> None:
+    story = Story()
+    story.play("hdah")
+    before = story.controller.advice.left
+    story.controller.reacted(-1)
+    assert (before, story.controller.advice.left) == (3, 2)
+    story.play("ah")
+    story.controller.reacted(1)
+    assert story.controller.advice.left == 3
+
+
 def test_the_slope_is_taken_over_a_window() -> None:
     assert Story(ControlRules(window=2)).play("hdahah").slope == 0.0
     assert Story(ControlRules(window=2)).play("hdahdahd").slope == 1.0
@@ -128,6 +152,17 @@ def test_the_slope_is_taken_over_a_window() -> None:
         (ControlRules(tolerance=1), "hdahah", "hand over"),
         (ControlRules(tolerance=9), "hdahahahah", "ask"),
         (ControlRules(budget=1.0), "hdahah", "hand over"),
+        (ControlRules(persist=2), "hdahw", "defer"),
+        (ControlRules(persist=2), "hdahwahw", "ask"),
+        (ControlRules(insist=2), "hdahwav", "ask"),
+        (ControlRules(insist=2), "hdahwavav", "act"),
+        (ControlRules(keep=1), "hdav", "ask"),
+        (ControlRules(keep=1), "hdavahw", "ask"),
+        (ControlRules(keep=2), "hdavahw", "defer"),
+        (ControlRules(first="ask", spent=3.0), "hdahdahd", "defer"),
+        (ControlRules(first="ask", spent=4.0), "hdahdahd", "ask"),
+        (ControlRules(first="ask", pace=0.9), "hdahdas", "ask"),
+        (ControlRules(first="ask", pace=2.0), "hdahd", "defer"),
         (ControlRules(budget=3.0, measure="acts"), "hdahhh", "defer"),
         (ControlRules(budget=2.0, measure="acts"), "hdahhh", "hand over"),
     ],

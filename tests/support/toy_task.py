@@ -137,6 +137,9 @@ class Florist:
             return None
         return Question(PHRASES.say("which", words), first=len(known.wishes) < 1 > known.asked)
 
+    def estimate(self, known: Known) -> float:
+        return min(1.0, len(known.wishes) / WANTED)
+
     def report(self, known: Known, words: Random, standing: Standing) -> str:
         return f"There is a {known.wishes[-1]} in it." if known.wishes else "A beginning is made."
 
@@ -210,7 +213,7 @@ SPEC = TaskSpec(
     case=case,
     environment=ACTIONS.environment,
     utility=utility,
-    agent=lambda: RuleAgent(Florist()),
+    agent=lambda habits: RuleAgent(Florist()),
     user=lambda: RuleUser(person()),
     alone=lambda: HumanAlone(person()),
     changing=lambda: changing(person()),

@@ -106,11 +106,14 @@ BROKEN: dict[str, tuple[KitTask[Garden], str]] = {
         r"agent sees 'fond of the .*' of the hidden profile in record .*ActionResolved",
     ),
     "clairvoyance": (
-        changed(agent=lambda: RuleAgent(Clairvoyant())),
+        changed(agent=lambda habits: RuleAgent(Clairvoyant())),
         "it knows what nobody has said",
     ),
-    "moods": (changed(agent=lambda: RuleAgent(Moody())), "byte for byte"),
-    "failure": (changed(agent=lambda: RuleAgent(Shy())), "it ended as failed: .*do not look"),
+    "moods": (changed(agent=lambda habits: RuleAgent(Moody())), "byte for byte"),
+    "failure": (
+        changed(agent=lambda habits: RuleAgent(Shy())),
+        "it ended as failed: .*do not look",
+    ),
 }
 
 

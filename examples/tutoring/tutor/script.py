@@ -10,6 +10,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ....agents.habits import Habits
 from ....engine.events import JSON
 from ....engine.session.decisions import Act
 from ..language.teaching import HINTS, RULES, TEACHING
@@ -20,7 +21,7 @@ from ..student.learning import Lesson
 from .belief import Belief, Diagnosis
 from .memory import Memory, Try
 
-__all__ = ("Script", "Style", "checks", "diagnostic", "write_script")
+__all__ = ("Script", "Style", "checks", "diagnostic", "needed", "write_script")
 
 Style: TypeAlias = Literal["reactive", "planned"]
 
@@ -64,7 +65,7 @@ def checks(memory: Memory) -> tuple[Act, ...]:
 
 def diagnostic(memory: Memory) -> Script | None:
     """A first question, about rules that the homework needs and nothing is known of; None for none."""
-    wanted = [one for one in _needed(memory) if not memory.tried(one)][:_PAIR]
+    wanted = [one for one in needed(memory) if not memory.tried(one)][:_PAIR]
     if not wanted or len(memory.exercises) >= _FIRST:
         return None
     made = _Maker(memory)
@@ -77,11 +78,11 @@ def diagnostic(memory: Memory) -> Script | None:
     return Script(ask=TEACHING.say("ask two", words, first=problems[0], second=problems[1]))
 
 
-def write_script(memory: Memory, style: Style, words: Random) -> Script:
-    """What to say now, by a style; the look-ups that it takes first."""
+def write_script(memory: Memory, style: Style, words: Random, habits: Habits) -> Script:
+    """What to say now, by a style and by habits; the look-ups that it takes first."""
     belief, causes = memory.belief()
     made = _Maker(memory)
-    writer = _Writer(memory, belief, causes, made, words, style)
+    writer = _Writer(memory, belief, causes, made, words, style, habits)
     script = writer.write()
     return Script(tuple(made.acts)) if made.acts else script
 
@@ -113,6 +114,7 @@ class _Writer:
         made: _Maker,
         words: Random,
         style: Style,
+        habits: Habits,
     ) -> None:
         self._memory = memory
         self._belief = belief
@@ -120,6 +122,7 @@ class _Writer:
         self._made = made
         self._words = words
         self._style = style
+        self._habits = habits
 
     def write(self) -> Script:
         memory, said = self._memory, self._memory.said
@@ -165,7 +168,7 @@ class _Writer:
         went wrong.
         """
         fresh = [self._causes[one] for one in self._memory.fresh if one in self._causes]
-        if self._style == "reactive":
+        if self._style == "reactive" or not self._habits.level:
             return fresh[0] if fresh else None
         went_wrong = {one.component: one for one in self._causes.values()}
         weak = [
@@ -185,8 +188,10 @@ class _Writer:
     def _teach(self, cause: Diagnosis) -> str:
         """An explanation that takes up the error; if that was given, an example; then the rule again."""
         component, name = cause.component, cause.misconception
-        if self._style == "planned" and name and not cause.sure:
+        if self._style == "planned" and self._habits.doubts and name and not cause.sure:
             name = ""  # rather no refutation than a wrong one
+        if not self._habits.assumptions:
+            name = ""
         rule = RULES[component]
         told = self._memory.told
         if name and not told[Lesson("explanation", component, name)]:
@@ -248,15 +253,15 @@ class _Writer:
         if self._style == "reactive":
             if again is not None and memory.failed(again.number) < _GIVE_UP:
                 return self._say("again", number=again.number, problem=again.problem)
-        elif taught is not None and self._may_practise(taught.component):
+        elif self._habits.goals and taught is not None and self._may_practise(taught.component):
             return self._exercise(taught)
         if again is not None:
             return self._say("again", number=again.number, problem=again.problem)
         following = next((item for item in memory.items if not item.answer), None)
         if following is not None:
             return self._say("item", number=following.number, problem=following.problem)
-        if self._style == "planned":
-            weak = [one for one in _needed(memory) if self._belief.known[one] < _KNOWN]
+        if self._style == "planned" and self._habits.goals:
+            weak = [one for one in needed(memory) if self._belief.known[one] < _KNOWN]
             weak = [one for one in weak if self._may_practise(one)]
             if weak:
                 least = min(weak, key=lambda one: self._belief.known[one])
@@ -274,7 +279,7 @@ class _Writer:
         return self._say("ask", problem=problem)
 
 
-def _needed(memory: Memory) -> list[Component]:
+def needed(memory: Memory) -> list[Component]:
     """The rules that the homework needs, each where it comes first, in the order of the sheet."""
     used = [one for item in memory.items for one in components_in(item.problem)[:1]]
     return list(dict.fromkeys(used))

@@ -1,0 +1,119 @@
+"""The file of rules for the adaptive agent that ``duolog tune`` writes: readable, with where it comes from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..engine.errors import InvalidInput
+from ..engine.events import JSON
+from ..scoring.control_rules import ControlRules
+
+__all__ = ("FittedRules", "Fitting", "read_rules", "rules_text", "shipped_rules")
+
+_SHIPPED: Final = "control.toml"
+
+
+class Fitting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How rules were fitted.
+
+    Attributes:
+        task: what they were fitted on.
+        scorer: whose utility counted, as ``name@version``.
+        duolog: version of the package.
+        users: kinds of users.
+        seeds: of the worlds.
+        sessions: instances of each seed, with each kind of user.
+        trials: rules that were tried.
+        optimiser: by what, and its version.
+        seed: of the optimiser.
+        drop: weight of the drop at τ = 2.
+        price: utility that a minute of the human's time is worth.
+        score: of these rules; see ``cli.tuning.objective``.
+        utility: mean overall utility, by kind of user.
+    """
+
+    task: str
+    scorer: str
+    duolog: str
+    users: tuple[str, ...]
+    seeds: tuple[int, ...]
+    sessions: int
+    trials: int
+    optimiser: str
+    seed: int
+    drop: float
+    price: float
+    score: float
+    utility: Mapping[str, float]
+
+
+class FittedRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the file holds: the rules, and how they were fitted; the latter is not there if written by hand."""
+
+    rules: ControlRules
+    fitted: Fitting | None = None
+
+
+def read_rules(path: Path, *, task: str | None = None) -> FittedRules:
+    """The rules in a file.
+
+    Args:
+        path: of the file.
+        task: that they are for; None for whichever.
+
+    Raises:
+        InvalidInput: it cannot be read, is no such file, or was fitted on another task.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidInput(f"the rules in {path} cannot be read: {why}") from None
+    found = _read(text, str(path))
+    if task is not None and found.fitted is not None and found.fitted.task != task:
+        raise InvalidInput(f"the rules in {path} were fitted on {found.fitted.task}, not on {task}")
+    return found
+
+
+def shipped_rules(package: str) -> ControlRules:
+    """The rules that a task ships, in ``control.toml`` beside its code; to be read when it is made.
+
+    Args:
+        package: of the task: ``__package__``.
+    """
+    return _read((files(package) / _SHIPPED).read_text(encoding="utf-8"), _SHIPPED).rules
+
+
+def rules_text(fitted: FittedRules) -> str:
+    """The text of a file."""
+    task = fitted.fitted.task if fitted.fitted is not None else "a task"
+    parts: list[tuple[str, Mapping[str, JSON]]] = [
+        ("rules", {k: v for k, v in msgspec.to_builtins(fitted.rules).items() if v is not None})
+    ]
+    if fitted.fitted is not None:
+        how = msgspec.to_builtins(fitted.fitted)
+        parts += [("fitted", how), ("fitted.utility", how.pop("utility"))]
+    lines = [f"# Rules of the adaptive agent in {task}; see docs/agents.md."]
+    for name, table in parts:
+        lines += ["", f"[{name}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _read(text: str, name: str) -> FittedRules:
+    try:
+        return msgspec.convert(tomllib.loads(text), FittedRules)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, InvalidInput) as error:
+        raise InvalidInput(f"there are no valid rules in {name}: {error}") from None
+
+
+def _value(value: JSON) -> str:
+    """A number, text or list in TOML, which writes these as JSON does."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,51 @@
+"""The settings of an agent that cells name as ``KIND:SETTING``: its rules of control, and its habits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ..engine.errors import InvalidInput
+from ..engine.task import Cell, Setting
+from ..scoring.control_rules import ControlRules
+from .habits import Habits
+
+__all__ = ("AgentSettings", "agent_settings")
+
+
+class AgentSettings(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What is different in a variant of a kind of agent.
+
+    Attributes:
+        rules: of the adaptive agent; None for those of the task.
+        habits: those that are switched on or off, by name; the others are as in the task.
+    """
+
+    rules: ControlRules | None = None
+    habits: Mapping[str, bool] = {}
+
+    def over(self, rules: ControlRules | None, habits: Habits) -> tuple[ControlRules, Habits]:
+        """The rules and the habits of an agent, where a task has these.
+
+        Raises:
+            InvalidInput: there is no such habit.
+        """
+        return self.rules or rules or ControlRules(), habits.changed(self.habits)
+
+
+def agent_settings(cell: Cell, setting: Setting) -> AgentSettings:
+    """The settings of a cell's agent.
+
+    Raises:
+        InvalidInput: the setting says something else there.
+    """
+    variant = setting.variants.get(cell.agent)
+    if variant is None:
+        return AgentSettings()
+    try:
+        return msgspec.convert(variant.settings, AgentSettings)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"the settings of agent {cell.agent} are not valid: {error}") from None

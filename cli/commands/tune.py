@@ -1,0 +1,96 @@
+"""``duolog tune``: fits the rules of the adaptive agent to a task, and writes them to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..app import app
+from ..arguments import example, numbers, one_of
+from ..experiment import options
+from ..output import output_rules
+from ..runtime import collect_rarely, run
+
+__all__ = ("tune_command",)
+
+
+@app.command(
+    "tune",
+    short_help="Fits the rules of the adaptive agent to a task, and writes them to a file.",
+    epilog=example(
+        "duolog tune travel --out trips.toml",
+        "duolog tune shop.py:Shop --trials 20 --sessions 4 --seeds 1,2 --persona proactive",
+        "duolog run travel --agents two-stage,adaptive:trips.toml --seed 21",
+        note="The rules say when the agent asks, when it leaves the lead to the human, and when it hands "
+        "over. They are fitted on rules, with no model: a trial plays sessions × seeds × personas. The same "
+        "command gives the same file. Evaluate the rules on other seeds than those that they were fitted on.",
+    ),
+)
+def tune_command(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Name of a task, or FILE.py:NAME.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write.", show_default="TASK-rules.toml"),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="How many rules to try.")] = 60,
+    sessions: Annotated[
+        int, typer.Option(min=1, help="Instances of each seed, with each persona.")
+    ] = 6,
+    seeds: Annotated[str, typer.Option(metavar="NUMBERS", help="Seeds to train on.")] = "1,2,3,4,5",
+    persona: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Users to train with.", show_default="all of the task"),
+    ] = None,
+    drop: Annotated[float, typer.Option(min=0, help="Weight of the drop at τ = 2.")] = 0.1,
+    price: Annotated[
+        float, typer.Option(min=0, help="Utility that a minute of the human's time is worth.")
+    ] = 0.005,
+    seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
+    dataset: options.Dataset = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Sessions at the same time.")] = 16,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Fits the rules of the adaptive agent to a task, and writes them to a file.
+
+    The search maximises overall utility, with a part of the drop at τ = 2 and a price on the human's
+    time, against the better of the one- and the two-stage agent on the same instances. A loss with one
+    persona counts double. The file says what it was fitted on, and adaptive:FILE plays by it.
+    """
+    from importlib.util import find_spec
+
+    from ...engine.errors import MissingExtra
+    from ...engine.log.output_file import check_output, output_file
+    from ..tasks import named_task
+
+    if find_spec("optuna") is None:
+        raise MissingExtra("tune", "tuning")
+    found = named_task(task, dataset).task
+    users = one_of(persona, "--persona", found.users) if persona else list(found.users)
+    path = out or Path(f"{found.name}-rules.toml")
+    rules = output_rules(force=force)
+    check_output(path, rules)
+    from ..tuning.fitting import Fit, fit, summary
+    from ..tuning.objective import Weights
+
+    wanted = Fit(
+        users=tuple(users),
+        seeds=numbers(seeds, "--seeds"),
+        sessions=sessions,
+        trials=trials,
+        seed=seed,
+        weights=Weights(drop=drop, price=price),
+        concurrency=concurrency,
+    )
+    collect_rarely()
+    fitted, best = run(lambda: fit(found, wanted))
+    from ...agents.rules_file import rules_text
+
+    with output_file(path, rules) as file:
+        file.write(rules_text(fitted).encode())
+    for line in summary(best):
+        typer.echo(line)
+    typer.echo(
+        f"Written: {path}. Next: duolog run {task} --agents two-stage,adaptive:{path} --seed 21"
+    )

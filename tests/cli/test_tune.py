@@ -1,0 +1,109 @@
+"""``duolog tune``, and agents with settings of their own: a file of rules, or habits on and off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from duolog.agents.rules_file import read_rules
+from duolog.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+TUNE = [
+    "tune",
+    "travel",
+    "--trials",
+    "14",
+    "--sessions",
+    "1",
+    "--seeds",
+    "1,2",
+    "--persona",
+    "lazy",
+]
+RUN = ["run", "travel", "--users", "lazy", "--sessions", "2", "--seed", "9"]
+
+
+@pytest.fixture(scope="module")
+def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tune") / "trips.toml"
+    assert main([*TUNE, "--out", str(path)]) == 0
+    return path
+
+
+def test_the_same_search_writes_the_same_file(trips: Path, tmp_path: Path, capsys: Capture) -> None:
+    again = tmp_path / "again.toml"
+    assert main([*TUNE, "--out", str(again), "--concurrency", "1"]) == 0
+    said = capsys.readouterr()
+    assert again.read_bytes() == trips.read_bytes()
+    fitted = read_rules(again, task="travel").fitted
+    assert fitted is not None
+    assert (fitted.task, fitted.scorer, fitted.users) == ("travel", "travel@1", ("lazy",))
+    assert (fitted.seeds, fitted.sessions, fitted.trials) == ((1, 2), 1, 14)
+    assert fitted.score >= 0  # the rules to begin with do as the two-stage agent does
+    assert f"score {fitted.score:+.4f} on the training sessions" in said.out
+    assert "14 trials" in said.err
+    assert main([*TUNE, "--out", str(again)]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_fitted_rules_play_resume_replay_and_fork(
+    trips: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    log = str(tmp_path / "runs.db")
+    agents = f"two-stage,adaptive:{trips},two-stage:no-level"
+    assert main([*RUN, "--agents", agents, "--log", log]) == 0
+    said = capsys.readouterr()
+    assert "adaptive:trips" in said.out
+    assert "two-stage:no-level" in said.out
+    assert "6 sessions: 6 run" in said.err
+    assert main([*RUN, "--agents", agents, "--log", log]) == 0
+    assert "6 in the log already" in capsys.readouterr().err
+    assert main(["replay", log, "--check"]) == 0
+    capsys.readouterr()
+    fork = ["fork", log, "travel-0-adaptive-trips", "--at-round", "2", "--json"]
+    assert main(fork) == 0  # it goes by the log, and needs no file
+    same = json.loads(capsys.readouterr().out)["fork"]
+    assert same["reason"] == "finished"
+    assert main([*fork, "--agent", f"adaptive:{trips}", "--seed", "5"]) == 0
+    assert json.loads(capsys.readouterr().out)["fork"]["reason"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("agent", "why"),
+    [
+        ("adaptive:nowhere.toml", "the rules in nowhere.toml cannot be read: No such file"),
+        ("two-stage:no-manners", "two-stage:no-manners: there is no habit 'manners'"),
+        ("adaptive:{trips}", "were fitted on travel, not on data"),
+    ],
+)
+def test_what_is_no_setting_is_refused_in_a_line(
+    trips: Path, tmp_path: Path, agent: str, why: str, capsys: Capture
+) -> None:
+    log = tmp_path / "runs.db"
+    named = agent.format(trips=trips)
+    assert main(["run", "data", "--agents", named, "--sessions", "1", "--log", str(log)]) == 2
+    said = capsys.readouterr().err
+    assert why in said
+    assert said.count("\n") == 1
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["tune", "nothing"], "there is no task 'nothing'"),
+        (["tune", "travel", "--persona", "grumpy"], "--persona knows no 'grumpy'"),
+        (["tune", "travel", "--seeds", "a"], "--seeds takes whole numbers"),
+        (["tune", "travel", "--out", "no/such/place.toml"], "no/such"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused_in_a_line(
+    arguments: list[str], why: str, capsys: Capture
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert why in said
+    assert said.count("\n") == 1
