@@ -4,6 +4,8 @@
 # make check  format, lint, types, directions of import
 # make fast   the tests that start no programs: less than a minute
 # make test   all tests; make test ARGS="-k rounds" a part of them
+# make science  plays the study of agents on held-out instances, and writes docs/science.md and the tables
+#             of docs/agents.md: a quarter of an hour of one core; ARGS=--tiny a few sessions
 # make soak   the long tests: hundreds of kills, many sessions, fresh seeds; SEED=7 repeats a run;
 #             make soak N=1000000 runs the simulator only, that many times, on all cores
 # make mutants   breaks the engine in known ways, and says how soon the simulator notices each
@@ -41,7 +43,7 @@ PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 # Who plays in the demo: the baselines of the agent alone and the human alone, and three agents.
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive
 
-.PHONY: help demo demo-postgres workbench check format lint types imports fast test soak mutants bench bench-check
+.PHONY: help demo demo-postgres workbench check format lint types imports fast test science soak mutants bench bench-check
 .PHONY: release-check docs setup
 .NOTPARALLEL:
 
@@ -103,6 +105,9 @@ fast: $(WITH_DEV)
 
 test: $(WITH_DEV)
 	$(PYTEST) $(ARGS)
+
+science: $(WITH_DEV)
+	$(RUN) duolog.benchmarks.science $(ARGS)
 
 # In one process, so that nothing else disturbs who is killed when, and each failure is shown at once.
 soak: $(WITH_DEV)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from ...agents.rules_file import shipped_rules
 from ..kit.briefs import load_brief
 from ..kit.rule_agent import RuleAgent
 from ..kit.rule_user import HumanAlone, RuleUser, changing
@@ -71,6 +72,7 @@ _SPEC: TaskSpec[World] = TaskSpec(
     environment=DataEnvironment,
     utility=lambda world: data_utility(world.instance),
     agent=lambda habits: RuleAgent(DataPlanner(habits), look=LOOK, hand_over=HAND_OVER),
+    control=shipped_rules(__package__),
     others={
         REPORT_DUMPER: ("a bad example: a whole report at once, and no word on it", ReportDumper)
     },

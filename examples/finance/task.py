@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from ...agents.habits import Habits
+from ...agents.rules_file import shipped_rules
 from ...engine.errors import InvalidInput
 from ..kit.briefs import load_brief
 from ..kit.scorer import TaskScorer
@@ -104,6 +105,7 @@ _SPEC: Final = TaskSpec(
     environment=ACTIONS.environment,
     utility=finance_utility,
     agent=finance_agent,
+    control=shipped_rules(__package__),
     habits=Habits(goals=False),
     user=finance_user,
     changing=finance_changing,

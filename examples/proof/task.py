@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from ...agents.rules_file import shipped_rules
 from ..kit.briefs import load_brief
 from ..kit.rule_agent import RuleAgent
 from ..kit.rule_user import HumanAlone, RuleUser, changing
@@ -49,6 +50,7 @@ SPEC: Final = TaskSpec(
     environment=lambda instance: ProofEnvironment(instance.seed),
     utility=lambda instance: proof_utility(instance.claims),
     agent=lambda habits: RuleAgent(ProofPlanner(habits)),
+    control=shipped_rules(__package__),
     user=lambda: RuleUser(Mathematician()),
     alone=lambda: HumanAlone(Mathematician()),
     witness=_witness,

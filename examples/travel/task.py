@@ -8,6 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from ...agents.habits import Habits
+from ...agents.rules_file import shipped_rules
 from ...engine.scorers.protocol import Scorer
 from ..kit.task import Case, KitTask, TaskSpec
 from .actions import ACTIONS
@@ -56,6 +57,7 @@ def travel_task(dataset: str | None = None) -> KitTask[Sandbox]:
             utility=travel_utility,
             asking=asking_travel_utility,
             agent=travel_agent,
+            control=shipped_rules(__package__),
             habits=Habits(goals=False),
             user=travel_user,
             alone=human_alone,

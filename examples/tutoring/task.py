@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ...agents.rules_file import shipped_rules
 from ..kit.scorer import TaskScorer
 from ..kit.task import Case, KitTask, TaskSpec, Witness
 from .actions import ACTIONS
@@ -39,6 +40,7 @@ def tutoring_task() -> KitTask[Instance]:
             environment=ACTIONS.environment,
             utility=tutoring_utility,
             agent=TutorAgent,
+            control=shipped_rules(__package__),
             user=StudentUser,
             alone=StudentAlone,
             changing=StudentChanging,

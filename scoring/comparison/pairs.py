@@ -35,7 +35,15 @@ from ..metrics.values import SessionValues
 from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import check_taus
 
-__all__ = ("POWER", "SIGNIFICANCE", "Comparison", "Difference", "compare")
+__all__ = (
+    "POWER",
+    "SIGNIFICANCE",
+    "Comparison",
+    "Difference",
+    "compare",
+    "holm",
+    "paired_difference",
+)
 
 POWER = 0.8
 SIGNIFICANCE = 0.05
@@ -214,12 +222,12 @@ def _compared(
         },
         differences=tuple(
             [
-                _difference(
+                paired_difference(
                     name,
                     [_mean(one[i], quantity) for i in shared],
                     [_mean(other[i], quantity) for i in shared],
-                    bootstrap,
-                    f"{seed}/{name}/{first}/{second}/{sorted(group.items())}",
+                    bootstrap=bootstrap,
+                    seed=f"{seed}/{name}/{first}/{second}/{sorted(group.items())}",
                     tested=untested is None,
                 )
                 for name, quantity in quantities.items()
@@ -234,15 +242,25 @@ def _mean(played: Iterable[_Played], quantity: Quantity) -> float | None:
     return mean([value for each in played if (value := quantity(each)) is not None])
 
 
-def _difference(
+def paired_difference(
     quantity: str,
     ones: Sequence[float | None],
     others: Sequence[float | None],
+    *,
     bootstrap: int,
     seed: str,
-    *,
-    tested: bool,
+    tested: bool = True,
 ) -> Difference:
+    """How two agents differ in one quantity; the p-value is not adjusted.
+
+    Args:
+        quantity: its name.
+        ones: values of the first agent, one for each instance.
+        others: values of the second, in the same order.
+        bootstrap: resamples for the interval; 0 for none.
+        seed: seeds bootstrap and permutations.
+        tested: whether there is to be a p-value, which needs the extra ``analytics``.
+    """
     pairs = [(a, b) for a, b in zip(ones, others, strict=True) if a is not None and b is not None]
     column = [b - a for a, b in pairs]
     sample = Sample({"difference": column}, bootstrap, seed)
@@ -292,25 +310,28 @@ def _needed(effect: float | None) -> int | None:
     return math.ceil(float(found if isinstance(found, float) else found.item()))
 
 
-def _adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons with their p-values adjusted by Holm's method, all of them together."""
-    raw = [each.p for found in comparisons for each in found.differences if each.p is not None]
+def holm(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+    """The differences with their p-values adjusted by Holm's method, all of them together."""
+    raw = [each.p for each in differences if each.p is not None]
     if not raw:
-        return tuple(comparisons)
+        return tuple(differences)
     multitest = import_module("statsmodels.stats.multitest")
     values = iter([float(p) for p in multitest.multipletests(raw, method="holm")[1]])
     return tuple(
         [
+            each if each.p is None else msgspec.structs.replace(each, adjusted=next(values))
+            for each in differences
+        ]
+    )
+
+
+def _adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons with the p-values of all of them adjusted together."""
+    adjusted = iter(holm([each for found in comparisons for each in found.differences]))
+    return tuple(
+        [
             msgspec.structs.replace(
-                found,
-                differences=tuple(
-                    [
-                        each
-                        if each.p is None
-                        else msgspec.structs.replace(each, adjusted=next(values))
-                        for each in found.differences
-                    ]
-                ),
+                found, differences=tuple([next(adjusted) for _ in found.differences])
             )
             for found in comparisons
         ]

@@ -17,9 +17,18 @@ from ..metrics.results import Estimate
 from ..trajectory.points import Point, Trajectory
 from ..trajectory.tolerance import SATISFACTORY
 
-__all__ = ("OrderChange", "Sensitivity", "SensitivityRow", "order_warnings", "sensitivity")
+__all__ = (
+    "Missing",
+    "OrderChange",
+    "Sensitivity",
+    "SensitivityRow",
+    "order_warnings",
+    "ratings_as",
+    "sensitivity",
+)
 
 Missing = Literal["satisfactory", "unsatisfactory"]
+"""What a missing rating counts as."""
 
 _BAD, _GOOD = 1, 5
 
@@ -107,7 +116,9 @@ def sensitivity(
     for judge, trajectories in by_judge.items():
         for bound in least:
             for missing in ("satisfactory", "unsatisfactory"):
-                read = [_read(item, bound, missing) for item in trajectories if not item.baseline]
+                read = [
+                    ratings_as(item, bound, missing) for item in trajectories if not item.baseline
+                ]
                 report = aggregate(read, taus=taus, bootstrap=bootstrap, seed=seed)
                 rows += [
                     SensitivityRow(
@@ -149,8 +160,14 @@ def order_warnings(
     )
 
 
-def _read(item: Trajectory, least: int, missing: Missing) -> Trajectory:
-    """The session with its ratings read as bad or good, whatever their values were."""
+def ratings_as(item: Trajectory, least: int, missing: Missing) -> Trajectory:
+    """The session with its ratings read as bad or good, whatever their values were.
+
+    Args:
+        item: the session.
+        least: the least rating that counts as progress.
+        missing: what a missing rating counts as.
+    """
     rated = any(point.rating is not None for point in item.points)
     if not rated:
         return item  # nobody rated it: there is nothing to read otherwise

@@ -37,6 +37,9 @@ class Mind:
         self.asked.append("act")
         return Decision((Act("look"),))
 
+    def estimate(self, view: View) -> float | None:
+        return None
+
 
 async def test_the_automated_agent_is_asked_without_teammates() -> None:
     mind = Mind()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
+from duolog.agents.habits import USUAL
 from duolog.engine import codec
 from duolog.engine.events import (
     ActionResolved,
@@ -61,7 +62,7 @@ def play(body: Body) -> Answer:
 
 def _play_agent(system: str, prompt: str, tools: Collection[str]) -> Answer:
     alone = "You work alone" in system
-    view, mind = _view("agent", prompt, None, alone=alone), travel_agent()
+    view, mind = _view("agent", prompt, None, alone=alone), travel_agent(USUAL)
     planned = _now(mind.plan(view))  # which also takes in what was found
     if '"Plan:"' in prompt:
         number = {"message": 1, "act": 2, "wait": 3}[planned]

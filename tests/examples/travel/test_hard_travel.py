@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from random import Random
 
 import pytest
+from duolog.agents.habits import USUAL
 from duolog.engine.events import JSON, MessageSent, ProfileChanged, SessionOpened, UtilityScored
 from duolog.engine.records import Record
 from duolog.engine.session.view import View
@@ -204,7 +205,7 @@ def test_a_report_is_read_back_as_what_was_understood() -> None:
 
 
 def test_an_answer_that_tells_nothing_is_asked_for_once_more() -> None:
-    planner = TravelPlanner()
+    planner = TravelPlanner(USUAL)
     asked = ("agent", "How many people are travelling?")
     vague = ("user", "There are a few of us, you know.")
     once = planner.know(view_of("agent", ("user", REQUEST), asked, vague))
@@ -268,7 +269,7 @@ def test_who_notices_that_they_were_misread_says_so_and_stops_insisting_in_the_e
 
 
 def test_a_report_says_what_was_heard_since_the_last_one() -> None:
-    planner = TravelPlanner()
+    planner = TravelPlanner(USUAL)
     view = view_of("agent", ("user", REQUEST), ("user", "We are a group of 3."))
     known = planner.know(view)
     assert "three people" in planner.report(known, Random(1), "first")

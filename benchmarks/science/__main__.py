@@ -1,0 +1,108 @@
+"""The study of the shipped agents on held-out instances: ``make science``.
+
+    python -P -m duolog.benchmarks.science              # some 13,000 sessions, a quarter of an hour of CPU
+    python -P -m duolog.benchmarks.science --tiny --docs /tmp
+
+It plays what its logs do not hold, writes ``science.md``, the paper's phenomena as hypotheses, and the two tables of
+``agents.md``: the goal of the adaptive agent, and what each habit does. The same code gives the same pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import anyio
+from duolog.benchmarks.science.ablation import ABLATED, ablated_agents, ablation_text
+from duolog.benchmarks.science.ablation import PERSON as ABLATED_PERSON
+from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, Size
+from duolog.benchmarks.science.goal import goal_text
+from duolog.benchmarks.science.phenomena import OPAQUE, PERSON, phenomena_text
+from duolog.benchmarks.science.playing import Played, load, play
+from duolog.cli.runtime import collect_rarely
+
+__all__ = ("main",)
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+_HEAD: Final = """# The paper's phenomena, on our tasks
+
+`make science` writes this page. It is a regression report: what [Shen et al.](https://arxiv.org/abs/2510.25744)
+saw in their simulations is stated as hypotheses, and put to the shipped tasks. Agents and people go by rules here, and
+by language models there; what does not show is part of the result.
+
+{count} instances of each task (seeds {seeds}, held out: rules were written and fitted on seeds 1 to 5), {person}
+people. Differences are paired by instance; intervals are 95 % bootstrap intervals over instances. A hypothesis
+*holds* where the whole interval lies on the side of 0 that it names, *does not hold* where it lies on the other, and
+is *not shown* where it holds 0. Nothing is adjusted for the number of hypotheses.
+
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Plays, and writes the pages; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="science", description=__doc__)
+    parser.add_argument("--tiny", action="store_true", help="a few sessions, to see that it works")
+    parser.add_argument("--logs", type=Path, default=_ROOT / "build" / "science")
+    parser.add_argument("--docs", type=Path, default=_ROOT / "docs")
+    given = parser.parse_args(arguments)
+    size = TINY if given.tiny else FULL
+    given.logs.mkdir(parents=True, exist_ok=True)
+    collect_rarely()
+    found = anyio.run(_play, size, given.logs)
+    _write(given.docs / "science.md", _science(found, size))
+    agents = given.docs / "agents.md"
+    text = agents.read_text(encoding="utf-8") if agents.exists() else _blank()
+    for name, table in (("goal", goal_text(found, size)), ("ablation", ablation_text(found, size))):
+        text = _replaced(text, name, table)
+    _write(agents, text)
+    return 0
+
+
+async def _play(size: Size, logs: Path) -> dict[str, Played]:
+    found: dict[str, Played] = {}
+    for task in size.tasks:
+        sys.stderr.write(f"{task}: ")
+        await play(task, AGENTS, PERSONAS, size.seeds, size.instances, logs)
+        others = ["auto", *([OPAQUE[task]] if task in OPAQUE else [])]
+        await play(task, others, (PERSON,), size.seeds, size.instances, logs)
+        variants = [ABLATED, *ablated_agents(task)]
+        await play(task, variants, (ABLATED_PERSON,), size.seeds, size.ablated, logs)
+        found[task] = await load(task, logs)
+    return found
+
+
+def _science(found: dict[str, Played], size: Size) -> str:
+    head = _HEAD.format(
+        count=size.instances * len(size.seeds), seeds=", ".join(map(str, size.seeds)), person=PERSON
+    )
+    return f"{head}{phenomena_text(found, size)}\n"
+
+
+def _replaced(text: str, name: str, table: str) -> str:
+    """The text with another table between its marks."""
+    begin, end = _marks(name)
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{table}\n{end}{after}"
+
+
+def _blank() -> str:
+    """A page with places for the tables."""
+    return "\n".join(mark for name in ("goal", "ablation") for mark in _marks(name)) + "\n"
+
+
+def _marks(name: str) -> tuple[str, str]:
+    return f"<!-- {name} -->", f"<!-- end of {name} -->"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    sys.stderr.write(f"written: {path}\n")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

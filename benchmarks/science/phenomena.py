@@ -1,0 +1,214 @@
+"""What the paper reports of its experiments, as hypotheses on ours: each with estimate, interval and verdict.
+
+A hypothesis says on which side of 0 a number lies. It *holds* where the 95 % interval lies there wholly,
+*does not hold* where it lies wholly on the other side, and is *not shown* where it holds 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from duolog.benchmarks.science.cells import Size
+from duolog.benchmarks.science.playing import Played
+from duolog.benchmarks.science.quantities import (
+    Quantity,
+    difference,
+    drop,
+    final,
+    rounds_to_first,
+    utility,
+    utility_after,
+)
+from duolog.benchmarks.science.words import estimate, table
+from duolog.engine.task import NOBODY
+from duolog.scoring.metrics.results import Estimate
+from duolog.scoring.metrics.sample import Sample
+from duolog.scoring.trajectory.points import Trajectory
+
+__all__ = ("OPAQUE", "PERSON", "Finding", "findings", "phenomena_text")
+
+PERSON: Final = "proactive"
+"""The persona of the report."""
+
+OPAQUE: Final = {"data": "report-dumper"}
+"""Agents that explain nothing, by task."""
+
+_ROUNDS: Final = 5  # after which the paper's curves are level
+_TENTH: Final = 0.1
+
+Verdict: TypeAlias = Literal["holds", "does not hold", "not shown"]
+
+
+class Finding(NamedTuple):
+    """A hypothesis on one task.
+
+    Attributes:
+        hypothesis: in words.
+        task: the task, and the agent where it is about one.
+        measure: what the estimate is.
+        estimate: with its interval.
+        sign: 1 where it is said to be above 0, -1 where below.
+        percent: whether it is a share.
+    """
+
+    hypothesis: str
+    task: str
+    measure: str
+    estimate: Estimate
+    sign: int
+    percent: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the interval lies on the side that is said."""
+        low, high = self.estimate.low, self.estimate.high
+        if low is None or high is None:
+            return "not shown"
+        if self.sign < 0:
+            low, high = -high, -low
+        if low > 0:
+            return "holds"
+        return "does not hold" if high < 0 else "not shown"
+
+
+def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
+    """All hypotheses, task by task.
+
+    Args:
+        found: the sessions of each task.
+        size: what was played.
+    """
+    for task, played in found.items():
+        one, two = played["one-stage", PERSON], played["two-stage", PERSON]
+        compared = partial(_compared, task, one, two, size)
+        yield compared(
+            "Two-stage starts slower",
+            "rounds to the first update, two- less one-stage",
+            rounds_to_first,
+            1,
+        )
+        yield compared("Two-stage ends better", "U, two- less one-stage", utility, 1)
+        yield compared("The drop of two-stage is larger", "D@1, two- less one-stage", drop(1), -1)
+        for agent, sessions in (("one-stage", one), ("two-stage", two)):
+            name = f"{task}, {agent}"
+            yield Finding(
+                "Utility rises less per round after five rounds than before",
+                name,
+                "rise per round up to round 5 less that from 5 to 10",
+                _mean(f"curve/{name}", sessions, _flattening, size),
+                1,
+            )
+            yield Finding(
+                "After five rounds there is a plateau",
+                name,
+                "U after 5 rounds less nine tenths of the final one",
+                _mean(f"plateau/{name}", sessions, _plateau, size),
+                1,
+            )
+            yield Finding(
+                "Who leaves at τ = 1 loses tens of percent",
+                name,
+                "D@1 : final U, and ten percent",
+                _relative(f"drop/{name}", sessions, size),
+                -1,
+                percent=True,
+            )
+        alone = played["auto", NOBODY]
+        versus = partial(difference, quantity=utility, first=[alone], resamples=size.resamples)
+        if task in OPAQUE:
+            opaque = versus(f"opaque/{task}", second=[played[OPAQUE[task], PERSON]])
+            yield Finding(
+                "With an opaque agent collaboration is no better than automation",
+                f"{task}, {OPAQUE[task]}",
+                "U, together less alone",
+                opaque.difference,
+                -1,
+            )
+        explained = versus(f"explained/{task}", second=[two])
+        yield Finding(
+            "With an agent that asks and explains it is better",
+            f"{task}, two-stage",
+            "U, together less alone",
+            explained.difference,
+            1,
+        )
+
+
+def phenomena_text(found: Mapping[str, Played], size: Size) -> str:
+    """The report in Markdown: a table of verdicts, then one for each hypothesis."""
+    by_hypothesis: dict[str, list[Finding]] = {}
+    for one in findings(found, size):
+        by_hypothesis.setdefault(one.hypothesis, []).append(one)
+    lines = table(
+        ("the paper's phenomenon", "holds", "does not hold", "not shown"),
+        [
+            [
+                hypothesis,
+                *(_places(rows, verdict) for verdict in ("holds", "does not hold", "not shown")),
+            ]
+            for hypothesis, rows in by_hypothesis.items()
+        ],
+    )
+    for hypothesis, rows in by_hypothesis.items():
+        lines += ["", f"## {hypothesis}", "", f"The number is: {rows[0].measure}.", ""]
+        lines += table(
+            ("task", "estimate and 95 % interval", "verdict"),
+            [
+                [
+                    one.task,
+                    estimate(one.estimate, 1 if one.percent else 3, percent=one.percent),
+                    one.verdict,
+                ]
+                for one in rows
+            ],
+        )
+    return "\n".join(lines)
+
+
+def _compared(
+    task: str,
+    one: Mapping[str, Trajectory],
+    two: Mapping[str, Trajectory],
+    size: Size,
+    hypothesis: str,
+    measure: str,
+    quantity: Quantity,
+    sign: int,
+) -> Finding:
+    found = difference(f"{measure}/{task}", quantity, [one], [two], resamples=size.resamples)
+    return Finding(hypothesis, task, measure, found.difference, sign)
+
+
+def _mean(
+    name: str, sessions: Mapping[str, Trajectory], quantity: Quantity, size: Size
+) -> Estimate:
+    column = [quantity(sessions[one]) for one in sorted(sessions)]
+    return Sample({"x": column}, size.resamples, name).estimate("x")
+
+
+def _relative(name: str, sessions: Mapping[str, Trajectory], size: Size) -> Estimate:
+    """The drop as a share of the final utility, from a tenth of it on: below 0 where it is more."""
+    items = [sessions[one] for one in sorted(sessions)]
+    lost = drop(1)
+    columns = {"drop": [lost(item) for item in items], "final": [final(item) for item in items]}
+
+    def share(dropped: float, ended: float) -> float | None:
+        return dropped / ended + _TENTH if ended else None
+
+    return Sample(columns, size.resamples, name).estimate("drop", "final", formula=share)
+
+
+def _flattening(item: Trajectory) -> float | None:
+    early, late = utility_after(item, _ROUNDS), utility_after(item, 2 * _ROUNDS)
+    return None if early is None or late is None else (early - (late - early)) / _ROUNDS
+
+
+def _plateau(item: Trajectory) -> float | None:
+    early, ended = utility_after(item, _ROUNDS), final(item)
+    return None if early is None or ended is None else early - (1.0 - _TENTH) * ended
+
+
+def _places(rows: Sequence[Finding], verdict: Verdict) -> str:
+    return "; ".join(one.task for one in rows if one.verdict == verdict) or "–"

@@ -1,0 +1,92 @@
+"""Plays the sessions of the study into one log for each task, and reads them; run again, it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from duolog.cli.experiment.progress import SessionProgress
+from duolog.cli.variants import names_variant, variants_of
+from duolog.engine.errors import InvalidInput
+from duolog.engine.events import SessionOpened
+from duolog.engine.log.open import open_log
+from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
+from duolog.engine.task import NOBODY, Cell, Setting, Task, find_task
+from duolog.scoring.live import score_sessions
+from duolog.scoring.trajectory.points import Trajectory
+
+__all__ = ("Played", "load", "play")
+
+Played: TypeAlias = Mapping[tuple[str, str], Mapping[str, Trajectory]]
+"""Sessions of a task by agent and person, and by seed and instance."""
+
+
+async def play(
+    task: str,
+    agents: Sequence[str],
+    people: Sequence[str],
+    seeds: Sequence[int],
+    count: int,
+    folder: Path,
+) -> None:
+    """Plays the first instances of each seed, as far as the log does not hold them.
+
+    Args:
+        task: the task.
+        agents: kinds of agents, and variants.
+        people: personas; nobody's where an agent works alone.
+        seeds: of the worlds.
+        count: instances of each seed.
+        folder: of the logs.
+
+    Raises:
+        InvalidInput: a session could not be run.
+    """
+    found = find_task(task)
+    setting = Setting(variants=variants_of([one for one in agents if names_variant(one)], found))
+    cells = [
+        Cell(agent=agent, user=person, instance=instance, seed=seed)
+        for seed in seeds
+        for instance in found.instances(count, seed)
+        for agent in agents
+        for person in _people(found, agent, people)
+    ]
+    failures: list[SessionFailure] = []
+    with SessionProgress(len(cells)) as progress:
+
+        def note(outcome: Outcome) -> None:
+            if isinstance(outcome, SessionFailure):
+                failures.append(outcome)
+            progress.advance(outcome)
+
+        async with open_log(_log(task, folder)) as log:
+            makers = [partial(found.session, cell, setting) for cell in cells]
+            await simulate(log, makers, concurrency=16, on_outcome=note)
+    if failures:
+        raise InvalidInput(f"session {failures[0].session} could not be run: {failures[0].error}")
+
+
+async def load(task: str, folder: Path) -> Played:
+    """The sessions of a task that its log holds."""
+    found: dict[tuple[str, str], dict[str, Trajectory]] = {}
+    async with open_log(_log(task, folder), create=False) as log:
+        cells: dict[str, Cell] = {}
+        async for record in log.read_all():
+            if record.kind == "SessionOpened" and isinstance(record.event, SessionOpened):
+                cells[record.session] = msgspec.convert(record.event.config["cell"], Cell)
+        async for item in score_sessions(log):
+            cell = cells[item.session]
+            played = found.setdefault((cell.agent, cell.user), {})
+            played[f"{cell.seed}/{cell.instance}"] = item
+    return found
+
+
+def _people(task: Task, agent: str, people: Sequence[str]) -> Sequence[str]:
+    return (NOBODY,) if task.automated(agent) else people
+
+
+def _log(task: str, folder: Path) -> str:
+    return f"sqlite:///{folder.resolve() / task}.db"

@@ -1,0 +1,52 @@
+"""``make science`` on a few sessions: it plays, tests and writes its pages, the same each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from duolog.benchmarks.science.__main__ import main
+from duolog.benchmarks.science.phenomena import Finding
+from duolog.scoring.metrics.results import Estimate
+
+
+@pytest.mark.slow
+def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["--tiny", "--logs", str(tmp_path / "logs"), "--docs", str(tmp_path)]
+    agents = tmp_path / "agents.md"
+    agents.write_text("Before.\n<!-- goal -->\noutdated\n<!-- end of goal -->\nBetween.\n", "utf-8")
+    assert main(run) == 0
+    assert "18 sessions: 18 run" in capsys.readouterr().err
+    pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.md")}
+    assert pages.keys() == {"agents.md", "science.md"}
+    assert pages["agents.md"].startswith("Before.\n<!-- goal -->\n2 instances per task and person")
+    assert "outdated" not in pages["agents.md"]
+    assert "\nBetween.\n" in pages["agents.md"]
+    assert "**The goal is " in pages["agents.md"]
+    assert "| travel | `goals` (off as shipped) |" in pages["agents.md"]
+    for hypothesis in ("Two-stage starts slower", "With an opaque agent", "Who leaves at τ = 1"):
+        assert f"| {hypothesis}" in pages["science.md"]
+    assert main(run) == 0
+    assert "18 in the log already" in capsys.readouterr().err
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.md")} == pages
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sign", "verdict"),
+    [
+        (0.1, 0.3, 1, "holds"),
+        (-0.3, -0.1, 1, "does not hold"),
+        (-0.1, 0.3, 1, "not shown"),
+        (-0.3, -0.1, -1, "holds"),
+        (0.1, 0.3, -1, "does not hold"),
+        (0.0, 0.3, 1, "not shown"),
+        (None, None, 1, "not shown"),
+    ],
+)
+def test_the_verdict_goes_by_the_side_of_the_whole_interval(
+    low: float | None, high: float | None, sign: int, verdict: str
+) -> None:
+    estimate = Estimate(value=0.1, low=low, high=high, sessions=3)
+    assert Finding("it rises", "travel", "rise", estimate, sign).verdict == verdict
