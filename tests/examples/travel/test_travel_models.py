@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from asked import Answers, conversation
+from duolog.agents.habits import Habits
 from duolog.agents.model_mind import prompt_digest as agent_digest
 from duolog.engine.codec import digest
 from duolog.engine.errors import InvalidInput, ModelRefused
@@ -126,7 +127,7 @@ async def test_a_whole_session_over_http_and_again_from_its_log(
         # It says who played.
         told = {p.name: p for p in opened.participants}
         assert told["agent"].model == MODEL
-        assert told["agent"].prompt == agent_digest(TRAVEL_BRIEF)
+        assert told["agent"].prompt == agent_digest(TRAVEL_BRIEF, Habits(goals=False))
         if agent != "auto":
             assert told["user"].model == OTHER
             assert told["user"].prompt == user_digest(TRAVEL_BRIEF)
