@@ -75,8 +75,9 @@ async def load(log: str) -> dict[tuple[str, str], dict[str, Numbers]]:
     found: dict[tuple[str, str], dict[str, Numbers]] = {}
     async with open_log(f"sqlite:///{log}", create=False) as opened:
         async for item in score_sessions(opened):
-            cell = (item.group["agent"], item.group["user"])
-            found.setdefault(cell, {})[item.instance] = numbers_of(item)
+            if item.state != "open":
+                cell = (item.group["agent"], item.group["user"])
+                found.setdefault(cell, {})[item.instance] = numbers_of(item)
     return found
 
 
