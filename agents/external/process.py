@@ -58,7 +58,8 @@ class LineProcess:
             ModelDenied: there is no such program, or it cannot be executed.
         """
         try:
-            self._process = await anyio.open_process(self._command, start_new_session=True)
+            with anyio.CancelScope(shield=True):  # else one that has just begun belongs to nobody
+                self._process = await anyio.open_process(self._command, start_new_session=True)
         except OSError as error:
             raise ModelDenied(f"{self._name} cannot be started: {error}") from None
 
