@@ -21,7 +21,7 @@ from ..scoring.scorers.criterion import Criterion
 from ..scoring.scorers.registry import ScorerPlugin, ScoringSetting
 from .text.progress import RecordProgress
 
-__all__ = ("Scored", "ScoringRun", "StreamScored")
+__all__ = ("Scored", "ScoringRun", "StreamScored", "reach_judge")
 
 _CALL = "ModelCalled"
 
@@ -141,7 +141,7 @@ class ScoringRun:
         )
 
     async def _score(self, session: str) -> None:
-        scorers = await self._scorers(session)
+        scorers = await self.scorers(session)
         before = {
             stream_of(scorer.ref): await self._measured(session, scorer) for scorer in scorers
         }
@@ -154,8 +154,8 @@ class ScoringRun:
             stream = stream_of(scorer.ref)
             await self._count(session, scorer, before[stream])
 
-    async def _scorers(self, session: str) -> list[Scorer]:
-        """The scorers that can be run on a session."""
+    async def scorers(self, session: str) -> list[Scorer]:
+        """The scorers that can be run on a session; counts what is left out, and why."""
         opened: object = None
         async for record in self._log.read(session):
             opened = record.event
@@ -211,3 +211,40 @@ class ScoringRun:
             failed=held.failed + failed,
             error=held.error or error,
         )
+
+
+async def reach_judge(
+    log: EventLog,
+    judge: str,
+    asking: Sequence[str],
+    *,
+    api_base: str | None,
+    cache: str | None,
+    tokens: int | None,
+    cost: float | None,
+    upto: int | None = None,
+) -> tuple[Models | None, ModelUse]:
+    """Access to the judge's model; what these scorers used on this log before counts.
+
+    Args:
+        log: the log.
+        judge: name of the model.
+        asking: names of the scorers that ask it.
+        api_base: where it is.
+        cache: directory of the response cache.
+        tokens: that they may use in all.
+        cost: US dollars that they may cost in all.
+        upto: only what they used up to this position of the log; None for all.
+    """
+    from ..engine.models.traffic.budget import spending
+    from .experiment.spec import BudgetTable, Experiment
+
+    experiment = Experiment(
+        task="",
+        judge_model=judge,
+        api_base=api_base,
+        cache=cache,
+        budget=BudgetTable(tokens=tokens, cost=cost),
+    )
+    models = experiment.reach(await spending(log, by=asking, upto=upto))
+    return models, experiment.setting(models).uses[judge]

@@ -18,8 +18,6 @@ from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
-    from ...engine.models.gateway import Models
-    from ...engine.models.prompting.conversation import ModelUse
     from ...scoring.scorers.criterion import Criterion
     from ...scoring.scorers.registry import ScorerPlugin
     from ..scoring import Scored
@@ -41,6 +39,7 @@ _BY_RUBRIC = frozenset({"rubric", "chat-rubric"})
         "duolog score runs.db --judge gpt-4o --budget-cost 5",
         "duolog score runs.db --scorer rubric --rubric rubric.toml --judge gpt-4o",
         "duolog score runs.db --scorer my_scorers.py:Brevity --sessions a,b",
+        "duolog score postgresql://ann@db.example/work --scorer rule-judge --follow --workers 4",
         note="New measurements stand beside those that are there, and what a scorer has measured is "
         "not measured again: the same command continues where it stopped.",
     ),
@@ -85,9 +84,28 @@ def score_command(
         float | None,
         typer.Option(min=0, help="US dollars that these judges may cost in all, on this log."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on as the log grows, until it is interrupted.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --follow: how many processes work here.")
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --follow: serve lag and back-pressure to Prometheus, at PORT or HOST:PORT.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON object, for programs; with --follow, one a second."),
+    ] = False,
 ) -> None:
     """Measures recorded sessions with scorers, and says what was added.
+
+    With --follow it goes on as the log grows. The same command again, on this machine or another, joins
+    in: each process has a share of the sessions, and takes over the share of one that dies.
 
     The exit code is 1 if a scorer failed on a session, and 3 if a model or its budget did not last
     for all of them.
@@ -95,16 +113,48 @@ def score_command(
     plugins = _plugins(scorer, judge, rubric)
     asking = [name for name, plugin in plugins.items() if plugin.asks_model]
     names = None if sessions is None else choices(sessions, "--sessions")
+    if not follow and (workers is not None or metrics is not None):
+        raise InvalidInput("--workers and --metrics are for --follow")
+    if follow:
+        if names is not None:
+            raise InvalidInput("--follow scores all sessions: leave --sessions out")
+        from ..following.options import FollowOptions
+        from ..following.run import run_following
+
+        existing_log(log)
+        _criteria(rubric)
+        options = FollowOptions(
+            log=log,
+            scorers=tuple(plugins),
+            judge=judge,
+            rubric=None if rubric is None else str(rubric),
+            rounds=rounds,
+            api_base=api_base,
+            cache=cache,
+            concurrency=concurrency,
+            tokens=budget_tokens,
+            cost=budget_cost,
+        )
+        code = run_following(options, workers=workers or 1, metrics=metrics, as_json=as_json)
+        if code:
+            raise typer.Exit(code)
+        return
 
     async def main() -> tuple[Scored, str]:
         from ..experiment.spending import models_line
-        from ..scoring import ScoringRun
+        from ..scoring import ScoringRun, reach_judge
 
         async with existing_log(log) as opened:
             models, use = None, None
             if judge is not None:
-                models, use = await _reach(
-                    opened, judge, asking, api_base, cache, budget_tokens, budget_cost
+                models, use = await reach_judge(
+                    opened,
+                    judge,
+                    asking,
+                    api_base=api_base,
+                    cache=cache,
+                    tokens=budget_tokens,
+                    cost=budget_cost,
                 )
             scoring = ScoringRun(
                 opened,
@@ -164,30 +214,6 @@ def _criteria(rubric: Path | None) -> tuple[Criterion, ...]:
     from ...scoring.scorers.criterion import read_rubric
 
     return () if rubric is None else read_rubric(rubric)
-
-
-async def _reach(
-    log: EventLog,
-    judge: str,
-    asking: list[str],
-    api_base: str | None,
-    cache: str | None,
-    tokens: int | None,
-    cost: float | None,
-) -> tuple[Models | None, ModelUse]:
-    """Access to the judge's model; what these scorers used on this log before counts."""
-    from ...engine.models.traffic.budget import spending
-    from ..experiment.spec import BudgetTable, Experiment
-
-    experiment = Experiment(
-        task="",
-        judge_model=judge,
-        api_base=api_base,
-        cache=cache,
-        budget=BudgetTable(tokens=tokens, cost=cost),
-    )
-    models = experiment.reach(await spending(log, by=asking or [_MODEL_JUDGE]))
-    return models, experiment.setting(models).uses[judge]
 
 
 async def _names(log: EventLog, wanted: list[str] | None) -> list[str]:

@@ -1,7 +1,8 @@
 """Runs the sessions in which people take part from the browser, each in a task of its own.
 
 A session lives in the log. What is here can be gone at any moment: whoever comes back to a session that
-is open makes it go on from where the log has it.
+is open makes it go on from where the log has it. Of several programs on one log, one runs it: who has the
+lease on it.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from ...engine.errors import (
     DuologError,
     InvalidInput,
     LogClosed,
+    LogUnavailable,
     SessionClosedError,
     SessionInterrupted,
 )
 from ...engine.events import JSON, Participant
 from ...engine.log.contract import EventLog
+from ...engine.log.leases import LeaseHolder, LeaseTerms, Leasing
 from ...engine.logger import get_logger
 from ...engine.session.actors import Player
 from ...engine.session.desk import Desk
 from ...engine.session.runner import Session, run_session
+from ...engine.session.sharing import lease_name
 from ...examples.kit.task import HUMAN_ALONE
 from ...interop.workbench.take.host import NewSession, Offer
 from ...users.remote_person import RemotePerson
@@ -42,6 +46,7 @@ _SESSIONS: Final = 200
 
 _PATIENCE: Final = 5.0  # seconds in which sessions come to a rest before the program ends
 _LEFT: Final = "the workbench was stopped"
+_TERMS: Final = LeaseTerms()
 
 
 @final
@@ -55,6 +60,7 @@ class SessionHost:
         agent: an agent of that task besides its own: ``file.py:Name``, ``exec:COMMAND`` and so on.
         dataset: data of the task's own kind; None for what it ships.
         api_base: where models are reached; None for where they usually are.
+        terms: how long another program may be silent before its sessions can go on here.
     """
 
     def __init__(
@@ -66,9 +72,13 @@ class SessionHost:
         agent: str | None = None,
         dataset: str | None = None,
         api_base: str | None = None,
+        terms: LeaseTerms = _TERMS,
     ) -> None:
         self._log = log
         self._tasks = tasks
+        self._leases = LeaseHolder(log.leases(), terms) if isinstance(log, Leasing) else None
+        if self._leases is not None:
+            tasks.start_soon(self._leases.keep)
         self._task = task
         self._agent = agent
         self._dataset = dataset
@@ -233,9 +243,17 @@ class SessionHost:
         people, session = await anyio.to_thread.run_sync(_made, chat, first, more)
         if session.id in self._seats:
             return session.id
+        scope = anyio.CancelScope()
+        if self._leases is not None and not await self._leases.claim(
+            lease_name(session.id), scope.cancel
+        ):
+            raise LogUnavailable(
+                f"session {session.id!r} goes on in another copy of the workbench: try again there, or "
+                "here once that one has ended"
+            )
         self._seats[session.id] = people
         began = anyio.Event()
-        self._tasks.start_soon(self._run, session, people, began)
+        self._tasks.start_soon(self._run, session, people, began, scope)
         self._tasks.start_soon(_wait_until_seated, first, began)
         await began.wait()
         if (error := self._failed.pop(session.id, None)) is not None:
@@ -243,12 +261,17 @@ class SessionHost:
         return session.id
 
     async def _run(
-        self, session: Session, people: Mapping[str, RemotePerson], began: anyio.Event
+        self,
+        session: Session,
+        people: Mapping[str, RemotePerson],
+        began: anyio.Event,
+        scope: anyio.CancelScope,
     ) -> None:
         log = get_logger("workbench")
         try:
-            result = await run_session(self._log, session)
-            log.info("session is over", session=session.id, reason=result.reason)
+            with scope:  # cancelled where another program has the session
+                result = await run_session(self._log, session)
+                log.info("session is over", session=session.id, reason=result.reason)
         except SessionInterrupted as error:
             log.info("session stays open", session=session.id, why=str(error))
         except DuologError as error:
@@ -261,6 +284,8 @@ class SessionHost:
             for person in people.values():
                 person.end()
             began.set()
+            if self._leases is not None:
+                await self._leases.release(lease_name(session.id))
 
 
 async def _wait_until_seated(person: RemotePerson, began: anyio.Event) -> None:

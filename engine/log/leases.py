@@ -101,7 +101,7 @@ class LeaseHolder:
         self._leases = leases
         self._terms = terms
         self._held: dict[str, Callable[[], object]] = {}
-        self._unsure: set[str] = set()  # claimed in calls that have not returned
+        self._unsure: set[str] = set()  # claimed or given back in calls that have not returned
         self._renewing = anyio.Lock()
         self.name = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
@@ -138,11 +138,13 @@ class LeaseHolder:
         """Gives a lease back, if it is still held; where that fails, it runs out by itself."""
         if self._held.pop(name, None) is None:
             return
+        self._unsure.add(name)
         try:
             async with self._renewing:  # else a renewal on its way would take it again
                 await self._leases.release([name], self.name)
         except LogError as error:
             self._warn("a lease was not given back, and runs out", error)
+        self._unsure.discard(name)
 
     async def others(self) -> dict[str, str]:
         """What others hold, and who they are, by name. Raises as ``Leases.holders``."""

@@ -26,8 +26,8 @@ Content = dict[tuple[str, str], list[tuple[object, ...]]]
 @pytest.fixture(params=["sqlite", "postgres"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/shared.db"
-    found: str = request.getfixturevalue("postgres").url()
+        return f"sqlite:///{tmp_path}/shared.db?durability=normal"
+    found: str = request.getfixturevalue("postgres").url(durability="normal")
     return found
 
 

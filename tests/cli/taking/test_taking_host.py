@@ -10,7 +10,7 @@ import anyio
 import pytest
 from duolog.cli.taking.host import SessionHost
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import EffortObserved, SessionOpened
+from duolog.engine.events import EffortObserved, MessageSent, SessionOpened
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.interop.workbench.access.identity import Identity
@@ -227,3 +227,33 @@ async def test_effort_is_recorded_beside_the_trace() -> None:
     assert isinstance(effort, EffortObserved)
     assert (effort.actor, effort.reading, effort.typing, effort.inserted) == ("user", 4.0, 2.5, 9)
     assert effort.until >= 1
+
+
+async def test_of_two_copies_one_runs_a_session_and_the_other_takes_it_over(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with open_log(url) as one, open_log(url) as other:
+        async with (
+            hosting(other) as second,
+            visiting(other, parts=(*PARTS, take_part(second))) as at,
+        ):
+            async with (
+                hosting(one) as first,
+                visiting(one, parts=(*PARTS, take_part(first))) as visitor,
+            ):
+                session = await first.begin(WANTED)
+                said = act(session, "say", text="milk")
+                version = await done(visitor, said)
+                await until(other, session, "MessageSent")
+                refused = await at.post("/v1/take/act", said)
+                assert refused.status_code == 503  # the page tries again
+                assert "another copy" in refused.json()["message"]
+                shown = await at.data("/v1/take/output", session=session, actor="user")
+                assert shown["text"] == "milk"
+            assert await done(at, said) == version
+            await done(at, act(session, "say", text="eggs"))
+            with anyio.fail_after(10):
+                while (await kinds(other, session)).count("SnapshotTaken") < 2:
+                    await anyio.lowlevel.checkpoint()
+        trace = await collect(one.read(session))
+    said_texts = [r.event.text for r in trace if isinstance(r.event, MessageSent)]
+    assert said_texts.count("milk") == 1

@@ -1,0 +1,107 @@
+"""Shards of a log's sessions, divided fairly among the processes that work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, final
+from zlib import crc32
+
+import anyio
+
+from ..errors import LogError, LogUnavailable
+from ..log.leases import LeaseHolder
+from ..logger import get_logger
+
+__all__ = ("SHARDS", "ShardKeeper", "shard_of")
+
+SHARDS: Final = 32
+"""How many shards there are: so many processes at most have work. It is part of checkpoints' names."""
+
+
+def shard_of(session: str) -> int:
+    """The shard of a session."""
+    return crc32(session.encode("utf-8", "surrogatepass")) % SHARDS
+
+
+@final
+class ShardKeeper:
+    """Holds this process's share of the shards, by leases: all of them where it is alone.
+
+    Whoever joins is given some, and what one held that died is divided once its leases have run out.
+
+    Args:
+        holder: of this process's leases.
+        work: what is done on the shards; only those who do the same divide them.
+        on_taken: called with a shard that is this process's from now on.
+        on_left: called with a shard before it is given back.
+        on_lost: called with a shard that another process has.
+
+    Attributes:
+        mine: the shards that are held here.
+        processes: how many processes were at work when this one looked last, itself included.
+    """
+
+    def __init__(
+        self,
+        holder: LeaseHolder,
+        work: str,
+        *,
+        on_taken: Callable[[int], Awaitable[None]],
+        on_left: Callable[[int], Awaitable[None]],
+        on_lost: Callable[[int], None],
+    ) -> None:
+        self._holder = holder
+        self._present = f"score/{work}/process/{holder.name}"
+        self._presence = f"score/{work}/process/"
+        self._shard = f"score/{work}/shard/"
+        self._on_taken = on_taken
+        self._on_left = on_left
+        self._on_lost = on_lost
+        self.mine: set[int] = set()
+        self.processes = 1
+
+    async def keep(self, every: float) -> None:
+        """Takes and gives back shards until it is cancelled, every so many seconds.
+
+        Raises:
+            LogError: the log cannot be used any more.
+        """
+        while True:
+            try:
+                await self.share()
+            except LogUnavailable as error:
+                get_logger("leases").warning("shards were not divided", error=str(error))
+            await anyio.sleep(every)
+
+    async def share(self) -> None:
+        """Looks once who is at work, and takes or gives back what is fair."""
+        await self._holder.claim(self._present, lambda: None)
+        others = await self._holder.others()
+        self.processes = 1 + sum(name.startswith(self._presence) for name in others)
+        fair = -(-SHARDS // self.processes)
+        for shard in sorted(self.mine)[fair:]:
+            self.mine.discard(shard)
+            await self._on_left(shard)
+            await self._holder.release(f"{self._shard}{shard}")
+        free = (shard for shard in range(SHARDS) if f"{self._shard}{shard}" not in others)
+        for shard in free:
+            if len(self.mine) >= fair:
+                break
+            if shard not in self.mine:
+                await self._take(shard)
+
+    async def _take(self, shard: int) -> None:
+        name = f"{self._shard}{shard}"
+        if not await self._holder.claim(name, lambda: self._lose(shard)):
+            return
+        self.mine.add(shard)
+        try:
+            await self._on_taken(shard)
+        except LogError:  # what is to be done of it is not known: it is taken again
+            self._lose(shard)
+            await self._holder.release(name)
+            raise
+
+    def _lose(self, shard: int) -> None:
+        self.mine.discard(shard)
+        self._on_lost(shard)
