@@ -13,23 +13,31 @@ from typing import NamedTuple
 
 from ...engine.errors import InvalidInput
 from ...engine.log.summary import FORGOTTEN
-from ...engine.text import quantity
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory, counted
 from ..trajectory.tolerance import check_taus
 from .bootstrap import LEVEL
 from .buckets import make_buckets
+from .cells import (
+    BASELINE_ITSELF,
+    NO_BASELINE,
+    Cell,
+    Stops,
+    absent_utility,
+    baseline_group,
+    collaboration_group,
+    sample_seed,
+)
 from .completion import completion_of
-from .curves import carried, round_curve
-from .effort import effort_columns, effort_of
+from .curves import carried, reached_rounds
+from .effort import effort_columns, effort_measures
 from .formal import formal_values, is_rated
-from .numbers import quotient
+from .grouping import LABELS, bucket_labels, chosen_labels, compared_labels
 from .paper import TOO_FEW, cut_length, is_silent, paper_values
-from .process import PROCESS_MEASURES, process_columns, process_of
-from .results import Buckets, Convention, Counts, Drop, Estimate, Group, Report, SessionScore
+from .process import process_columns
+from .results import Buckets, Convention, Counts, Estimate, Group, Report, SessionScore
 from .sample import Column, Sample
 from .values import (
     BROKEN_OFF,
-    NO_ROUND,
     SessionValues,
     check_range,
     missing_utility,
@@ -38,17 +46,6 @@ from .values import (
 )
 
 __all__ = ("LABELS", "aggregate")
-
-LABELS = ("agent", "model", "user", "task")
-"""The labels by which sessions are grouped unless said otherwise, as far as they occur."""
-
-_BESIDE = frozenset({"agent", "user"})
-"""Labels in which an automated run may differ from the row that it is compared with."""
-
-_NO_FIRST = "the first update of every session has no score"
-_RESULTS = "only the results of these sessions were measured, and no output before them"
-_UNRATED = "no round of these sessions was rated"
-_EARLY = "every session is unrated, or its human left before τ could be reached"
 
 
 class _ReportSettings(NamedTuple):
@@ -95,7 +92,13 @@ def aggregate(
     if bootstrap < 0:
         raise InvalidInput(f"the number of bootstrap resamples is {bootstrap}: give 0 or more")
     settings = _ReportSettings(
-        convention, check_taus(taus), _labels(sessions, group_by), bootstrap, seed
+        convention,
+        check_taus(taus),
+        chosen_labels(
+            {name for item in sessions for name in item.group}, group_by, some=bool(sessions)
+        ),
+        bootstrap,
+        seed,
     )
     cells: dict[tuple[bool, tuple[tuple[str, str], ...]], list[Trajectory]] = {}
     for item in sessions:
@@ -107,11 +110,11 @@ def aggregate(
     baselines = [item for item in sessions if item.baseline]
     for key in sorted(cells):
         baseline, labels = key
-        beside = tuple((name, value) for name, value in labels if name not in _BESIDE)
+        beside = compared_labels(labels)
         if not baseline and beside not in references:
             references[beside] = _reference(baselines, dict(beside), settings)
         make = _baseline if baseline else _collaboration
-        reference = Estimate(reason="an automated run itself") if baseline else references[beside]
+        reference = BASELINE_ITSELF if baseline else references[beside]
         group, values = make(dict(labels), cells[key], reference, settings)
         groups.append(group)
         scores += _scores(group, cells[key], values)
@@ -130,26 +133,8 @@ def aggregate(
     )
 
 
-def _labels(sessions: Sequence[Trajectory], group_by: Sequence[str] | None) -> tuple[str, ...]:
-    present = {name for item in sessions for name in item.group}
-    if group_by is None:
-        return tuple(name for name in LABELS if name in present)
-    for name in group_by:
-        if sessions and name not in present:
-            known = ", ".join(sorted(present)) or "none"
-            raise InvalidInput(f"no session has a label {name!r} to group by; there are: {known}")
-    return tuple(dict.fromkeys(group_by))
-
-
 def _group(item: Trajectory, labels: Iterable[str]) -> dict[str, str]:
     return {name: item.group[name] for name in labels if name in item.group}
-
-
-def _seed(settings: _ReportSettings, kind: str, group: Mapping[str, str]) -> str:
-    return f"{settings.seed}/{kind}/{sorted(group.items())}"
-
-
-Cell = tuple[Group, Sequence[SessionValues | None]]
 
 
 def _baseline(
@@ -157,35 +142,23 @@ def _baseline(
     members: Sequence[Trajectory],
     reference: Estimate,
     settings: _ReportSettings,
-) -> Cell:
+) -> tuple[Group, Sequence[SessionValues | None]]:
     """Automated runs: mean final performance, and effort."""
     columns = {"performance": [performance(item) for item in members]}
     sample = Sample(
         columns | effort_columns(members, settings.convention),
         settings.resamples,
-        _seed(settings, "baseline", labels),
+        sample_seed(settings.seed, "baseline", labels),
     )
-    none = Estimate(reason="automated runs: there is no collaboration to measure")
-    group = Group(
-        group=labels,
+    cell = Cell(
+        labels=labels,
         sessions=len(members),
-        baseline=True,
-        first=none,
-        final=sample.estimate("performance", absent=_absent(members)),
-        overall=none,
-        gain_abs=none,
-        gain_rel=none,
-        drops=tuple(
-            [Drop(tau=tau, abs=none, rel=none, sessions=0, stopped=0) for tau in settings.taus]
-        ),
-        curve=(),
-        effort=effort_of(sample, members),
+        absent=absent_utility(Counter(map(missing_utility, members))),
         counts=_counts(members),
         completion=completion_of(members),
-        reference=reference,
-        process=dict.fromkeys(PROCESS_MEASURES, none),
+        measures=effort_measures(members),
     )
-    return group, [None] * len(members)
+    return baseline_group(cell, sample, reference, settings.taus), [None] * len(members)
 
 
 def _collaboration(
@@ -193,12 +166,12 @@ def _collaboration(
     members: Sequence[Trajectory],
     reference: Estimate,
     settings: _ReportSettings,
-) -> Cell:
+) -> tuple[Group, Sequence[SessionValues | None]]:
     """Sessions with a human: all numbers under the convention."""
     taus = settings.taus
     max_step = cut_length(members) if settings.convention == "paper" else None
     found: list[SessionValues | None]
-    absent = _absent(members)
+    absent = absent_utility(Counter(map(missing_utility, members)))
     if settings.convention == "formal":
         found = [formal_values(item, taus) for item in members]
     elif max_step is not None:
@@ -222,56 +195,27 @@ def _collaboration(
         columns |= _drop_columns(found, index, tau, paired=formal)
     columns |= carried(walks, length) | effort_columns(members, settings.convention)
     columns |= process_columns(members)
-    sample = Sample(columns, settings.resamples, _seed(settings, "group", labels))
-
-    drops = [
-        _drop(sample, members, found, index, tau, absent, formal=formal)
-        for index, tau in enumerate(taus)
+    sample = Sample(columns, settings.resamples, sample_seed(settings.seed, "group", labels))
+    valued = [
+        (item, values) for item, values in zip(members, found, strict=True) if values is not None
     ]
-    unscored = _no_first(found, results) if any(found) else absent
-    group = Group(
-        group=labels,
+    cell = Cell(
+        labels=labels,
         sessions=len(members),
-        baseline=False,
-        first=sample.estimate("first", absent=unscored),
-        final=sample.estimate("final", absent=absent),
-        overall=sample.estimate("overall", absent=absent),
-        gain_abs=sample.estimate("gain", absent=unscored),
-        gain_rel=sample.estimate(
-            "gain",
-            "first",
-            formula=quotient,
-            absent=unscored,
-            undefined="the utility at the first update, to which it relates, is 0",
-        ),
-        drops=tuple(drops),
-        curve=round_curve(sample, walks, length),
-        effort=effort_of(sample, members),
+        absent=absent,
         counts=_counts(members, published=not formal),
         completion=completion_of(members),
-        reference=reference,
+        measures=effort_measures(members),
+        valued=len(valued),
+        results=sum(
+            only for only, values in zip(results, found, strict=True) if values is not None
+        ),
+        unrated=sum(not is_rated(item) for item, _ in valued),
+        stops=tuple([_stops(valued, index, formal=formal) for index in range(len(taus))]),
+        reached=reached_rounds(walks, length),
         max_step=max_step,
-        process=process_of(sample),
     )
-    return group, found
-
-
-def _no_first(found: Sequence[SessionValues | None], results: Sequence[bool]) -> str:
-    """Why no session of a group that has utilities has a first one."""
-    kinds = {only for values, only in zip(found, results, strict=True) if values is not None}
-    if len(kinds) > 1:
-        return f"{_NO_FIRST}, or only its result was measured"
-    return _RESULTS if True in kinds else _NO_FIRST
-
-
-def _absent(members: Sequence[Trajectory]) -> str:
-    """Why no session of a group has a utility."""
-    reasons = Counter(missing_utility(item) or NO_ROUND for item in members)
-    if len(reasons) == 1:
-        return next(iter(reasons))
-    return "; ".join(
-        f"{quantity(count, 'session')}: {why}" for why, count in sorted(reasons.items())
-    )
+    return collaboration_group(cell, sample, reference, taus, formal=formal), found
 
 
 def _drop_columns(
@@ -292,55 +236,16 @@ def _drop_columns(
     }
 
 
-def _drop(
-    sample: Sample,
-    members: Sequence[Trajectory],
-    found: Sequence[SessionValues | None],
-    index: int,
-    tau: int,
-    absent: str,
-    *,
-    formal: bool,
-) -> Drop:
-    """D@τ of a group: missing where no round of it was rated."""
-    names = (f"stop {tau}", f"reference {tau}")
-    valued = [
-        (item, values) for item, values in zip(members, found, strict=True) if values is not None
-    ]
-    without = [values.stops[index] is None for _, values in valued]
-    unrated = [not is_rated(item) for item, _ in valued]
-    if not valued:
-        why = absent
-    elif all(unrated):
-        none = Estimate(reason=_UNRATED)
-        return Drop(tau=tau, abs=none, rel=none, sessions=0, stopped=0, unrated=len(valued))
-    elif formal and all(result_only(item) for item, _ in valued):
-        why = _RESULTS
-    else:
-        why = _EARLY if formal else f"no session has a round left at τ = {tau}"
-    zero = "the final utility to which it relates is 0"
-    return Drop(
-        tau=tau,
-        abs=sample.estimate(*names, formula=_difference, absent=why),
-        rel=sample.estimate(*names, formula=_change, absent=why, undefined=zero),
-        sessions=sample.count(names[0]),
+def _stops(
+    valued: Sequence[tuple[Trajectory, SessionValues]], index: int, *, formal: bool
+) -> Stops:
+    """Of the sessions with a utility: who stopped at a tolerance, and who is left out, and why."""
+    without = [item for item, values in valued if formal and values.stops[index] is None]
+    return Stops(
         stopped=sum(values.stopped[index] for _, values in valued),
-        unrated=sum(a and b for a, b in zip(without, unrated, strict=True)) if formal else 0,
-        cut_short=sum(
-            a and not b and not result_only(item)
-            for a, b, (item, _) in zip(without, unrated, valued, strict=True)
-        )
-        if formal
-        else 0,
+        unrated=sum(not is_rated(item) for item in without),
+        cut_short=sum(is_rated(item) and not result_only(item) for item in without),
     )
-
-
-def _difference(at: float, final: float) -> float:
-    return at - final
-
-
-def _change(at: float, final: float) -> float | None:
-    return (at - final) / final if final else None
 
 
 def _column(
@@ -359,9 +264,11 @@ def _reference(
         if all(item.group.get(name, value) == value for name, value in beside.items())
     ]
     sample = Sample(
-        {"performance": matching}, settings.resamples, _seed(settings, "reference", beside)
+        {"performance": matching},
+        settings.resamples,
+        sample_seed(settings.seed, "reference", beside),
     )
-    return sample.estimate("performance", absent="no automated run to compare with")
+    return sample.estimate("performance", absent=NO_BASELINE)
 
 
 def _counts(members: Sequence[Trajectory], *, published: bool = False) -> Counts:
@@ -426,9 +333,7 @@ def _scores(
 
 def _all_buckets(sessions: Sequence[Trajectory], settings: _ReportSettings) -> tuple[Buckets, ...]:
     """Buckets per model, and per any other label grouped by, over all collaborating agents."""
-    labels = [name for name in settings.labels if name != "agent"]
-    if "model" not in labels:
-        labels.insert(0, "model")
+    labels = bucket_labels(settings.labels)
     pooled: dict[tuple[tuple[str, str], ...], list[Trajectory]] = {}
     for item in sessions:
         if not item.baseline:
@@ -439,7 +344,7 @@ def _all_buckets(sessions: Sequence[Trajectory], settings: _ReportSettings) -> t
             pooled[key],
             settings.convention,
             settings.resamples,
-            _seed(settings, "buckets", dict(key)),
+            sample_seed(settings.seed, "buckets", dict(key)),
         )
         for key in sorted(pooled)
     )

@@ -14,11 +14,11 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import final
+from typing import Final, Self, final
 
 from .numbers import quantile
 
-__all__ = ("LEVEL", "Interval", "Resamples")
+__all__ = ("LANE", "LEVEL", "WORDS", "Interval", "Resamples")
 
 LEVEL = 0.95
 """Coverage of the intervals."""
@@ -26,9 +26,13 @@ LEVEL = 0.95
 Interval = tuple[float, float]
 Statistic = Callable[[Sequence[float]], float | None]
 
-_LANE = 64
+LANE: Final = 64
+"""Bits of an integer that the contributions to one column are scaled to, and their sum."""
+
+WORDS: Final = 1 << 16
+"""How many different words there are to draw sessions by; more sessions are drawn by numbers."""
+
 _LEAST_DEFINED = 0.95
-_WORDS = 1 << 16
 
 
 @final
@@ -44,7 +48,7 @@ class Resamples:
 
     def __init__(self, rows: Sequence[Sequence[float]], count: int, seed: str) -> None:
         self.sessions = len(rows)
-        self._sums: list[list[float]] = []
+        self._sums: Sequence[Sequence[float]] = []
         if self.sessions < 2 or not rows[0]:
             return
         ordered = sorted(tuple(row) for row in rows)
@@ -54,10 +58,10 @@ class Resamples:
             max(column) - low or 1.0
             for column, low in zip(zip(*ordered, strict=True), lows, strict=True)
         ]
-        scale = 1 << (_LANE - 1 - n.bit_length())  # n of them fit into a lane
+        scale = 1 << (LANE - 1 - n.bit_length())  # n of them fit into a lane
         packed = [
             sum(
-                round((value - low) / span * scale) << (_LANE * lane)
+                round((value - low) / span * scale) << (LANE * lane)
                 for lane, (value, low, span) in enumerate(zip(row, lows, spans, strict=True))
             )
             for row in ordered
@@ -65,14 +69,29 @@ class Resamples:
         unpack = struct.Struct(f"<{width}Q").unpack
         units = [span / scale for span in spans]
         offsets = [n * low for low in lows]
+        sums: list[list[float]] = []
         for total in _totals(packed, width, count, random.Random(seed)):
-            lanes = unpack(total.to_bytes(_LANE // 8 * width, "little"))
-            self._sums.append(
+            lanes = unpack(total.to_bytes(LANE // 8 * width, "little"))
+            sums.append(
                 [
                     offset + lane * unit
                     for offset, lane, unit in zip(offsets, lanes, units, strict=True)
                 ]
             )
+        self._sums = sums
+
+    @classmethod
+    def of_sums(cls, sums: Sequence[Sequence[float]], sessions: int) -> Self:
+        """Resamples whose column sums are known.
+
+        Args:
+            sums: per resample, the sum of each column.
+            sessions: how many sessions were drawn from.
+        """
+        made = cls((), 0, "")
+        made.sessions = sessions
+        made._sums = sums
+        return made
 
     def interval(self, statistic: Statistic) -> Interval | None:
         """The percentile interval of a statistic of the column sums.
@@ -93,17 +112,17 @@ def _totals(numbers: Sequence[int], width: int, count: int, chance: random.Rando
     The numbers are packed into lanes.
     """
     n = len(numbers)
-    if n > _WORDS:
+    if n > WORDS:
         for _ in range(count):
             yield sum(chance.choices(numbers, k=n))
         return
     # A draw is a random word, looked up in a table that holds each number equally often; words that
     # are left over find None, and are drawn again. So all of it runs in C, at twice the speed. The
     # mark, above all lanes, makes sure that no number counts as false.
-    bits = _LANE * width
+    bits = LANE * width
     mark = 1 << bits
-    often = _WORDS // n
-    table = [*([number + mark for number in numbers] * often), *[None] * (_WORDS - often * n)]
+    often = WORDS // n
+    table = [*([number + mark for number in numbers] * often), *[None] * (WORDS - often * n)]
     look_up = table.__getitem__
     for _ in range(count):
         drawn, total = 0, 0

@@ -11,7 +11,7 @@ from .results import CurvePoint
 from .sample import Column, Sample
 from .values import result_only, utilities
 
-__all__ = ("carried", "effort_curve", "round_curve")
+__all__ = ("carried", "effort_curve", "reached_rounds", "round_curve")
 
 
 def carried(trajectories: Sequence[tuple[float, ...]], length: int) -> dict[str, Column]:
@@ -24,14 +24,23 @@ def carried(trajectories: Sequence[tuple[float, ...]], length: int) -> dict[str,
     }
 
 
-def round_curve(
-    sample: Sample, trajectories: Sequence[tuple[float, ...]], length: int
-) -> tuple[CurvePoint, ...]:
-    """Mean utility by round over the columns of ``carried``."""
+def reached_rounds(trajectories: Sequence[tuple[float, ...]], length: int) -> tuple[int, ...]:
+    """How many trajectories reach each round by themselves, up to ``length``."""
+    return tuple(
+        [sum(1 for values in trajectories if len(values) >= k) for k in range(1, length + 1)]
+    )
+
+
+def round_curve(sample: Sample, reached: Sequence[int]) -> tuple[CurvePoint, ...]:
+    """Mean utility by round over the columns of ``carried``.
+
+    Args:
+        sample: holds those columns.
+        reached: sessions that reach each round by themselves.
+    """
     points = []
-    for k in range(1, length + 1):
+    for k in range(1, len(reached) + 1):
         name = f"round {k}"
-        values = sample.values(name)
         estimate = sample.estimate(name)
         if estimate.value is None:
             break
@@ -39,11 +48,11 @@ def round_curve(
             CurvePoint(
                 x=k,
                 mean=estimate.value,
-                sem=sem(values),
+                sem=sample.sem(name),
                 low=estimate.low,
                 high=estimate.high,
-                sessions=len(values),
-                reached=sum(1 for values in trajectories if len(values) >= k),
+                sessions=sample.count(name),
+                reached=reached[k - 1],
             )
         )
     return tuple(points)

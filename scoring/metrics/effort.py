@@ -9,7 +9,7 @@ from .numbers import quotient
 from .results import Convention, Effort
 from .sample import Column, Sample
 
-__all__ = ("effort_columns", "effort_of")
+__all__ = ("effort_columns", "effort_measures", "effort_of")
 
 _ELSEWHERE = frozenset({"agent_tokens", "human_tokens", "token_ratio"})
 """Measures of a session whose aggregates are the tokens of either side and their ratio."""
@@ -38,21 +38,26 @@ def effort_columns(members: Sequence[Trajectory], convention: Convention) -> dic
         "human of both": [h if ok else None for (_, h), ok in zip(pairs, both, strict=True)],
     }
     columns["all_rounds"] = [len(item.points) for item in members]
-    for name in _measures(members):
+    for name in effort_measures(members):
         columns[f"effort {name}"] = [
             item.points[-1].effort.get(name) if item.points else None for item in members
         ]
     return columns
 
 
-def _measures(members: Iterable[Trajectory]) -> list[str]:
+def effort_measures(members: Iterable[Trajectory]) -> list[str]:
     """The measures at the end of a session, but those that a report has under a name of its own."""
     found = {name for item in members if item.points for name in item.points[-1].effort}
     return sorted(found - _ELSEWHERE)
 
 
-def effort_of(sample: Sample, members: Sequence[Trajectory]) -> Effort:
-    """The mean effort of a group, from a sample that holds the columns of ``effort_columns``."""
+def effort_of(sample: Sample, measures: Iterable[str]) -> Effort:
+    """The mean effort of a group, from a sample that holds the columns of ``effort_columns``.
+
+    Args:
+        sample: holds those columns.
+        measures: as ``effort_measures`` gives them.
+    """
     unknown = "no session has a token count"
     return Effort(
         agent_tokens=sample.estimate("agent_tokens", absent=unknown),
@@ -69,6 +74,6 @@ def effort_of(sample: Sample, members: Sequence[Trajectory]) -> Effort:
             _NAMES.get(name, name): sample.estimate(
                 f"effort {name}", absent="the measure does not apply"
             )
-            for name in _measures(members)
+            for name in measures
         },
     )

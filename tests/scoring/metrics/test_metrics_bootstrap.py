@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from duolog.scoring.metrics.bootstrap import Resamples
+from duolog.scoring.metrics.bootstrap_arrays import resampled_sums
 from duolog.scoring.metrics.numbers import quantile
 from duolog.scoring.metrics.sample import Sample
 from hypothesis import given
@@ -40,6 +41,23 @@ def test_packed_sums_are_those_of_a_plain_bootstrap(rows: list[tuple[float, ...]
     assert found == pytest.approx(
         (quantile(plain, 0.025), quantile(plain, 0.975)), abs=1e-8 * (span + 1), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("sessions", [2, 3, 41, 5_000, 70_000])
+def test_arrays_give_the_same_sums_to_the_bit(sessions: int) -> None:
+    numpy = pytest.importorskip("numpy")
+    chance = random.Random(sessions)
+    columns = [
+        [chance.choice([0.0, 0.25, 1 / 3]) for _ in range(sessions)],
+        [0.7] * sessions,
+        [float(chance.randint(0, 3)) for _ in range(sessions)],
+        [chance.gauss(0, 1e4) for _ in range(sessions)],
+    ]
+    sums: list[Sequence[float]] = []
+    plain = Resamples(list(zip(*columns, strict=True)), 3, "seed")
+    plain.interval(lambda one: sums.append(one) or 0.0)
+    arrays = [numpy.array(column) for column in columns]
+    assert resampled_sums(arrays, 3, "seed").tolist() == sums
 
 
 def test_each_session_is_drawn_equally_often() -> None:
