@@ -13,7 +13,15 @@ from ..engine.installation import program
 if TYPE_CHECKING:  # the help loads this module, and no store
     from ..engine.log.output_file import OutputRules
 
-__all__ = ("check_not_read", "command_name", "output_rules", "print_json", "print_text", "say")
+__all__ = (
+    "check_not_read",
+    "command_name",
+    "output_rules",
+    "print_json",
+    "print_text",
+    "say",
+    "say_left_out",
+)
 
 
 def print_json(value: object) -> None:
@@ -36,6 +44,16 @@ def _print(data: bytes) -> None:
 def say(text: str) -> None:
     """Prints a message for a person, which is no result, on the standard error."""
     sys.stderr.write(f"{text}\n")
+
+
+def say_left_out(forks: int) -> None:
+    """Says how many forks a report leaves out."""
+    if forks:
+        from ..engine.text import quantity
+
+        say(
+            f"{quantity(forks, 'fork')} left out, since their origins are here: --forks compares them"
+        )
 
 
 def command_name() -> str:

@@ -12,6 +12,7 @@ from ..engine.errors import InvalidInput, LogNotFound
 from ..engine.log.contract import EventLog
 from ..engine.records import TRACE
 from ..scoring.live import score_sessions
+from ..scoring.tables.layout import is_tables
 from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
@@ -19,7 +20,7 @@ from ..scoring.trajectory.scorer_choice import preferred
 from .lookup import existing_log, name_of, one_named
 from .runtime import collect_rarely, run
 
-__all__ = ("SOURCE", "check_scorers", "is_file", "judges_of", "load", "one_session")
+__all__ = ("SOURCE", "check_scorers", "directory_of", "is_file", "judges_of", "load", "one_session")
 
 SOURCE = "log"
 """The label that distinguishes several sources: the name of the file without its suffix."""
@@ -90,6 +91,20 @@ async def _judges(source: str) -> set[str]:
             async for record in log.read_all()
             if record.kind == "ProgressRated"
         }
+
+
+def directory_of(sources: Sequence[str]) -> Path | None:
+    """The directory of tables that is the only source; None where the sources are something else.
+
+    Raises:
+        InvalidInput: there are others beside it.
+    """
+    found = [source for source in sources if "://" not in source and is_tables(source)]
+    if not found:
+        return None
+    if len(sources) > 1:
+        raise InvalidInput(f"{found[0]} is a directory of tables: report on it by itself")
+    return Path(found[0])
 
 
 def is_file(source: str) -> bool:

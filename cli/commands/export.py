@@ -37,27 +37,45 @@ _PIPE = "-"
         "duolog export demo.db --format otlp --output spans.jsonl",
         "duolog export demo.db --format trajectories --output trajectories.jsonl",
         "duolog export demo.db --format rounds --to parquet --output rounds.parquet",
+        "duolog export demo.db --format parquet --to tables --follow",
         note="jsonl holds everything, and import restores it exactly. chat, responses and otlp hold what "
         "was said, and the agent's tool calls (otlp also times and model calls); a note on the standard error counts what they "
         "cannot express. trajectories is what duolog report reads; rounds and sessions are tables with "
-        "a row for each, where an empty cell is missing.",
+        "a row for each, where an empty cell is missing. parquet writes closed sessions into a directory for "
+        "duolog report; run again, it adds what was closed, scored or forgotten since.",
     ),
 )
 def export_command(
     log: Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")],
     form: Annotated[
-        Literal["jsonl", "chat", "responses", "otlp", "trajectories", "rounds", "sessions"],
+        Literal[
+            "jsonl", "chat", "responses", "otlp", "trajectories", "rounds", "sessions", "parquet"
+        ],
         typer.Option(
             "--format",
             help="A line per record (jsonl); a line per session: messages of OpenAI's Chat "
             "Completions (chat), items of its Responses (responses), spans of OpenTelemetry (otlp), or its scored rounds "
-            "(trajectories); or a table with a row per round or per session.",
+            "(trajectories); a table with a row per round or per session; or a directory of tables that "
+            "grows with the log (parquet).",
         ),
     ] = "jsonl",
     to: Annotated[
-        Literal["csv", "parquet"] | None,
-        typer.Option("--to", help="What a table is written as.", show_default="csv"),
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="csv|parquet|DIR",
+            help="What a table is written as; with --format parquet, the directory.",
+            show_default="csv",
+        ),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Go on with what the log takes (--format parquet)."),
+    ] = False,
+    records: Annotated[
+        bool,
+        typer.Option("--records", help="Write a table of records too (--format parquet)."),
+    ] = False,
     rounds: Annotated[
         Literal["handoff", "human-turn"] | None,
         typer.Option(help="How scored rounds are counted.", show_default="handoff"),
@@ -93,13 +111,21 @@ def export_command(
     names = None if sessions is None else choices(sessions, "--sessions")
     to_pipe = output is None or str(output) == _PIPE
 
-    scored = form in ("trajectories", "rounds", "sessions")
+    scored = form in ("trajectories", "rounds", "sessions", "parquet")
     if not scored and (rounds or utility or judge):
         raise InvalidInput(
             f"--rounds, --utility and --judge say how to score; --format {form} does not"
         )
-    if to is not None and form not in ("rounds", "sessions"):
-        raise InvalidInput("--to is for tables: --format rounds or sessions")
+    if form == "parquet":
+        if names is not None or output is not None or to is None:
+            raise InvalidInput(
+                "--format parquet writes all closed sessions into a directory: name it by --to"
+            )
+        _export_directory(log, Path(to), rounds, utility, judge, records=records, follow=follow)
+        return
+    if follow or records:
+        raise InvalidInput("--follow and --records are for --format parquet")
+    table = _table_file(form, to)
 
     async def export(log: EventLog, file: BinaryIO) -> str:
         if form == "jsonl":
@@ -109,9 +135,7 @@ def export_command(
             from ..trajectory_export import export_trajectories
 
             options = Options(rounds=rounds or "handoff", utility=utility, judge=judge or "auto")
-            return await export_trajectories(
-                log, file, names, form, options=options, to=to or "csv"
-            )
+            return await export_trajectories(log, file, names, form, options=options, to=table)
         return await _export_conversations(log, file, names, form)
 
     async def main() -> str:
@@ -127,6 +151,38 @@ def export_command(
     amount = run(main)
     if not to_pipe:
         say(f"wrote {amount} to {output}")
+
+
+def _table_file(form: str, to: str | None) -> Literal["csv", "parquet"]:
+    """What a table is written as.
+
+    Raises:
+        InvalidInput: it is asked for where there is no table, or unknown.
+    """
+    if to is not None and form not in ("rounds", "sessions"):
+        raise InvalidInput("--to is for tables: --format rounds or sessions, or parquet")
+    if to is None or to == "csv":
+        return "csv"
+    if to == "parquet":
+        return "parquet"
+    raise InvalidInput(f"--to {to}: a table is a csv or parquet; a directory has --format parquet")
+
+
+def _export_directory(
+    log: str,
+    directory: Path,
+    rounds: Literal["handoff", "human-turn"] | None,
+    utility: str | None,
+    judge: str | None,
+    *,
+    records: bool,
+    follow: bool,
+) -> None:
+    from ...scoring.trajectory.options import Options
+    from ..table_export import export_directory
+
+    options = Options(rounds=rounds or "handoff", utility=utility, judge=judge or "auto")
+    export_directory(log, directory, options, records=records, follow=follow)
 
 
 async def _export_records(log: EventLog, file: BinaryIO, names: list[str] | None) -> str:

@@ -10,7 +10,7 @@ import typer
 from ...engine.errors import InvalidInput
 from ..app import app
 from ..arguments import choices, example, numbers, one_of
-from ..output import output_rules, print_json, print_text, say
+from ..output import output_rules, print_json, print_text, say, say_left_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,13 +44,17 @@ _FORMATS = ("png", "svg", "pdf")
         "duolog report trajectories.jsonl --convention paper --json",
         "duolog report demo.db --explain travel-3-two-stage",
         "duolog report demo.db --compare one-stage,two-stage",
+        "duolog report tables --json",
+        note="A directory of tables is what duolog export --format parquet writes; it gives the table, for "
+        "millions of sessions, and no other analysis.",
     ),
 )
 def report_command(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="LOG|FILE...", help="Logs (path or URL), or JSON Lines files of trajectories."
+            metavar="LOG|FILE|DIR...",
+            help="Logs (path or URL), JSON Lines files of trajectories, or a directory of tables.",
         ),
     ],
     convention: Annotated[
@@ -174,9 +178,29 @@ def report_command(
 
     from ...scoring.report import aggregate
     from ...scoring.trajectory.options import Options
-    from ..report_sources import load
+    from ..report_sources import directory_of, load
 
     options = Options(rounds=counted, taus=taus, utility=utility, judge=judge)
+    directory = directory_of(sources)
+    if directory is not None:
+        others = {"--explain": explain is not None, "--figures": figures is not None}
+        others |= {"--html": html is not None}
+        other = analysis or next((name for name, given in others.items() if given), None)
+        if other is not None:
+            raise InvalidInput(f"{other} needs the log: {directory} gives the table alone")
+        from ..table_report import report_directory
+
+        report = report_directory(
+            directory,
+            options,
+            convention=convention,
+            group_by=labels,
+            bootstrap=bootstrap,
+            seed=seed,
+            whole=as_json or as_csv or as_markdown,
+        )
+        _print(report, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown)
+        return
     rules = _rules(sources, html, force=force)
     if analysis is not None:
         drawn = None if figures is None else (figures, kinds, rules)
@@ -199,7 +223,12 @@ def report_command(
         _write_page(report, html, sources, options, rules)
     if explain is not None:
         _explain(trajectories, report, explain, as_json=as_json)
-    elif as_json:
+    else:
+        _print(report, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown)
+
+
+def _print(report: Report, *, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
+    if as_json:
         from ...scoring.report import report_json
 
         print_text(report_json(report))
@@ -270,12 +299,7 @@ def _whole(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
     from ...scoring.metrics.forks import without_forks
 
     found = without_forks(trajectories)
-    if left := len(trajectories) - len(found):
-        from ...engine.text import quantity
-
-        say(
-            f"{quantity(left, 'fork')} left out, since their origins are here: --forks compares them"
-        )
+    say_left_out(len(trajectories) - len(found))
     return found
 
 

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 from ..errors import InvalidInput
 from .sqlite.tables import APPLICATION
 
-__all__ = ("OutputRules", "check_output", "is_log", "log_files", "output_file")
+__all__ = ("OutputRules", "check_output", "is_log", "log_files", "output_file", "sync_directory")
 
 _Path: TypeAlias = str | os.PathLike[str]
 
@@ -92,7 +92,7 @@ def output_file(path: _Path, rules: OutputRules = _REPLACING) -> Iterator[Binary
                 os.replace(name, target)
             else:
                 _name(name, target)
-            _sync_directory(target.parent)
+            sync_directory(target.parent)
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(name)
@@ -167,8 +167,8 @@ def _mode(target: Path) -> int:
     return 0o666 & ~mask
 
 
-def _sync_directory(directory: Path) -> None:
-    """Makes a name durable."""
+def sync_directory(directory: Path) -> None:
+    """Makes the names in a directory durable, where its file system can."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

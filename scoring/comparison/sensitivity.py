@@ -22,6 +22,8 @@ __all__ = (
     "OrderChange",
     "Sensitivity",
     "SensitivityRow",
+    "change_warnings",
+    "order_changes",
     "order_warnings",
     "ratings_as",
     "sensitivity",
@@ -133,7 +135,7 @@ def sensitivity(
                     for group in report.groups
                     for drop in group.drops
                 ]
-    return Sensitivity(rows=tuple(rows), changes=tuple(_changes(rows)))
+    return Sensitivity(rows=tuple(rows), changes=tuple(order_changes(rows)))
 
 
 def order_warnings(
@@ -147,8 +149,13 @@ def order_warnings(
     """
     if len({item.group.get("agent") for item in trajectories if not item.baseline}) < 2:
         return ()
+    return change_warnings(sensitivity({"": trajectories}, taus=taus).changes)
+
+
+def change_warnings(changes: Iterable[OrderChange]) -> tuple[str, ...]:
+    """One sentence per two agents whose order changes, at whatever tolerances."""
     found: dict[tuple[str, str], list[int]] = {}
-    for change in sensitivity({"": trajectories}, taus=taus).changes:
+    for change in changes:
         found.setdefault((change.first, change.second), []).append(change.tau)
     return tuple(
         [
@@ -183,7 +190,7 @@ def _point(point: Point, least: int, missing: Missing) -> Point:
     return msgspec.structs.replace(point, rating=_BAD if point.rating < least else _GOOD)
 
 
-def _changes(rows: Iterable[SensitivityRow]) -> list[OrderChange]:
+def order_changes(rows: Iterable[SensitivityRow]) -> list[OrderChange]:
     """Pairs of agents, all else alike, of whom now one and now the other loses less."""
     cells: dict[tuple[tuple[tuple[str, str], ...], int], dict[str, dict[object, float]]] = {}
     for row in rows:

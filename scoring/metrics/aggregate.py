@@ -16,7 +16,7 @@ from ...engine.log.summary import FORGOTTEN
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory, counted
 from ..trajectory.tolerance import check_taus
 from .bootstrap import LEVEL
-from .buckets import make_buckets
+from .buckets import make_buckets, token_ratio
 from .cells import (
     BASELINE_ITSELF,
     NO_BASELINE,
@@ -341,10 +341,20 @@ def _all_buckets(sessions: Sequence[Trajectory], settings: _ReportSettings) -> t
     return tuple(
         make_buckets(
             dict(key),
-            pooled[key],
-            settings.convention,
+            _rated(pooled[key], settings.convention),
             settings.resamples,
             sample_seed(settings.seed, "buckets", dict(key)),
         )
         for key in sorted(pooled)
     )
+
+
+def _rated(
+    sessions: Iterable[Trajectory], convention: Convention
+) -> list[tuple[float, float | None]]:
+    """Token ratio and final performance of the sessions that have the first."""
+    return [
+        (ratio, performance(item))
+        for item in sessions
+        if (ratio := token_ratio(item.agent_tokens, item.human_tokens, convention)) is not None
+    ]

@@ -7,11 +7,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from ..trajectory.points import Trajectory
 from .numbers import quantile, sem
 from .results import Bucket, Buckets, Convention
 from .sample import Sample
-from .values import performance
 
 __all__ = ("make_buckets", "token_ratio")
 
@@ -33,8 +31,7 @@ def token_ratio(agent: int | None, human: int | None, convention: Convention) ->
 
 def make_buckets(
     group: Mapping[str, str],
-    trajectories: Sequence[Trajectory],
-    convention: Convention,
+    rated: Sequence[tuple[float, float | None]],
     resamples: int,
     seed: str,
 ) -> Buckets:
@@ -44,12 +41,13 @@ def make_buckets(
     ratios included) rounded to one decimal, and infinity. Intervals are open below and closed
     above, so that a ratio of exactly 0 lies in none. A session without final performance counts
     for the edges, and lies in no bucket.
+
+    Args:
+        group: the labels that the sessions share.
+        rated: of those that have a ratio, the ratio and the final performance.
+        resamples: for the intervals.
+        seed: what the resampling is seeded with.
     """
-    rated = [
-        (ratio, performance(item))
-        for item in trajectories
-        if (ratio := token_ratio(item.agent_tokens, item.human_tokens, convention)) is not None
-    ]
     n = len(rated)
     if not rated:
         reason = "no session has a token ratio"

@@ -10,7 +10,7 @@ from ..trajectory.tolerance import SATISFACTORY
 from .results import SessionOutcomes, Share
 from .survival import LEFT, hazard_by_stall, survival_curve, wilson
 
-__all__ = ("OUTCOMES", "completion_of")
+__all__ = ("OUTCOMES", "completion_of", "outcome_shares")
 
 OUTCOMES = (
     "finished",
@@ -35,15 +35,21 @@ def completion_of(members: Sequence[Trajectory]) -> SessionOutcomes:
     total = Counter(item.state for item in members)
     lengths = [(len(counted(item)), item.state in LEFT) for item in members]
     return SessionOutcomes(
-        outcomes={name: _share(total, name, len(members)) for name in _names(total)},
+        outcomes=outcome_shares(total),
         survival=survival_curve(lengths),
         hazard=hazard_by_stall(members, least=SATISFACTORY),
     )
 
 
+def outcome_shares(total: Mapping[str, int]) -> Mapping[str, Share]:
+    """The share of each outcome, from how often each occurs."""
+    sessions = sum(total.values())
+    return {name: _share(total, name, sessions) for name in _names(total)}
+
+
 def _names(total: Mapping[str, int]) -> list[str]:
     """Outcomes that occur, and after those that are known whatever else a file of others names."""
-    return [name for name in OUTCOMES if total[name]] + sorted(total.keys() - {*OUTCOMES})
+    return [name for name in OUTCOMES if total.get(name)] + sorted(total.keys() - {*OUTCOMES})
 
 
 def _share(total: Mapping[str, int], name: str, sessions: int) -> Share:

@@ -9,9 +9,9 @@ from .numbers import quotient
 from .results import Convention, Effort
 from .sample import Column, Sample
 
-__all__ = ("effort_columns", "effort_measures", "effort_of")
+__all__ = ("ELSEWHERE", "effort_columns", "effort_measures", "effort_of")
 
-_ELSEWHERE = frozenset({"agent_tokens", "human_tokens", "token_ratio"})
+ELSEWHERE = frozenset({"agent_tokens", "human_tokens", "token_ratio"})
 """Measures of a session whose aggregates are the tokens of either side and their ratio."""
 
 _NAMES = {"rounds": "human_led_rounds"}
@@ -48,7 +48,7 @@ def effort_columns(members: Sequence[Trajectory], convention: Convention) -> dic
 def effort_measures(members: Iterable[Trajectory]) -> list[str]:
     """The measures at the end of a session, but those that a report has under a name of its own."""
     found = {name for item in members if item.points for name in item.points[-1].effort}
-    return sorted(found - _ELSEWHERE)
+    return sorted(found - ELSEWHERE)
 
 
 def effort_of(sample: Sample, measures: Iterable[str]) -> Effort:

@@ -27,7 +27,7 @@ from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import stop_rounds
 from .values import SessionValues, utilities
 
-__all__ = ("NEVER", "TOO_FEW", "cut_length", "is_silent", "paper_values")
+__all__ = ("NEVER", "TOO_FEW", "cut_length", "is_silent", "middle_length", "paper_values")
 
 NEVER = 100
 """The tolerance, in rounds, that stands for a human who never stops."""
@@ -42,7 +42,11 @@ def is_silent(trajectory: Trajectory) -> bool:
 
 def cut_length(trajectories: Iterable[Trajectory]) -> int | None:
     """The length max_step to which a group's trajectories are cut; None where it has none."""
-    lengths = sorted(len(item.points) for item in trajectories if not is_silent(item))
+    return middle_length(sorted(len(item.points) for item in trajectories if not is_silent(item)))
+
+
+def middle_length(lengths: Sequence[int]) -> int | None:
+    """The greatest of the middle nine tenths of lengths in ascending order."""
     n = len(lengths)
     return max(lengths[int(n * 0.05) : int(n * 0.95)], default=None)
 

@@ -21,6 +21,7 @@ __all__ = (
     "Hazard",
     "SurvivalPoint",
     "hazard_by_stall",
+    "hazards",
     "survival_curve",
     "wilson",
 )
@@ -140,20 +141,36 @@ def hazard_by_stall(
         A row per length of run that occurs, ascending; none where no round was rated at all, since
         then nobody knows how long a run is.
     """
-    rounds: Counter[int] = Counter()
-    left: Counter[int] = Counter()
+    found: Counter[tuple[tuple[bool, ...], bool]] = Counter()
     rated = False
     for item in trajectories:
+        ratings = [point.rating for point in counted(item)]
+        rated = rated or any(rating is not None for rating in ratings)
+        bad = tuple([rating is not None and rating < least for rating in ratings])
+        found[bad, item.state in LEFT] += 1
+    return hazards(found, level=level) if rated else ()
+
+
+def hazards(
+    sessions: Mapping[tuple[tuple[bool, ...], bool], int], *, level: float = 0.95
+) -> tuple[Hazard, ...]:
+    """The same from what matters of rated sessions.
+
+    Args:
+        sessions: how many there are by which of their rounds led nowhere, and whether their human
+            left in the last.
+        level: coverage of the intervals.
+    """
+    rounds: Counter[int] = Counter()
+    left: Counter[int] = Counter()
+    for (bad, leaves), count in sessions.items():
         run = 0
-        points = counted(item)
-        for at, point in enumerate(points, start=1):
-            rated = rated or point.rating is not None
-            run = run + 1 if point.rating is not None and point.rating < least else 0
-            rounds[run] += 1
-            left[run] += at == len(points) and item.state in LEFT
-    if not rated:
-        return ()
-    return tuple(_hazard(run, rounds, left, level) for run in sorted(rounds))
+        for nowhere in bad:
+            run = run + 1 if nowhere else 0
+            rounds[run] += count
+        if bad:
+            left[run] += count * leaves
+    return tuple([_hazard(run, rounds, left, level) for run in sorted(rounds)])
 
 
 def _hazard(run: int, rounds: Mapping[int, int], left: Mapping[int, int], level: float) -> Hazard:

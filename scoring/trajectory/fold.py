@@ -151,6 +151,11 @@ class TrajectoryFold:
         """Why the session has no utility so far; None where it has one."""
         return self._utility.book.missing
 
+    @property
+    def utility_scorer(self) -> str | None:
+        """The stream of the scorer whose utility counts; None where nobody measured it."""
+        return self._utility.book.scorer
+
     def _leave_origin(self, record: Record) -> None:
         """Notes the first own act of a fork, or its close."""
         if is_act(record) or record.kind == "SessionClosed":

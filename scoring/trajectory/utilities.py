@@ -102,6 +102,12 @@ class UtilityBook:
             self._choose()
 
     @property
+    def scorer(self) -> str | None:
+        """The stream whose scores count; None where nobody scored."""
+        chosen = self._chosen
+        return next((name for name, stream in self._streams.items() if stream is chosen), None)
+
+    @property
     def missing(self) -> str | None:
         """Why the session has no utility; None where it has one, if only U_0 = 0.
 

@@ -1,0 +1,294 @@
+"""Writes the closed sessions of a log into a directory of tables, and keeps up with the log.
+
+It reads the log and writes files, never the log. Each batch ends with a new manifest, which holds the
+position up to which closed sessions are in the tables; a program that is killed anywhere goes on
+from there, with no session lost and none twice. A session of which anything came after it was
+written (a late score, a newer version of a scorer) is written anew, and one that was forgotten loses
+its rounds, in files that are written anew without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.events import SessionOpened
+from ...engine.log.checksum import envelope_of
+from ...engine.log.contract import EventLog
+from ...engine.log.follower import Follower
+from ...engine.log.summary import FORGOTTEN
+from ...engine.records import TRACE, Record
+from ..metrics.results import DEFINITIONS
+from ..process import ProcessFold
+from ..trajectory.fold import TrajectoryFold
+from ..trajectory.options import Options
+from ..trajectory.points import Trajectory
+from .layout import (
+    RECORDS,
+    Manifest,
+    View,
+    load_manifest,
+    part_files,
+    save_manifest,
+    take_directory,
+    view_of,
+)
+from .rows import Scored, forgotten_in
+from .writing import Rewriting
+
+__all__ = ("TablesWritten", "export_tables")
+
+_BATCH: Final = 1 << 16
+_TOGETHER: Final = 64
+_PAUSE: Final = 10.0
+"""Seconds between two batches where little happens in a log that is followed."""
+
+
+class TablesWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written.
+
+    Attributes:
+        sessions: closed sessions that were written now, or anew.
+        forgotten: sessions whose rounds were erased now.
+        position: of the log, up to which the tables go.
+    """
+
+    sessions: int
+    forgotten: int
+    position: int
+
+
+async def export_tables(
+    log: EventLog,
+    directory: Path,
+    options: Options,
+    *,
+    records: bool = False,
+    follow: bool = False,
+    batch: int = _BATCH,
+    progress: Callable[[int], None] | None = None,
+) -> TablesWritten:
+    """Writes closed sessions and their rounds, or goes on writing them.
+
+    Args:
+        log: the log; others may be writing it.
+        directory: of the tables; made where there is none.
+        options: how to score.
+        records: write the records of those sessions too.
+        follow: go on with what the log takes, until it is cancelled.
+        batch: how many records to read before sessions are written.
+        progress: called with the position that the tables have reached.
+
+    Raises:
+        InvalidInput: the directory holds something else, or the tables of another log, or another
+            program is writing it.
+        MissingExtra: pyarrow is not installed.
+        CodecError: a body that is needed is damaged.
+        LogError: the log cannot be read.
+    """
+    exporter = _Exporter(log, directory, options, records=records)
+    lock = await anyio.to_thread.run_sync(take_directory, directory)
+    try:
+        await exporter.begin()
+        await exporter.follow(batch, progress, until=None if follow else log.statistics().position)
+    finally:
+        lock.close()
+    return exporter.written
+
+
+@final
+class _Exporter:
+    def __init__(self, log: EventLog, directory: Path, options: Options, *, records: bool) -> None:
+        self._log = log
+        self._directory = directory
+        self._options = options
+        self._wanted = [view_of(options), *([RECORDS] if records else [])]
+        self._manifest = Manifest()
+        self._forgotten: set[str] = set()
+        self.written = TablesWritten(sessions=0, forgotten=0, position=0)
+
+    async def begin(self) -> None:
+        """Reads what the directory holds, and removes what a killed program left there."""
+        directory = self._directory
+        manifest = await anyio.to_thread.run_sync(load_manifest, directory)
+        identity = await _identity(self._log)
+        if manifest.log not in ("", identity):
+            raise InvalidInput(
+                f"{directory} holds the tables of another log than {self._log.url}: name another "
+                "directory"
+            )
+        head = self._log.statistics().position
+        views = [manifest.find(view) or view for view in self._wanted]
+        for view in views:
+            if view.position > head:
+                raise InvalidInput(
+                    f"{directory} goes up to position {view.position:,}, and {self._log.url} ends at "
+                    f"{head:,}: it was cut or replaced; export into a new directory"
+                )
+        # By other definitions the numbers would not fit together.
+        views = [
+            view
+            if view.definitions == DEFINITIONS
+            else msgspec.structs.replace(view, definitions=DEFINITIONS, position=0, parts=())
+            for view in views
+        ]
+        self._manifest = msgspec.structs.replace(manifest, log=identity).including(views)
+        await anyio.to_thread.run_sync(self._prepare)
+
+    def _prepare(self) -> None:
+        self._clean()
+        view = self._views[0]
+        self._forgotten = forgotten_in(self._directory, view.table("sessions"))
+
+    def _clean(self) -> None:
+        """Removes files that the manifest does not name."""
+        named = {part.path for view in self._manifest.views for part in view.parts}
+        for path in set(part_files(self._directory)) - named:
+            (self._directory / path).unlink(missing_ok=True)
+
+    @property
+    def _views(self) -> list[View]:
+        return [self._manifest.find(view) or view for view in self._wanted]
+
+    async def follow(
+        self, batch: int, progress: Callable[[int], None] | None, *, until: int | None
+    ) -> None:
+        """Takes records, and writes what they close, up to a position or until it is cancelled."""
+        position = min(view.position for view in self._views)
+        self.written = msgspec.structs.replace(self.written, position=position)
+        await self._commit([], position)  # what was forgotten since
+        async with Follower(self._log, after_position=position) as follower:
+            while until is None or position < until:
+                records = await _take(follower, batch, until)
+                position = records[-1].position if records else until or position
+                await self._commit(records, position)
+                if progress is not None:
+                    progress(position)
+                if until is None and len(records) < batch:
+                    await anyio.sleep(_PAUSE)
+
+    async def _commit(self, records: Sequence[Record], position: int) -> None:
+        """Writes the closed sessions that some records are of, and what was forgotten since."""
+        forgotten = await self._newly_forgotten()
+        whole = _whole_sessions(records)
+        touched = [*dict.fromkeys([*(record.session for record in records), *sorted(forgotten)])]
+        due: list[Scored] = []
+        kept: list[tuple[int, Record]] = []
+        for begin in range(0, len(touched), _TOGETHER):
+            histories = [
+                whole.get(session) or await self._history(session, position)
+                for session in touched[begin : begin + _TOGETHER]
+            ]
+            scored = await anyio.to_thread.run_sync(_closed, histories, self._options)
+            due += scored
+            if RECORDS in self._wanted:
+                keys = {one.key for one in scored}
+                kept += [
+                    (of[0].position, record)
+                    for of in histories
+                    for record in of
+                    if of[0].position in keys
+                ]
+        if not due and all(view.position == position for view in self._views):
+            return
+        await anyio.to_thread.run_sync(self._write, due, kept, position)
+        self._forgotten |= forgotten
+        self.written = TablesWritten(
+            sessions=self.written.sessions + len(due),
+            forgotten=self.written.forgotten + len(forgotten),
+            position=position,
+        )
+
+    def _write(
+        self, due: Sequence[Scored], records: Sequence[tuple[int, Record]], position: int
+    ) -> None:
+        """Writes files, then the manifest that names them; then removes those that it names no more."""
+        rewriting = Rewriting(self._directory, self._manifest.number)
+        views = [
+            msgspec.structs.replace(
+                view, parts=rewriting.parts(view, due, records), position=position
+            )
+            for view in self._views
+        ]
+        self._manifest = self._manifest.including(views, number=rewriting.number)
+        save_manifest(self._directory, self._manifest)
+        self._clean()
+
+    async def _newly_forgotten(self) -> set[str]:
+        forgotten = {one.session async for one in self._log.sessions() if one.state == FORGOTTEN}
+        return forgotten - self._forgotten
+
+    async def _history(self, session: str, position: int) -> list[Record]:
+        """The records of a session, of all streams, up to a position."""
+        found: list[Record] = []
+        async for record in self._log.read_all(session=session):
+            if record.position > position:
+                break
+            found.append(record)
+        return found
+
+
+async def _identity(log: EventLog) -> str:
+    """A digest of the envelope of the first record, by which a log is known again; empty without any."""
+    async for record in log.read_all():
+        return hashlib.sha256(msgspec.json.encode(envelope_of(record))).hexdigest()
+    return ""
+
+
+async def _take(follower: Follower, most: int, until: int | None) -> list[Record]:
+    """The next records up to a position; none where nothing has come for a while."""
+    records: list[Record] = []
+    with anyio.move_on_after(_PAUSE):
+        while len(records) < most and (until is None or follower.taken < until):
+            taken = await follower.take(most - len(records))
+            records += taken
+            for record in taken:
+                follower.done(record.position)
+            if until is None:
+                break
+    return [record for record in records if until is None or record.position <= until]
+
+
+def _whole_sessions(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """The histories of sessions that begin among these records."""
+    found: dict[str, list[Record]] = {}
+    known: set[str] = set()
+    for record in records:
+        session = record.session
+        if session in found:
+            found[session].append(record)
+        elif session not in known:
+            known.add(session)
+            if record.stream == TRACE and record.version == 1:
+                found[session] = [record]
+    return found
+
+
+def _closed(histories: Iterable[Sequence[Record]], options: Options) -> list[Scored]:
+    """The sessions that are closed, scored."""
+    found: list[Scored] = []
+    for records in histories:
+        if not records:
+            continue
+        fold = TrajectoryFold(records[0].session, options, emit=False)
+        process = ProcessFold()
+        seed = None
+        for record in records:
+            fold.feed(record)
+            process.feed(record)
+            if seed is None and isinstance(record.event, SessionOpened):
+                seed = record.event.seed
+        if fold.state == "open":
+            continue
+        trajectory = msgspec.structs.replace(fold.trajectory(), process=process.measures)
+        if fold.state == FORGOTTEN:
+            trajectory = Trajectory(session=fold.session, state=FORGOTTEN)
+        found.append(Scored(records[0].position, seed, fold.utility_scorer, trajectory))
+    return found

@@ -1,0 +1,71 @@
+"""``duolog export --format parquet``, and ``duolog report`` on what it writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from duolog.cli import main
+
+pytestmark = pytest.mark.usefixtures("plain")
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+
+def printed(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main([*arguments]) == 0
+    return capsys.readouterr().out
+
+
+def rounded(value: object) -> object:
+    """Numbers to twelve digits, as far as the two have to agree."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return pytest.approx(value, rel=1e-12, abs=1e-12) if isinstance(value, float) else value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["travel", "tutoring"])
+def test_the_report_on_a_demo_is_the_same_from_log_and_tables(
+    task: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, tables = str(tmp_path / "demo.db"), str(tmp_path / "tables")
+    run = ["run", task, "--sessions", "3", "--log", log, "--stop-at", "2"]
+    printed([*run, "--agents", "auto,one-stage,two-stage"], capsys)
+    said = printed(["export", log, "--format", "parquet", "--to", tables], capsys)
+    assert said.startswith("9 closed sessions written, up to position")
+    for options in ([], ["--tau", "1", "--group-by", "agent"], ["--markdown"]):
+        arguments = ["--bootstrap", "50", *options]
+        assert printed(["report", tables, *arguments], capsys) == printed(
+            ["report", log, *arguments], capsys
+        )
+    mine = json.loads(printed(["report", tables, "--json"], capsys))
+    assert mine == rounded(json.loads(printed(["report", log, "--json"], capsys)))
+    again = printed(["export", log, "--format", "parquet", "--to", tables], capsys)
+    assert again.startswith("0 closed sessions written")
+
+
+def test_what_tables_cannot_answer_is_refused(
+    dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = str(tmp_path / "tables")
+    export = ["export", str(dinner), "--format", "parquet"]
+    printed([*export, "--to", tables, "--records"], capsys)
+    for arguments, why in (
+        (["report", tables, "--forks"], "--forks needs the log: "),
+        (["report", tables, "--html", "x.html"], "--html needs the log: "),
+        (["report", tables, "--explain", "menu"], "--explain needs the log: "),
+        (["report", tables, str(dinner)], f"{tables} is a directory of tables: report on it by"),
+        (["report", tables, "--rounds", "human-turn"], f"{tables} has no closed session with rou"),
+        (export, "--format parquet writes all closed sessions into a directory: name it by --to"),
+        (["export", str(dinner), "--follow"], "--follow and --records are for --format parquet"),
+    ):
+        assert main(arguments) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"duolog: {why}")
