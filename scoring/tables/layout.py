@@ -4,8 +4,8 @@ Everything that counts is named by ``manifest.json``, which is replaced in one s
 that it names are on the disk. Whatever else lies there is left over from a program that was killed.
 
     manifest.json
-    sessions/convention=handoff/utility=auto/judge=auto/part-1.parquet
-    rounds/convention=handoff/utility=auto/judge=auto/scorer=travel/version=1/part-1.parquet
+    sessions/convention=handoff/scored_by=auto/rated_by=auto/part-1.parquet
+    rounds/convention=handoff/scored_by=auto/rated_by=auto/scorer=travel/version=1/part-1.parquet
     records/part-1.parquet
 
 Within a path, values are quoted as in URLs.
@@ -146,7 +146,7 @@ def folder_of(view: View, table: str, scorer: str | None = None) -> str:
     """
     if table == "records":
         return table
-    keys = {"convention": view.convention, "utility": view.utility, "judge": view.judge}
+    keys = {"convention": view.convention, "scored_by": view.utility, "rated_by": view.judge}
     if table == "rounds":
         keys["scorer"], keys["version"] = (
             ("none", "none") if scorer is None else split_stream(scorer)

@@ -10,7 +10,7 @@ from ..metrics.grouping import LABELS
 from ..metrics.results import Estimate
 from .labels import label_of, named
 from .query import Tables
-from .values import Reading, formal_stop, is_rated, utility_at
+from .values import Reading, bad_text, first_run, formal_stop, is_rated, utility_at
 
 __all__ = ("order_warnings",)
 
@@ -43,15 +43,19 @@ def _drops(
     tables: Tables, taus: Sequence[int], labels: Sequence[str], reading: Reading
 ) -> list[SensitivityRow]:
     """D@τ of each group under one reading of the ratings."""
-    stops = ", ".join(f"{formal_stop(tau, reading)} AS s{tau}" for tau in taus)
-    drops = ", ".join(f"avg(s{tau}) - avg(reference) FILTER (s{tau} IS NOT NULL)" for tau in taus)
     names = "".join(f", {label_of(name)} AS l{at}" for at, name in enumerate(labels))
     grouped = ", ".join(["1", *(f"l{at}" for at in range(len(labels)))])
+    reached = ", ".join(f"{first_run('bad', tau)} AS k{tau}" for tau in taus)
+    stops = ", ".join(f"{formal_stop(tau, at=f'k{tau}', rated='judged')} AS s{tau}" for tau in taus)
+    drops = ", ".join(f"avg(s{tau}) - avg(reference) FILTER (s{tau} IS NOT NULL)" for tau in taus)
+    # One step inside the other, so that nothing is computed twice for a session.
     found = tables.rows(
-        f"SELECT {grouped}, bool_or(rated) FILTER (valued), {drops} FROM ("
-        f"SELECT {is_rated(reading)} AS rated, missing IS NULL AS valued, {stops}, "
-        f"{utility_at('last')} AS reference{names} "
-        f"FROM cells WHERE NOT baseline) GROUP BY {grouped}"
+        f"SELECT {grouped}, bool_or(judged), {drops} FROM ("
+        f"SELECT *, {stops}, {utility_at('last')} AS reference FROM ("
+        f"SELECT *, {reached} FROM ("
+        "SELECT n, final, numbers, utilities, missing, result_only, left_early, last, "
+        f"{is_rated(reading)} AS judged, {bad_text(reading)} AS bad{names} "
+        f"FROM cells WHERE NOT baseline AND missing IS NULL))) GROUP BY {grouped}"
     )
     rows = []
     for _, *values in found:

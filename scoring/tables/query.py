@@ -7,7 +7,7 @@ a missing one, 9 for one that is pending. k_τ is where τ unsatisfactory ones s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -17,6 +17,7 @@ from ..metrics.survival import LEFT
 from ..metrics.values import BROKEN_OFF, NO_ROUND
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
 from .layout import View
+from .values import bad_text, first_run, reached_at
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -115,13 +116,14 @@ class Tables:
     Args:
         directory: of the tables.
         view: which of them.
+        taus: the tolerances; each has a column of k_τ.
 
     Raises:
         MissingExtra: DuckDB is not installed.
         InvalidInput: a file cannot be read.
     """
 
-    def __init__(self, directory: Path, view: View) -> None:
+    def __init__(self, directory: Path, view: View, taus: Sequence[int]) -> None:
         try:
             import duckdb
         except ModuleNotFoundError as error:
@@ -142,7 +144,9 @@ class Tables:
             forgotten=quoted(FORGOTTEN),
             forked=FORKED,
         )
-        self.do(f"CREATE TEMP TABLE cells AS {select}")
+        reached = ", ".join(f"{first_run('bad', tau)} AS {reached_at(tau)}" for tau in taus)
+        marked = f"SELECT *, {bad_text()} AS bad FROM ({select})"
+        self.do(f"CREATE TEMP TABLE cells AS SELECT * EXCLUDE (bad), {reached} FROM ({marked})")
 
     def do(self, statement: str) -> DuckDBPyConnection:
         """Runs a statement.

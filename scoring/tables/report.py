@@ -110,7 +110,7 @@ def report_tables(
         )
     if bootstrap < 0:
         raise InvalidInput(f"the number of bootstrap resamples is {bootstrap}: give 0 or more")
-    tables = Tables(directory, view)
+    tables = Tables(directory, view, taus)
     try:
         return _TablesFold(tables, convention, taus, bootstrap, seed, whole=whole).report(group_by)
     finally:

@@ -15,7 +15,9 @@ __all__ = (
     "USUAL",
     "WALKED",
     "Reading",
+    "bad_text",
     "effort_columns",
+    "first_run",
     "formal_columns",
     "formal_stop",
     "is_rated",
@@ -55,17 +57,18 @@ WALKED: Final = "missing IS NULL AND NOT result_only"
 """Whether a session has a part in the curve."""
 
 
-def reached_at(tau: int, reading: Reading = USUAL) -> str:
-    """k_τ: the round at which τ is reached; 0 where it is not."""
-    codes = "".join(str(rating) for rating in range(1, reading.least))
-    counted = "split_part(left(ratings, k), '9', 1)"
-    bad = f"translate({counted}, '{codes}', '{_BAD * len(codes)}')"
-    if reading.missing:
-        bad = f"if(rated_anywhere, replace({bad}, '0', '{_BAD}'), {bad})"
-    return _first_run(bad, tau)
+def bad_text(reading: Reading = USUAL) -> str:
+    """The ratings that count, up to the first that is pending, with those that lead nowhere marked."""
+    text = "split_part(left(ratings, k), '9', 1)"
+    for rating in range(1, reading.least):
+        text = f"replace({text}, '{rating}', '{_BAD}')"
+    return (
+        f"if(rated_anywhere, replace({text}, '0', '{_BAD}'), {text})" if reading.missing else text
+    )
 
 
-def _first_run(text: str, tau: int) -> str:
+def first_run(text: str, tau: int) -> str:
+    """Where τ bad ones in a row are reached in a text; 0 where they are not."""
     at = f"strpos({text}, '{_BAD * tau}')"
     return f"coalesce(if({at} > 0, {at} + {tau - 1}, 0), 0)"
 
@@ -77,14 +80,24 @@ def is_rated(reading: Reading = USUAL) -> str:
     return "(rated OR (rated_anywhere AND contains(left(ratings, k), '0')))"
 
 
-def formal_stop(tau: int, reading: Reading = USUAL) -> str:
-    """U_kτ; missing where nobody knows it."""
-    at = reached_at(tau, reading)
+def formal_stop(tau: int, *, at: str, rated: str = "rated") -> str:
+    """U_kτ; missing where nobody knows it.
+
+    Args:
+        tau: τ.
+        at: k_τ, 0 where it is not reached.
+        rated: whether the session has any rating.
+    """
     return f"""CASE
         WHEN missing IS NOT NULL OR result_only THEN NULL
         WHEN {at} > 0 THEN {utility_at(at)}
-        WHEN NOT left_early AND ({is_rated(reading)} OR last <= {tau}) THEN {_FINAL}
+        WHEN NOT left_early AND ({rated} OR last <= {tau}) THEN {_FINAL}
     END"""
+
+
+def reached_at(tau: int) -> str:
+    """The column of k_τ."""
+    return f"at_{tau}"
 
 
 def formal_columns(taus: Sequence[int]) -> dict[str, str]:
@@ -100,7 +113,7 @@ def formal_columns(taus: Sequence[int]) -> dict[str, str]:
         "gain": f"{overall} - {first}",
     }
     for tau in taus:
-        stop = formal_stop(tau)
+        stop = formal_stop(tau, at=reached_at(tau))
         columns[f"stop {tau}"] = stop
         columns[f"reference {tau}"] = f"if(({stop}) IS NULL, NULL, {_FINAL})"
     return columns
@@ -125,7 +138,7 @@ def paper_reached_at(tau: int, max_step: int) -> str:
     """k_τ within the cut trajectory; 0 where it is not reached."""
     codes = "".join(str(rating) for rating in range(1, SATISFACTORY))
     text = f"if(silent, '', left(ratings, {max_step}))"
-    return _first_run(f"translate({text}, '{codes}', '{_BAD * len(codes)}')", tau)
+    return first_run(f"translate({text}, '{codes}', '{_BAD * len(codes)}')", tau)
 
 
 def _paper_row(tau: int, max_step: int) -> str:

@@ -116,7 +116,7 @@ async def test_a_newer_version_of_a_scorer_moves_its_sessions(tmp_path: Path) ->
         await put_records(log, [newer.scored(0.75, round=2, scorer="u@2")])
         assert (await export(log, tmp_path)).sessions == 1
         auto = {
-            part.path.partition("judge=auto/")[2].rpartition("/")[0]: part.rows
+            part.path.partition("rated_by=auto/")[2].rpartition("/")[0]: part.rows
             for view in (await files(tmp_path))[0].views
             for part in view.table("rounds")
             if view.utility == "auto"
