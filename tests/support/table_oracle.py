@@ -51,7 +51,13 @@ def by_fold(
 
 def by_tables(directory: Path, options: Options, convention: Convention, **settings: int) -> Report:
     """The report as DuckDB computes it."""
-    return report_tables(directory, options, convention=convention, **settings).report
+    return report_tables(
+        directory,
+        options,
+        convention=convention,
+        bootstrap=settings.get("bootstrap", 0),
+        seed=settings.get("seed", 0),
+    ).report
 
 
 def differences(one: Report, other: Report) -> list[str]:

@@ -55,7 +55,12 @@ def test_arrays_give_the_same_sums_to_the_bit(sessions: int) -> None:
     ]
     sums: list[Sequence[float]] = []
     plain = Resamples(list(zip(*columns, strict=True)), 3, "seed")
-    plain.interval(lambda one: sums.append(one) or 0.0)
+
+    def keep(one: Sequence[float]) -> float:
+        sums.append(one)
+        return 0.0
+
+    plain.interval(keep)
     arrays = [numpy.array(column) for column in columns]
     assert resampled_sums(arrays, 3, "seed").tolist() == sums
 
