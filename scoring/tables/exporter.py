@@ -10,7 +10,8 @@ its rounds, in files that are written anew without it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
@@ -167,8 +168,8 @@ class _Exporter:
         async with Follower(self._log, after_position=position) as follower:
             while until is None or position < until:
                 records = await _take(follower, batch, until)
-                position = records[-1].position if records else until or position
-                await self._commit(records, position)
+                position = records[-1].position if records else position
+                await follower.retry(partial(self._commit, records, position))
                 if progress is not None:
                     progress(position)
                 if until is None and len(records) < batch:
@@ -183,7 +184,7 @@ class _Exporter:
         kept: list[tuple[int, Record]] = []
         for begin in range(0, len(touched), _TOGETHER):
             histories = [
-                whole.get(session) or await self._history(session, position)
+                await self._history(session, position, None if session in forgotten else whole)
                 for session in touched[begin : begin + _TOGETHER]
             ]
             scored = await anyio.to_thread.run_sync(_closed, histories, self._options)
@@ -196,9 +197,13 @@ class _Exporter:
                     for record in of
                     if of[0].position in keys
                 ]
-        if not due and all(view.position == position for view in self._views):
+        if not due and all(view.position >= position for view in self._views):
             return
-        await anyio.to_thread.run_sync(self._write, due, kept, position)
+        try:
+            await anyio.to_thread.run_sync(self._write, due, kept, position)
+        except OSError as error:
+            why = error.strerror or error
+            raise InvalidInput(f"cannot write tables in {self._directory}: {why}") from error
         self._forgotten |= forgotten
         self.written = TablesWritten(
             sessions=self.written.sessions + len(due),
@@ -225,8 +230,18 @@ class _Exporter:
         forgotten = {one.session async for one in self._log.sessions() if one.state == FORGOTTEN}
         return forgotten - self._forgotten
 
-    async def _history(self, session: str, position: int) -> list[Record]:
-        """The records of a session, of all streams, up to a position."""
+    async def _history(
+        self, session: str, position: int, read: Mapping[str, Sequence[Record]] | None
+    ) -> Sequence[Record]:
+        """The records of a session, of all streams, up to a position.
+
+        Args:
+            session: session id.
+            position: the last one that counts.
+            read: histories that have been read; None where they would hold what was forgotten since.
+        """
+        if read is not None and session in read:
+            return read[session]
         found: list[Record] = []
         async for record in self._log.read_all(session=session):
             if record.position > position:
@@ -243,17 +258,15 @@ async def _identity(log: EventLog) -> str:
 
 
 async def _take(follower: Follower, most: int, until: int | None) -> list[Record]:
-    """The next records up to a position; none where nothing has come for a while."""
+    """The next records up to a position; without one, none where nothing comes for a while."""
     records: list[Record] = []
-    with anyio.move_on_after(_PAUSE):
-        while len(records) < most and (until is None or follower.taken < until):
+    with anyio.CancelScope() if until else anyio.move_on_after(_PAUSE):
+        while not records or (until and len(records) < most and follower.taken < until):
             taken = await follower.take(most - len(records))
             records += taken
             for record in taken:
                 follower.done(record.position)
-            if until is None:
-                break
-    return [record for record in records if until is None or record.position <= until]
+    return [record for record in records if not until or record.position <= until]
 
 
 def _whole_sessions(records: Sequence[Record]) -> dict[str, list[Record]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.log.contract import Store
+from duolog.engine.log.contract import SessionSummary, Store
 from duolog.engine.log.open import open_log
 from duolog.scoring.live import score_sessions
 from duolog.scoring.metrics import Report
@@ -143,6 +144,34 @@ async def test_what_is_forgotten_is_gone_from_the_files(tmp_path: Path) -> None:
         assert await fold_agrees(log, tmp_path)
         assert (await report(tmp_path, Options())).forgotten == 1
         assert (await export(log, tmp_path, records=True)).forgotten == 0
+
+
+class ForgetsLate:
+    """A log in which a session is forgotten just after its records were read."""
+
+    def __init__(self, log: Store) -> None:
+        self._log = log
+        self._asked = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+    async def sessions(self) -> AsyncIterator[SessionSummary]:
+        self._asked += 1
+        if self._asked == 2:  # the first time, nothing was read
+            await self._log.forget("a")
+        async for summary in self._log.sessions():
+            yield summary
+
+
+async def test_what_is_forgotten_while_it_is_read_is_not_written(tmp_path: Path) -> None:
+    async with open_log("memory://") as log:
+        await put(log, [session("a"), session("b")])
+        late: Any = ForgetsLate(log)
+        await export_tables(late, tmp_path, Options(), records=True)
+        assert [row["session"] for row in await rows(tmp_path, "rounds")] == ["b", "b"]
+        found = await rows(tmp_path, "records")
+        assert {row["session"] for row in found if row["body"] is not None} == {"b"}
 
 
 class Killed(BaseException):
