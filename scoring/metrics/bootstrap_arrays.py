@@ -30,6 +30,9 @@ _AT_ONCE: Final = 1 << 26
 _BLOCK: Final = 1 << 13
 """Rows that are added up at once."""
 
+_KEYS: Final = 2
+"""How many keys tell most rows apart."""
+
 _FEW: Final = 1 << 12
 """A column with at most so many different values takes part in sorting by their ranks."""
 
@@ -87,18 +90,17 @@ def sorted_order(lanes: Sequence[Floats]) -> Integers:
     keys = _keys(lanes)
     if not keys:
         return np.arange(len(lanes[0]))
-    order = np.argsort(keys[0])
-    ordered = keys[0][order]
-    alike = ordered[1:] == ordered[:-1]
+    order = np.lexsort(keys[::-1])
+    alike = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
     tied = np.concatenate(([False], alike)) | np.concatenate((alike, [False]))
-    if len(keys) > 1 and tied.any():
+    if tied.any():  # few rows, which the lanes that are in no key may tell apart
         rows = order[tied]
-        order[tied] = rows[np.lexsort([key[rows] for key in reversed(keys)])]
+        order[tied] = rows[np.lexsort([lane[rows] for lane in reversed(lanes)])]
     return order
 
 
 def _keys(lanes: Sequence[Floats]) -> list[Floats | Integers]:
-    """The lanes as few sorting keys: ranks of those with few values share one."""
+    """The first lanes as a few sorting keys: ranks of lanes with few values share one."""
     keys: list[Floats | Integers] = []
     packed: Integers | None = None
     room = 1
@@ -107,23 +109,19 @@ def _keys(lanes: Sequence[Floats]) -> list[Floats | Integers]:
         values = np.unique(lane) if few else lane
         if len(values) == 1:
             continue
-        if len(values) > _FEW:
-            if packed is not None:
-                keys.append(packed)
-                packed, room = None, 1
+        small = len(values) <= _FEW
+        if packed is not None and not (small and room * len(values) < 1 << 62):
+            keys.append(packed)
+            packed, room = None, 1
+        if len(keys) >= _KEYS:
+            return keys
+        if not small:
             keys.append(lane)
             continue
         ranks = np.searchsorted(values, lane)
-        if packed is not None and room * len(values) < 1 << 62:
-            packed = packed * len(values) + ranks
-            room *= len(values)
-        else:
-            if packed is not None:
-                keys.append(packed)
-            packed, room = ranks, len(values)
-    if packed is not None:
-        keys.append(packed)
-    return keys
+        packed = ranks if packed is None else packed * len(values) + ranks
+        room *= len(values)
+    return keys if packed is None else [*keys, packed]
 
 
 def _counts(n: int, count: int, chance: random.Random) -> Iterator[Counts]:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .query import quoted
+from .query import label_of, quoted
 
-__all__ = ("label_of", "matching", "named", "selected")
-
-
-def label_of(name: str) -> str:
-    """The value of a label; null where a session has none."""
-    return f"labels[{quoted(name)}]"
+__all__ = ("matching", "named", "selected")
 
 
 def selected(labels: Iterable[str]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ..comparison.sensitivity import SensitivityRow, change_warnings, order_changes
 from ..metrics.grouping import LABELS
 from ..metrics.results import Estimate
-from .labels import label_of, named
-from .query import Tables
+from .labels import named
+from .query import Tables, label_of
 from .values import Reading, bad_text, first_run, formal_stop, is_rated, utility_at
 
 __all__ = ("order_warnings",)
@@ -18,17 +18,14 @@ _SAME: Final = 12
 """Digits to which drops are compared: DuckDB adds up in no certain order."""
 
 
-def order_warnings(
-    tables: Tables, taus: Sequence[int], present: Collection[str]
-) -> tuple[str, ...]:
+def order_warnings(tables: Tables, taus: Sequence[int]) -> tuple[str, ...]:
     """One sentence per two agents whose order by D@τ depends on what counts as a bad rating.
 
     Args:
         tables: the sessions.
         taus: the tolerances.
-        present: the labels that sessions have.
     """
-    labels = [name for name in LABELS if name in present]
+    labels = [name for name in LABELS if name in tables.labels]
     agents = tables.rows(f"SELECT DISTINCT {label_of('agent')} FROM cells WHERE NOT baseline")
     if len(agents) < 2:
         return ()

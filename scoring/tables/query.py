@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.log.summary import FORGOTTEN
+from ..metrics.grouping import LABELS
 from ..metrics.survival import LEFT
 from ..metrics.values import BROKEN_OFF, NO_ROUND
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..metrics.bootstrap_arrays import Floats
 
-__all__ = ("FORKED", "Tables", "listed", "quoted")
+__all__ = ("FORKED", "Tables", "label_of", "listed", "quoted")
 
 
 _FOLDED: Final = """
@@ -107,6 +108,11 @@ def listed(values: Iterable[str]) -> str:
     return ", ".join(quoted(value) for value in sorted(values))
 
 
+def label_of(name: str) -> str:
+    """The column of a label, which is null where a session has none."""
+    return f"label_{name.encode().hex()}"  # names of columns do not tell cases apart
+
+
 @final
 class Tables:
     """The tables of a view, open in DuckDB, with a table ``cells`` of the sessions that count.
@@ -117,6 +123,9 @@ class Tables:
         directory: of the tables.
         view: which of them.
         taus: the tolerances; each has a column of k_τ.
+
+    Attributes:
+        labels: the labels that sessions have.
 
     Raises:
         MissingExtra: DuckDB is not installed.
@@ -146,7 +155,16 @@ class Tables:
         )
         reached = ", ".join(f"{first_run('bad', tau)} AS {reached_at(tau)}" for tau in taus)
         marked = f"SELECT *, {bad_text()} AS bad FROM ({select})"
-        self.do(f"CREATE TEMP TABLE cells AS SELECT * EXCLUDE (bad), {reached} FROM ({marked})")
+        names = self.rows("SELECT DISTINCT unnest(map_keys(labels)) FROM all_sessions")
+        labels = sorted({*LABELS, *(name for (name,) in names)})
+        named = ", ".join(f"labels[{quoted(name)}] AS {label_of(name)}" for name in labels)
+        self.do(
+            f"CREATE TEMP TABLE cells AS SELECT * EXCLUDE (bad, labels), {reached}, {named} "
+            f"FROM ({marked})"
+        )
+        counts = ", ".join(f"count({label_of(name)})" for name in labels)
+        (found,) = self.rows(f"SELECT {counts} FROM cells")
+        self.labels = frozenset(name for name, count in zip(labels, found, strict=True) if count)
 
     def do(self, statement: str) -> DuckDBPyConnection:
         """Runs a statement.

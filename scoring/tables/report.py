@@ -41,10 +41,10 @@ from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
 from ..trajectory.tolerance import check_taus
-from .labels import label_of, matching, named, selected
+from .labels import matching, named, selected
 from .layout import load_manifest, view_of
 from .order import order_warnings
-from .query import FORKED, Tables, listed, quoted
+from .query import FORKED, Tables, label_of, listed, quoted
 from .values import (
     WALKED,
     effort_columns,
@@ -140,8 +140,9 @@ class _TablesFold:
     def report(self, group_by: Sequence[str] | None) -> TablesReport:
         """All of it."""
         rows, number = self._tables.rows, self._tables.number
-        present = {name for (name,) in rows("SELECT DISTINCT unnest(map_keys(labels)) FROM cells")}
-        labels = chosen_labels(present, group_by, some=number("SELECT count(*) FROM cells") > 0)
+        labels = chosen_labels(
+            self._tables.labels, group_by, some=number("SELECT count(*) FROM cells") > 0
+        )
         keys = sorted(
             (bool(baseline), tuple(named(labels, values)))
             for baseline, *values in rows(f"SELECT DISTINCT baseline{selected(labels)} FROM cells")
@@ -173,7 +174,7 @@ class _TablesFold:
             judges=tuple(
                 sorted(name for (name,) in rows("SELECT DISTINCT unnest(judges) FROM cells"))
             ),
-            warnings=order_warnings(self._tables, self._taus, present) if self._formal else (),
+            warnings=order_warnings(self._tables, self._taus) if self._formal else (),
             forgotten=lost,
         )
         return TablesReport(report, forks)
