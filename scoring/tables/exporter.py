@@ -41,7 +41,7 @@ from .layout import (
     take_directory,
     view_of,
 )
-from .rows import Scored, forgotten_in
+from .rows import COLUMNS, Scored, forgotten_in
 from .writing import Rewriting
 
 __all__ = ("TablesWritten", "export_tables")
@@ -133,13 +133,7 @@ class _Exporter:
                     f"{directory} goes up to position {view.position:,}, and {self._log.url} ends at "
                     f"{head:,}: it was cut or replaced; export into a new directory"
                 )
-        # By other definitions the numbers would not fit together.
-        views = [
-            view
-            if view.definitions == DEFINITIONS
-            else msgspec.structs.replace(view, definitions=DEFINITIONS, position=0, parts=())
-            for view in views
-        ]
+        views = [_up_to_date(view) for view in views]
         self._manifest = msgspec.structs.replace(manifest, log=identity).including(views)
         await anyio.to_thread.run_sync(self._prepare)
 
@@ -248,6 +242,15 @@ class _Exporter:
                 break
             found.append(record)
         return found
+
+
+def _up_to_date(view: View) -> View:
+    """A view to go on with: from the start where it has other definitions or columns than today's."""
+    if view.definitions == DEFINITIONS and view.columns == COLUMNS:
+        return view
+    return msgspec.structs.replace(
+        view, definitions=DEFINITIONS, columns=COLUMNS, position=0, parts=()
+    )
 
 
 async def _identity(log: EventLog) -> str:

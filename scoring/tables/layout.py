@@ -76,6 +76,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         utility: whose utility counts, as ``Options.utility``; ``auto`` for None.
         judge: whose ratings count, as ``Options.judge``.
         definitions: version of the definitions of all numbers by which it was written.
+        columns: a digest of the columns of its tables.
         position: of the log, up to which closed sessions are in it.
         parts: its files.
     """
@@ -84,6 +85,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     utility: str = ""
     judge: str = ""
     definitions: int = DEFINITIONS
+    columns: str = ""
     position: int = 0
     parts: tuple[Part, ...] = ()
 

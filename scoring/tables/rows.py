@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
 
 __all__ = (
+    "COLUMNS",
     "Scored",
     "Table",
     "forgotten_in",
@@ -34,7 +36,6 @@ Table: TypeAlias = "pyarrow.Table"
 """Rows in Arrow's memory. Those of one session stand together."""
 
 _GROUP: Final = 1 << 16
-_FLOATS: Final = frozenset({"initiative_entropy"})
 
 
 class Scored(NamedTuple):
@@ -100,10 +101,7 @@ _SESSION: Final[Mapping[str, _Column]] = {
     "forked_at": _Column("int64", _of_trajectory("forked_at")),
     "faults": _Column("counts", lambda one: list(one.trajectory.faults.items())),
     "rounds": _Column("int64", lambda one: len(one.trajectory.points)),
-    **{
-        f"process_{name}": _Column("double" if name in _FLOATS else "int64", _of_process(name))
-        for name in PROCESS_MEASURES
-    },
+    **{f"process_{name}": _Column("double", _of_process(name)) for name in PROCESS_MEASURES},
     **{f"effort_{name}": _Column("double", _effort(name)) for name in MEASURES},
 }
 
@@ -134,6 +132,18 @@ _RECORD: Final[Mapping[str, str]] = {
     "caller_id": "string",
     "body": "string",
 }
+
+
+COLUMNS: Final = hashlib.sha256(
+    repr(
+        (
+            [(name, column.kind) for name, column in _SESSION.items()],
+            [(name, kind) for name, (kind, _) in _ROUND.items()],
+            list(_RECORD.items()),
+        )
+    ).encode()
+).hexdigest()
+"""A digest of the columns of all tables: files with others cannot be added to."""
 
 
 def session_table(sessions: Sequence[Scored]) -> Table:

@@ -18,7 +18,7 @@ from duolog.engine.log.open import open_log
 from duolog.scoring.live import score_sessions
 from duolog.scoring.metrics import Report
 from duolog.scoring.tables.exporter import TablesWritten, export_tables
-from duolog.scoring.tables.layout import Manifest, load_manifest, part_files
+from duolog.scoring.tables.layout import Manifest, load_manifest, part_files, save_manifest
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
@@ -249,6 +249,18 @@ async def test_following_takes_what_comes(tmp_path: Path) -> None:
             await export(log, tmp_path)
         tasks.cancel_scope.cancel()
     assert positions == sorted(positions)
+
+
+async def test_tables_of_other_columns_are_written_anew(tmp_path: Path) -> None:
+    async with open_log("memory://") as log:
+        await put(log, [session("a"), session("b")])
+        await export(log, tmp_path)
+        manifest, before = await files(tmp_path)
+        older = [msgspec.structs.replace(view, columns="older") for view in manifest.views]
+        await anyio.to_thread.run_sync(save_manifest, tmp_path, manifest.including(older))
+        assert (await export(log, tmp_path)).sessions == 2
+        assert before.isdisjoint((await files(tmp_path))[1])
+        assert await names(tmp_path) == ["a", "b"]
 
 
 async def test_other_directories_and_other_logs_are_refused(tmp_path: Path) -> None:
