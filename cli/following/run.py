@@ -57,6 +57,13 @@ async def _run(
 ) -> int:
     until = anyio.Event()
     code = 0
+
+    def text() -> str:
+        return metrics_text(display.workers)
+
+    def on_bound(url: str) -> None:
+        say(f"metrics at {url}")
+
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_end_on_signal, until)
