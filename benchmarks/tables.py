@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 from duolog.scoring.metrics.process import PROCESS_MEASURES
 from duolog.scoring.tables.layout import Manifest, Part, folder_of, save_manifest, view_of
+from duolog.scoring.tables.rows import COLUMNS
 from duolog.scoring.trajectory.effort import MEASURES
 from duolog.scoring.trajectory.options import Options
 
@@ -83,7 +84,7 @@ def generate(directory: Path, sessions: int) -> None:
         (found,) = connection.execute(f"SELECT count(*) FROM '{directory / path}'").fetchall()
         part = Part(path=path, rows=found[0], sessions=sessions, first=0, last=sessions - 1)
         parts.append(part)
-    view = msgspec.structs.replace(view, position=1, parts=tuple(parts))
+    view = msgspec.structs.replace(view, columns=COLUMNS, position=1, parts=tuple(parts))
     save_manifest(directory, Manifest(log="made up", number=1, views=(view,)))
 
 

@@ -26,6 +26,7 @@ from ..metrics.grouping import bucket_labels, chosen_labels, compared_labels
 from ..metrics.paper import TOO_FEW, middle_length
 from ..metrics.process import PROCESS_MEASURES
 from ..metrics.results import (
+    DEFINITIONS,
     Buckets,
     Convention,
     Counts,
@@ -45,6 +46,7 @@ from .labels import matching, named, selected
 from .layout import load_manifest, view_of
 from .order import order_warnings
 from .query import FORKED, Tables, label_of, listed, quoted
+from .rows import COLUMNS
 from .values import (
     WALKED,
     effort_columns,
@@ -107,6 +109,10 @@ def report_tables(
         raise InvalidInput(
             f"{directory} has no closed session with rounds by {wanted.convention}, utility "
             f"{wanted.utility} and judge {wanted.judge}: export the log with these options"
+        )
+    if view.columns != COLUMNS or view.definitions != DEFINITIONS:
+        raise InvalidInput(
+            f"another version of Duolog wrote {directory}: export the log there again"
         )
     if bootstrap < 0:
         raise InvalidInput(f"the number of bootstrap resamples is {bootstrap}: give 0 or more")

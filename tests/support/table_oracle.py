@@ -12,7 +12,7 @@ from duolog.scoring.metrics.forks import without_forks
 from duolog.scoring.report import report_data
 from duolog.scoring.tables.layout import Manifest, save_manifest, view_of
 from duolog.scoring.tables.report import report_tables
-from duolog.scoring.tables.rows import Scored
+from duolog.scoring.tables.rows import COLUMNS, Scored
 from duolog.scoring.tables.writing import Rewriting
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Trajectory
@@ -26,7 +26,10 @@ def write_tables(directory: Path, sessions: Sequence[Trajectory], options: Optio
     scored = [Scored(at, None, None, item) for at, item in enumerate(sessions)]
     view = view_of(options)
     parts = Rewriting(directory, 0).parts(view, scored, [])
-    save_manifest(directory, Manifest(log="x", views=(msgspec.structs.replace(view, parts=parts),)))
+    save_manifest(
+        directory,
+        Manifest(log="x", views=(msgspec.structs.replace(view, columns=COLUMNS, parts=parts),)),
+    )
 
 
 def by_fold(

@@ -258,6 +258,8 @@ async def test_tables_of_other_columns_are_written_anew(tmp_path: Path) -> None:
         manifest, before = await files(tmp_path)
         older = [msgspec.structs.replace(view, columns="older") for view in manifest.views]
         await anyio.to_thread.run_sync(save_manifest, tmp_path, manifest.including(older))
+        with pytest.raises(InvalidInput, match="another version of Duolog wrote"):
+            await report(tmp_path, Options())
         assert (await export(log, tmp_path)).sessions == 2
         assert before.isdisjoint((await files(tmp_path))[1])
         assert await names(tmp_path) == ["a", "b"]
