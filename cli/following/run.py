@@ -68,9 +68,7 @@ async def _run(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_end_on_signal, until)
             if address is not None:
-                text = lambda: metrics_text(display.workers)
-                bound = lambda url: say(f"metrics at {url}")
-                tasks.start_soon(serve_metrics, address, text, bound)
+                tasks.start_soon(serve_metrics, address, text, on_bound)
             if count == 1:
                 why = await follow(options, lambda one: display.show({0: one}), until=until)
                 if why is not None:
