@@ -144,7 +144,7 @@ async def test_killed_a_few_times(url: str, seed: int) -> None:
 async def test_killed_two_hundred_times(url: str, seed: int) -> None:
     seen = await crash_again_and_again(url, 200, seed)
     assert seen["rounds"] == 200
-    assert seen["acknowledged"] > 10_000
+    assert seen["acknowledged"] > (10_000 if url.startswith("sqlite") else 2_000)
     assert seen["untold"] > 0  # some were killed between the commit and the acknowledgement
 
 
