@@ -94,7 +94,7 @@ def test_the_wheel_is_small_and_the_workbench_a_small_part_of_it(built: Distribu
     """In bytes, compressed. Sources of Python are 86 % of the wheel; the workbench has no file that is
     vendored or made by a build.
     """
-    assert built.wheel.stat().st_size < 1_850_000
+    assert built.wheel.stat().st_size < 2_000_000
     with ZipFile(built.wheel) as wheel:
         sizes = {info.filename: info.compress_size for info in wheel.infolist()}
     parts = ("duolog/interop/workbench/", "duolog/cli/taking/", "duolog/cli/commands/workbench.py")
