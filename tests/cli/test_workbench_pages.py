@@ -22,7 +22,7 @@ from workbench import SECRET, story, visiting, working
 TASK = f"{Path(__file__).resolve().parents[1] / 'support' / 'taking_task.py'}:ShoppingTask"
 PAGES = {
     "/sessions": "tr[data-measured] svg",
-    "/session?id=s2&at=5": "article.now",
+    "/session?id=s2&at=5": "#panel-curves .numbers",
     "/compare": "#tokens .spot.leads",
     "/live": "#rows tr",
     "/alerts": "#rows tr",
