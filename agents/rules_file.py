@@ -82,7 +82,7 @@ def read_rules(path: Path, *, task: str | None = None) -> FittedRules:
 
 
 def shipped_rules(package: str) -> ControlRules:
-    """The rules that a task ships, in ``control.toml`` beside its code; to be read when it is made.
+    """The rules that a task ships, in ``control.toml`` beside its code; to be read when that is imported.
 
     Args:
         package: of the task: ``__package__``.

@@ -20,7 +20,7 @@ __all__ = ("tune_command",)
     "tune",
     short_help="Fits the rules of the adaptive agent to a task, and writes them to a file.",
     epilog=example(
-        "duolog tune travel --out trips.toml",
+        "duolog tune travel --output trips.toml",
         "duolog tune shop.py:Shop --trials 20 --sessions 4 --seeds 1,2 --persona proactive",
         "duolog run travel --agents two-stage,adaptive:trips.toml --seed 21",
         note="The rules say when the agent asks, when it leaves the lead to the human, and when it hands "
@@ -30,7 +30,7 @@ __all__ = ("tune_command",)
 )
 def tune_command(
     task: Annotated[str, typer.Argument(metavar="TASK", help="Name of a task, or FILE.py:NAME.")],
-    out: Annotated[
+    output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to write.", show_default="TASK-rules.toml"),
     ] = None,
@@ -68,7 +68,7 @@ def tune_command(
         raise MissingExtra("tune", "tuning")
     found = named_task(task, dataset).task
     users = one_of(persona, "--persona", found.users) if persona else list(found.users)
-    path = out or Path(f"{found.name}-rules.toml")
+    path = output or Path(f"{found.name}-rules.toml")
     rules = output_rules(force=force)
     check_output(path, rules)
     from ..tuning.fitting import Fit, fit, summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
 import msgspec
 
@@ -20,6 +21,8 @@ from .rule_user import changing_traveller, human_alone, travel_user
 from .utility import TRAVEL, asking_travel_utility, travel_utility
 
 __all__ = ("travel_task",)
+
+_CONTROL: Final = shipped_rules(__package__)
 
 
 def travel_task(dataset: str | None = None) -> KitTask[Sandbox]:
@@ -57,7 +60,7 @@ def travel_task(dataset: str | None = None) -> KitTask[Sandbox]:
             utility=travel_utility,
             asking=asking_travel_utility,
             agent=travel_agent,
-            control=shipped_rules(__package__),
+            control=_CONTROL,
             habits=Habits(goals=False),
             user=travel_user,
             alone=human_alone,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
 from ...agents.rules_file import shipped_rules
 from ..kit.scorer import TaskScorer
@@ -18,6 +19,8 @@ from .utility import TUTORING, tutoring_utility
 from .witness import witness_of
 
 __all__ = ("tutoring_scorer", "tutoring_task")
+
+_CONTROL: Final = shipped_rules(__package__)
 
 
 def tutoring_task() -> KitTask[Instance]:
@@ -40,7 +43,7 @@ def tutoring_task() -> KitTask[Instance]:
             environment=ACTIONS.environment,
             utility=tutoring_utility,
             agent=TutorAgent,
-            control=shipped_rules(__package__),
+            control=_CONTROL,
             user=StudentUser,
             alone=StudentAlone,
             changing=StudentChanging,

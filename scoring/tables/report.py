@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import Final, final
+
+import msgspec
 
 from ...engine.errors import InvalidInput
 from ..metrics.bootstrap import LEVEL
@@ -62,7 +64,7 @@ __all__ = ("TablesReport", "report_tables")
 _EFFORTS: Final = tuple(sorted(set(MEASURES) - ELSEWHERE))
 
 
-class TablesReport(NamedTuple):
+class TablesReport(msgspec.Struct, frozen=True):
     """A report on tables.
 
     Attributes:

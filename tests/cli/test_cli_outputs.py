@@ -32,6 +32,8 @@ WRITERS = {
     "cli/chat/editor.py": "a temporary file for the editor of the person who chats",
     "cli/__init__.py": "the null device, where the reader of the output is gone",
     "cli/chat/screen.py": "the null device, likewise",
+    "scoring/tables/layout.py": "the manifest and the lock of a directory that holds nothing but tables",
+    "scoring/tables/rows.py": "files of such a directory, under numbers that nobody names",
     "testing/simulator/machine/disk.py": "a log that a test damages, as a loss of power does",
 }
 """Sources that open files for writing by themselves, and why they may."""
@@ -77,8 +79,12 @@ OUTPUTS = {
     ("export", "--output"): "{out}",
     ("report", "--html"): "{out}",
     ("report", "--figures"): "{directory}",
+    ("tune", "--output"): "{out}",
 }
 """Options that name what a command writes, and what to give them so that ``out`` is written."""
+
+READ = {"tune": ("travel", "--trials", "1", "--sessions", "1", "--seeds", "1", "--persona", "lazy")}
+"""What a command is given before the option, where that is no log."""
 
 INPUTS = {
     ("chat", "--cache"),
@@ -152,7 +158,13 @@ def test_no_command_writes_over_a_log(
         (directory / "curve.png").symlink_to(out)
     before = {path: path.read_bytes() for path in place.iterdir() if path.is_file()}
     told = form.format(out=f"./{name}", directory=directory)
-    arguments = [command, "a.db", option, told, *(["--force"] if force else [])]
+    arguments = [
+        command,
+        *READ.get(command, ("a.db",)),
+        option,
+        told,
+        *(["--force"] if force else []),
+    ]
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert "is what this command reads" in said or "is a Duolog log, or part of one" in said
@@ -168,7 +180,8 @@ def test_another_file_is_replaced_by_force_only(
     out = directory / "curve.png" if "directory" in form else place / "out"
     directory.mkdir()
     out.write_bytes(b"precious")
-    arguments = [command, str(place / "a.db"), option, form.format(out=out, directory=directory)]
+    read = READ.get(command, (str(place / "a.db"),))
+    arguments = [command, *read, option, form.format(out=out, directory=directory)]
     assert main(arguments) == 2
     assert (
         "exists: give the output another name, or replace it by --force" in capsys.readouterr().err

@@ -29,13 +29,13 @@ RUN = ["run", "travel", "--users", "lazy", "--sessions", "2", "--seed", "9"]
 @pytest.fixture(scope="module")
 def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tune") / "trips.toml"
-    assert main([*TUNE, "--out", str(path)]) == 0
+    assert main([*TUNE, "--output", str(path)]) == 0
     return path
 
 
 def test_the_same_search_writes_the_same_file(trips: Path, tmp_path: Path, capsys: Capture) -> None:
     again = tmp_path / "again.toml"
-    assert main([*TUNE, "--out", str(again), "--concurrency", "1"]) == 0
+    assert main([*TUNE, "--output", str(again), "--concurrency", "1"]) == 0
     said = capsys.readouterr()
     assert again.read_bytes() == trips.read_bytes()
     fitted = read_rules(again, task="travel").fitted
@@ -45,7 +45,7 @@ def test_the_same_search_writes_the_same_file(trips: Path, tmp_path: Path, capsy
     assert fitted.score >= 0  # the rules to begin with do as the two-stage agent does
     assert f"score {fitted.score:+.4f} on the training sessions" in said.out
     assert "14 trials" in said.err
-    assert main([*TUNE, "--out", str(again)]) == 2
+    assert main([*TUNE, "--output", str(again)]) == 2
     assert "exists" in capsys.readouterr().err
 
 
@@ -97,7 +97,7 @@ def test_what_is_no_setting_is_refused_in_a_line(
         (["tune", "nothing"], "there is no task 'nothing'"),
         (["tune", "travel", "--persona", "grumpy"], "--persona knows no 'grumpy'"),
         (["tune", "travel", "--seeds", "a"], "--seeds takes whole numbers"),
-        (["tune", "travel", "--out", "no/such/place.toml"], "no/such"),
+        (["tune", "travel", "--output", "no/such/place.toml"], "no/such"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused_in_a_line(

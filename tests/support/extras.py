@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection
-from importlib.metadata import packages_distributions
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -23,11 +23,11 @@ def hide_extras(root: Path, installed: Collection[str], where: Path) -> Path:
     """
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
-    there = _names(project["dependencies"])
+    there = _with_all_that_they_need(project["dependencies"])
     missing: set[str] = set()
     for extra, requirements in extras.items():
         if extra in installed:
-            there |= _names(requirements)
+            there |= _with_all_that_they_need(requirements)
         elif extra not in ("all", "dev", "docs"):
             missing |= _names(requirements)
     modules = [
@@ -41,6 +41,29 @@ def hide_extras(root: Path, installed: Collection[str], where: Path) -> Path:
     text = f"import sys\nsys.modules.update(dict.fromkeys({sorted(modules)!r}))\n"
     (hidden / "sitecustomize.py").write_text(text, encoding="utf-8")
     return hidden
+
+
+def _with_all_that_they_need(requirements: Collection[str]) -> set[str]:
+    """The distributions that are asked for, and those that these ask for, as they are installed here."""
+    found: set[str] = set()
+    asked = _names(requirements)
+    while asked:
+        found |= asked
+        further = [
+            text
+            for name in asked
+            for text in _required(name)
+            if (marker := Requirement(text).marker) is None or marker.evaluate({"extra": ""})
+        ]
+        asked = _names(further) - found
+    return found
+
+
+def _required(name: str) -> list[str]:
+    try:
+        return requires(name) or []
+    except PackageNotFoundError:  # it belongs to another platform, or is not installed at all
+        return []
 
 
 def _names(requirements: Collection[str]) -> set[str]:

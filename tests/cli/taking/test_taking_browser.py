@@ -76,7 +76,7 @@ async def test_two_people_and_an_agent_in_two_browsers() -> None:
                 assert await serious_findings(ann) == []
             await ann.locator("[data-rating='4']").focus()
             await ann.keyboard.press("Enter")
-            await ann.get_by_text("rated the progress").wait_for()
+            await ann.get_by_text("rates the progress").wait_for()
             await ann.locator("#stop").focus()
             await ann.keyboard.press("Enter")
             await ann.keyboard.press("Enter")
