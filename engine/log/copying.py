@@ -69,6 +69,7 @@ async def copy_log(
                 due = anyio.current_time() + _ERASURES
                 while await _grows(news, target.statistics().position, due):
                     await _copy(source, target, progress)
+                await _copy(source, target, progress)  # what came just as the time was over
                 await _forget(source, target)
     position = target.statistics().position
     return LogCopied(records=copied, position=position, forgotten=forgotten)

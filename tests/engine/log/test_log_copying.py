@@ -86,10 +86,11 @@ async def test_it_follows_a_source_that_grows() -> None:
         assert len(await collect(target.read("s"))) == 5
 
 
+@pytest.mark.parametrize("between", [0.0, 0.01])  # with 0.0 all comes just as the time is over
 async def test_while_it_follows_it_forgets_what_is_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
+    between: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duolog.engine.log.copying._ERASURES", 0.01)
+    monkeypatch.setattr("duolog.engine.log.copying._ERASURES", between)
     async with open_log("memory://") as source, open_log("memory://") as target:
         await appended(source, "s", 2)
         with anyio.fail_after(10):

@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
+from duolog.engine.errors import LogUnavailable
 from duolog.engine.events import MessageSent
+from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft, Record
 
@@ -26,6 +30,19 @@ def _wrong_clock(skew: float) -> None:
 def _say(records: list[Record]) -> None:
     lines = [(r.position, r.session, r.version, (r.body or b"").decode()) for r in records]
     sys.stdout.write(json.dumps(lines) + "\n")
+
+
+@asynccontextmanager
+async def _opened(url: str) -> AsyncIterator[EventLog]:
+    """The log; where its server is not there yet, it is tried again, as by what restarts programs."""
+    async with AsyncExitStack() as stack:
+        log: EventLog | None = None
+        while log is None:
+            try:
+                log = await stack.enter_async_context(open_log(url))
+            except LogUnavailable:
+                await anyio.sleep(0.05)
+        yield log
 
 
 async def write(url: str, name: str, sessions: int, each: int, rate: float) -> None:
@@ -46,7 +63,7 @@ async def write(url: str, name: str, sessions: int, each: int, rate: float) -> N
                 await log.append(f"{name}-{number}", drafts, expected_version=version)
             )
 
-    async with open_log(url) as log, anyio.create_task_group() as tasks:
+    async with _opened(url) as log, anyio.create_task_group() as tasks:
         for number in range(sessions):
             tasks.start_soon(play, number)
     _say(acknowledged)
@@ -55,7 +72,7 @@ async def write(url: str, name: str, sessions: int, each: int, rate: float) -> N
 async def follow(url: str, count: int) -> None:
     """Subscribes from the beginning, until it was given so many records."""
     given: list[Record] = []
-    async with open_log(url) as log, log.subscribe() as subscription:
+    async with _opened(url) as log, log.subscribe() as subscription:
         while len(given) < count:
             given.append(await anext(subscription))
     _say(given)
