@@ -56,7 +56,7 @@ def bind(host: str, port: int, *, guarded: bool) -> Socket:
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn", "httptools"):
             raise
-        raise MissingExtra("web", "serving a log over HTTP") from error
+        raise MissingExtra("web", "serving a log") from error
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

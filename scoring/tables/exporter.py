@@ -41,7 +41,7 @@ from .layout import (
     take_directory,
     view_of,
 )
-from .rows import COLUMNS, Scored, forgotten_in
+from .rows import COLUMNS, Scored, check_pyarrow, forgotten_in
 from .writing import Rewriting
 
 __all__ = ("TablesWritten", "export_tables")
@@ -94,6 +94,7 @@ async def export_tables(
         CodecError: a body that is needed is damaged.
         LogError: the log cannot be read.
     """
+    check_pyarrow()  # before anything is made
     exporter = _Exporter(log, directory, options, records=records)
     lock = await anyio.to_thread.run_sync(take_directory, directory)
     try:

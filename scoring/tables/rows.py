@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -23,6 +24,7 @@ __all__ = (
     "COLUMNS",
     "Scored",
     "Table",
+    "check_pyarrow",
     "forgotten_in",
     "keys_of",
     "record_table",
@@ -255,11 +257,15 @@ def forgotten_in(directory: Path, parts: Iterable[Part]) -> set[str]:
     return found
 
 
+def check_pyarrow() -> None:
+    """Raises MissingExtra where pyarrow is not installed."""
+    if find_spec("pyarrow") is None:
+        raise MissingExtra("analytics", "a directory of tables")
+
+
 def _types() -> tuple[Any, Mapping[str, Any]]:
-    try:
-        import pyarrow
-    except ModuleNotFoundError as error:
-        raise MissingExtra("analytics", "a directory of tables") from error
+    import pyarrow
+
     text = pyarrow.string()
     return pyarrow, {
         "int8": pyarrow.int8(),

@@ -12,6 +12,19 @@ from packaging.utils import canonicalize_name
 
 __all__ = ("hide_extras",)
 
+# A name that is None in sys.modules would give other errors for its submodules than one that is absent.
+_FINDER = """
+import sys
+from importlib.machinery import PathFinder
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name in {modules!r} else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+"""
+
 
 def hide_extras(root: Path, installed: Collection[str], where: Path) -> Path:
     """Makes a directory for ``PYTHONPATH`` in which programs miss what no extra here asks for.
@@ -38,7 +51,7 @@ def hide_extras(root: Path, installed: Collection[str], where: Path) -> Path:
     assert modules, "every extra is there"
     hidden = where / "hidden"
     hidden.mkdir(exist_ok=True)
-    text = f"import sys\nsys.modules.update(dict.fromkeys({sorted(modules)!r}))\n"
+    text = _FINDER.format(modules=sorted(modules))
     (hidden / "sitecustomize.py").write_text(text, encoding="utf-8")
     return hidden
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ....engine.errors import InvalidInput, MissingExtra
+from ....engine.errors import InvalidInput
 from ....scoring.comparison.pairs import Comparison, compare
 from ....scoring.metrics import Report, aggregate
 from ....scoring.report.figures.geometry import left_out_note, token_sessions
@@ -58,7 +58,7 @@ def _paired(
     note = "" if shown == names else f"Of {len(names)} agents the first {_AGENTS}."
     try:
         return compare(trajectories, shown, taus=taus, bootstrap=_RESAMPLES), note
-    except (InvalidInput, MissingExtra) as error:
+    except InvalidInput as error:
         return (), f"No comparison by pairs: {error}."
 
 

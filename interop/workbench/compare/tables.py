@@ -110,7 +110,12 @@ def _cell(estimate: Estimate, text: str | None = None, below: str | None = None)
 
 def comparison_tables(comparisons: Sequence[Comparison]) -> Html:
     """Agents beside each other on the instances that both played."""
-    return join([_comparison(one) for one in comparisons])
+    untested = any(one.untested for one in comparisons)
+    note = "p is missing: the workbench runs without Duolog's extra analytics, which tests need."
+    return join(
+        [_comparison(one) for one in comparisons],
+        tag("p", note, class_="quiet") if untested else None,
+    )
 
 
 def _comparison(one: Comparison) -> Html:

@@ -46,6 +46,17 @@ async def test_trajectories_are_those_of_scoring_and_are_folded_once() -> None:
         assert all(one is other for one, other in zip(again, found, strict=True))
 
 
+async def test_pairs_say_where_nothing_can_test_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_log("memory://") as log:
+        for number in range(6):
+            for agent in ("a", "b"):
+                await put(log, number, agent)
+        trajectories = [await score_log(log, one.session) async for one in log.sessions()]
+    assert "p is missing" not in make_pairs(trajectories, (1,))
+    monkeypatch.setattr("duolog.scoring.comparison.pairs.find_spec", lambda _: None)
+    assert "p is missing" in make_pairs(trajectories, (1,))
+
+
 async def test_the_report_holds_table_figures_and_pairs_and_is_escaped() -> None:
     async with open_log("memory://") as log:
         for number in range(6):
