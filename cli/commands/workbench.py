@@ -215,8 +215,8 @@ async def _serve(
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
     from ...interop.workbench.take.host import NewSession
     from ...interop.workbench.take.routes import take_part
-    from ..bench_forks import BenchForks
     from ..taking.host import SessionHost
+    from ..workbench_forks import BenchForks
 
     alerts = [parse_rule(rule) for rule in rules]
     send = None if hook is None else webhook(hook)

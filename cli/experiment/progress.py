@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Self, final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ...engine.session.runner import SessionResult
 from ...engine.session.simulation import Outcome, SessionElsewhere, SessionFailure
 from ...engine.text import quantity
+from ..text.progress import progress_bar
 
 __all__ = ("SessionProgress",)
 
@@ -31,16 +31,7 @@ class SessionProgress:
     def __init__(self, total: int) -> None:
         self._total = total
         self._console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("[dim]{task.fields[note]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
+        self._bar = progress_bar(self._console)
         self.visible = self._console.is_terminal
         self._task = self._bar.add_task("sessions", total=total, note="")
         self._done = 0

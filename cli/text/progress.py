@@ -1,4 +1,4 @@
-"""A progress bar over the records of a log, on the standard error if that is a terminal."""
+"""Progress bars, on the standard error if that is a terminal: one over the records of a log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ from typing import Self, final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ("RecordProgress",)
+__all__ = ("RecordProgress", "progress_bar")
+
+
+def progress_bar(console: Console) -> Progress:
+    """A bar with a count, a ``note`` that each of its tasks has to have, and the time that is left.
+
+    Args:
+        console: where to show it; nothing is shown unless it is a terminal.
+    """
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("[dim]{task.fields[note]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 @final
@@ -21,17 +39,8 @@ class RecordProgress:
     """
 
     def __init__(self, what: str, total: int | None) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task(what, total=total)
+        self._bar = progress_bar(Console(stderr=True))
+        self._task = self._bar.add_task(what, total=total, note="")
 
     def __call__(self, done: int) -> None:
         """Shows that this number of records is done."""

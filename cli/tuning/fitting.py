@@ -9,11 +9,11 @@ from typing import Self, final
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..._version import __version__
 from ...agents.rules_file import FittedRules, Fitting
 from ...engine.task import Task
+from ..text.progress import progress_bar
 from .objective import Weights
 from .search import Best, search_rules
 from .training import Training
@@ -97,16 +97,7 @@ class _TrialProgress:
     def __init__(self, total: int) -> None:
         self._total = total
         self._console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("[dim]{task.fields[note]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
+        self._bar = progress_bar(self._console)
         self._task = self._bar.add_task("trials", total=total, note="")
 
     def __enter__(self) -> Self:
