@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from ...engine.errors import InvalidInput
+from ...engine.errors import InvalidInput, MissingExtra
 from .json_sniff import Shape
 from .protocol import Found, Importer, Reading, Remark
 from .registry import installed_importers, recognise
@@ -79,7 +79,7 @@ class DirectoryImporter:
                 self._formats.add(found.importer.name)
                 read = found.importer.read(found.path, reading)
                 yield from names.told_apart(found.path, read)
-            except InvalidInput as error:
+            except (InvalidInput, MissingExtra) as error:
                 yield Remark("problem", str(error), str(found.path))
         if not some:
             raise InvalidInput(f"{source} holds nothing that can be imported")

@@ -138,7 +138,7 @@ async def import_foreign(
             await taking.take(Remark("problem", str(batch.error), str(source)))
     await taking.finish()
     _call(progress, taking.done)
-    return taking.taken()
+    return taking.taken(source)
 
 
 def _open(source: Path, importer: Importer, reading: Reading) -> Iterator[Found]:
@@ -332,8 +332,12 @@ class _Import:
             self._known += stream.known
         self._streams = {}
 
-    def taken(self) -> ImportResult:
+    def taken(self, source: Path) -> ImportResult:
         """What was done."""
+        if not self._sessions and not self._remarks:
+            self._remarks.append(
+                Remark("difference", "nothing was said or done in it", str(source))
+            )
         return ImportResult(
             sessions=self._sessions,
             records=self._records,

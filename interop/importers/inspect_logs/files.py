@@ -14,14 +14,13 @@ from ....engine.events import JSON
 from ..json_files import decode, load
 from ..json_stream import Member, elements_of, members_of, read_at
 from ..protocol import Remark
+from .members import read_member
 
 __all__ = ("Evaluation", "Sample", "is_archive", "samples_in")
 
 _HEADER: Final = "header.json"
 _STARTED: Final = "_journal/start.json"
 _SAMPLES: Final = "samples/"
-_MOST: Final = 1 << 30
-"""Bytes that one document in an archive may have, so that a small archive cannot fill the memory."""
 
 
 class Evaluation(msgspec.Struct):
@@ -84,6 +83,7 @@ def samples_in(path: Path) -> Iterator[tuple[Evaluation, Sample, str] | Remark]:
 
     Raises:
         InvalidInput: the file cannot be read, or is no log of Inspect.
+        MissingExtra: it is compressed with Zstandard, and nothing here reads that.
     """
     evaluation, found = _archived(path) if zipfile.is_zipfile(path) else _listed(path)
     for one in sorted(found, key=lambda one: one.key):
@@ -98,8 +98,8 @@ def _read(path: Path, place: Member | str) -> bytes:
         return read_at(path, place)
     try:
         with zipfile.ZipFile(path) as archive:
-            return archive.read(place)
-    except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
+            return read_member(archive, place)
+    except (OSError, zipfile.BadZipFile) as error:
         raise InvalidInput(f"cannot read {path}: {error}") from error
 
 
@@ -134,18 +134,12 @@ def _archived(path: Path) -> tuple[Evaluation, list[_Found]]:
             header = next((name for name in (_HEADER, _STARTED) if name in names), None)
             if header is None:
                 raise InvalidInput(f"{path} is no log of Inspect: it has no {_HEADER}")
-            log = load(_document(archive, header, path), _Log, f"{path}, {header}")
+            log = load(read_member(archive, header), _Log, f"{path}, {header}")
             found = [
-                _keyed(f"{path}, {name}", _document(archive, name, path), name)
+                _keyed(f"{path}, {name}", read_member(archive, name), name)
                 for name in dict.fromkeys(names)
                 if name.startswith(_SAMPLES) and name.endswith(".json")
             ]
-    except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
+    except (OSError, zipfile.BadZipFile) as error:
         raise InvalidInput(f"cannot read {path}: {error}") from error
     return log.eval, found
-
-
-def _document(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
-    if archive.getinfo(name).file_size > _MOST:
-        raise InvalidInput(f"{path}, {name}: longer than {_MOST} bytes")
-    return archive.read(name)

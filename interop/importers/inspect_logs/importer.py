@@ -59,6 +59,7 @@ class InspectImporter:
 
         Raises:
             InvalidInput: it cannot be read.
+            MissingExtra: it is compressed with Zstandard, and nothing here reads that.
         """
         for found in samples_in(source):
             if isinstance(found, Remark):

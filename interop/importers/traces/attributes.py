@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....engine.events import JSON, Tokens
+from . import ai_sdk
 from .spans import Span, SpanKind
 from .values import value_of
 
@@ -24,7 +25,7 @@ _OPERATIONS: Final[Mapping[str, SpanKind]] = {
 }
 _KINDS: Final[Mapping[str, SpanKind]] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
 _ENTITIES: Final[Mapping[str, SpanKind]] = {"tool": "tool", "agent": "agent"}
-_PREFIXES: Final = ("gen_ai.", "openinference.", "llm.", "duolog.", "traceloop.")
+_PREFIXES: Final = ("gen_ai.", "openinference.", "llm.", "duolog.", "traceloop.", "ai.")
 _ENTITY: Final = "traceloop.entity"  # OpenLLMetry's, of tools and agents
 _MESSAGES: Final = ("gen_ai.input.messages", "gen_ai.output.messages")
 _ACTOR_KIND: Final = "duolog.actor.kind"  # as Duolog's own export has it
@@ -77,14 +78,23 @@ def span_of(
         start=start,
         parent=parent,
         end=end,
-        conversation=_text(attributes, "gen_ai.conversation.id", "session.id"),
+        conversation=_text(
+            attributes, "gen_ai.conversation.id", "session.id", *ai_sdk.CONVERSATION
+        ),
         input=_input(attributes, found),
         output=_output(attributes, found),
-        tool=_text(attributes, "gen_ai.tool.name", "tool.name")
+        tool=_text(attributes, "gen_ai.tool.name", "tool.name", "ai.toolCall.name")
         or (_text(attributes, f"{_ENTITY}.name") if found == "tool" else None),
-        call=_text(attributes, "gen_ai.tool.call.id", "tool.id", "tool_call.id"),
+        call=_text(attributes, "gen_ai.tool.call.id", "tool.id", "tool_call.id", "ai.toolCall.id"),
         agent=_agent(attributes, name, found),
-        model=_text(attributes, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
+        model=_text(
+            attributes,
+            "gen_ai.response.model",
+            "gen_ai.request.model",
+            "llm.model_name",
+            "ai.response.model",
+            "ai.model.id",
+        ),
         tokens=_tokens(attributes) if found == "model" else None,
         error=error,
         cost=_number(attributes, "duolog.model.cost"),
@@ -100,6 +110,9 @@ def _kind_of(attributes: Mapping[str, JSON], name: str) -> SpanKind:
     operation = _text(attributes, "gen_ai.operation.name", "llm.request.type")
     if operation is not None:
         return _OPERATIONS.get(operation, "other")
+    own = ai_sdk.kind_of(attributes, name)
+    if own is not None:
+        return own
     if attributes.get(_ACTOR_KIND) == "human":
         return "human"
     entity = _text(attributes, "traceloop.span.kind")
@@ -171,6 +184,8 @@ def _input(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
                 return attributes[key]
     if kind == "tool" and "gen_ai.tool.call.arguments" in attributes:
         return attributes["gen_ai.tool.call.arguments"]
+    if own := ai_sdk.input_of(attributes, kind):
+        return own
     return attributes.get("input.value", _inside(attributes.get(f"{_ENTITY}.input"), "inputs"))
 
 
@@ -186,6 +201,8 @@ def _output(attributes: Mapping[str, JSON], kind: SpanKind) -> JSON:
                 return attributes[key]
     if kind == "tool" and "gen_ai.tool.call.result" in attributes:
         return attributes["gen_ai.tool.call.result"]
+    if own := ai_sdk.output_of(attributes, kind):
+        return own
     return attributes.get("output.value", _inside(attributes.get(f"{_ENTITY}.output"), "outputs"))
 
 
@@ -196,7 +213,7 @@ def _inside(held: JSON, key: str) -> JSON:
 
 
 def _agent(attributes: Mapping[str, JSON], name: str, kind: SpanKind) -> str | None:
-    return _text(attributes, "gen_ai.agent.name", "agent.name") or (
+    return _text(attributes, "gen_ai.agent.name", "agent.name", ai_sdk.FUNCTION) or (
         name if kind == "agent" else None
     )
 
@@ -207,24 +224,33 @@ def _tokens(attributes: Mapping[str, JSON]) -> Tokens | None:
             "gen_ai.usage.input_tokens",
             "gen_ai.usage.prompt_tokens",
             "llm.token_count.prompt",
+            "ai.usage.inputTokens",
+            "ai.usage.promptTokens",
         ),
         "completion": (
             "gen_ai.usage.output_tokens",
             "gen_ai.usage.completion_tokens",
             "llm.token_count.completion",
+            "ai.usage.outputTokens",
+            "ai.usage.completionTokens",
         ),
         "cached": (
             "gen_ai.usage.cache_read.input_tokens",
             "gen_ai.usage.cache_read_input_tokens",
             "llm.token_count.prompt_details.cache_read",
+            "ai.usage.cachedInputTokens",
+            "ai.usage.inputTokenDetails.cacheReadTokens",
         ),
         "cache_creation": (
             "gen_ai.usage.cache_creation.input_tokens",
             "llm.token_count.prompt_details.cache_write",
+            "ai.usage.inputTokenDetails.cacheWriteTokens",
         ),
         "reasoning": (
             "gen_ai.usage.reasoning.output_tokens",
             "llm.token_count.completion_details.reasoning",
+            "ai.usage.reasoningTokens",
+            "ai.usage.outputTokenDetails.reasoningTokens",
         ),
     }
     counts: dict[str, int] = {}

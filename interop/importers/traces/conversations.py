@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple, final
+
+import msgspec
 
 from ....engine.events import JSON, ActionResolved, ActionTaken, MessageSent, Tokens
 from ....engine.records import Record
@@ -19,6 +22,7 @@ from ..conversation.cast import Cast
 from ..conversation.questions import QuestionReader
 from ..conversation.steps import AGENT, HUMAN, ModelUse, Step, ToolCall, ToolResult, Utterance
 from ..conversation.transcript import Entry, Transcript
+from ..protocol import Remark
 from .messages import Message, messages_of, texts_in
 from .spans import Span, SpanKind
 from .values import value_of
@@ -26,6 +30,7 @@ from .values import value_of
 __all__ = ("ConversationReader", "by_session", "transcripts_of")
 
 _ARGUMENTS: Final = "input"
+_SILENT: Final = "no text of a message is in its spans: the program that wrote them has to record inputs and outputs"
 _EXECUTES: Final = re.compile(
     r"(?:execute_tool|execute tool|running tool|call_tool|tool|function)\b:?\s+(\S.*)",
     re.IGNORECASE,
@@ -53,8 +58,13 @@ def transcripts_of(
     for session, members in by_session(spans).items():
         reader = ConversationReader(inputs)
         entries = list(reader.read(members))
-        if entries:
-            yield reader.transcript(session, entries, members, format, where, config or {})
+        if not entries:
+            continue
+        found = reader.transcript(session, entries, members, format, where, config or {})
+        if not any(isinstance(step, Utterance) for entry in entries for step in entry.steps):
+            silent = Remark("difference", _SILENT, where, session)
+            found = msgspec.structs.replace(found, entries=[*entries, silent])
+        yield found
 
 
 def by_session(spans: Iterable[Span]) -> dict[str, list[Span]]:
@@ -83,6 +93,7 @@ class _Place(NamedTuple):
     parent: str | None
     kind: SpanKind
     agent: str | None
+    tool: str | None
 
 
 @final
@@ -114,11 +125,12 @@ class ConversationReader:
             spans: in the order of their beginnings.
         """
         for span in spans:
-            place = _Place(span.trace, span.parent, span.kind, span.agent)
+            tool = span.tool or _tool_of(span) if span.kind == "tool" else None
+            place = _Place(span.trace, span.parent, span.kind, span.agent, tool)
             self._places[span.trace, span.id] = place
         for span in spans:
             if span.kind == "model":
-                around = self._around(span)
+                around = takewhile(lambda one: one[1].kind != "tool", self._around(span))
                 self._wrappers.update(key for key, place in around if place.kind == "model")
             elif span.kind != "link" and self._is_outermost(span):
                 found = self._roots.setdefault(span.trace, set())
@@ -309,8 +321,12 @@ class ConversationReader:
         """The innermost agent whose turn a span is a part of."""
         if span.kind == "agent" and span.agent is not None:
             return span.agent
-        names = (place.agent for _, place in self._around(span) if place.kind == "agent")
-        return next((name for name in names if name is not None), None)
+        for _, place in self._around(span):
+            if place.kind in ("agent", "model") and place.agent is not None:
+                return place.agent
+            if place.kind == "tool" and span.kind == "model":
+                return place.tool  # a tool that calls a model is an agent of its own
+        return None
 
     def _name(self, span: Span) -> str | None:
         """The agent's name in the session; None for the main one."""

@@ -13,6 +13,7 @@ from ....engine.events import JSON, Tokens
 from ..json_files import decode
 from ..protocol import Reading
 from ..timestamps import seconds_of
+from .ai_sdk import TOOL_CALL
 from .spans import Span, SpanKind
 from .values import value_of
 
@@ -87,7 +88,9 @@ def span_of_observation(
     of = one.trace_id or (trace.id if trace is not None else one.id)
     attributes = _attributes(one.metadata)
     kind = _KINDS.get(one.type, "other")
-    if kind == "other" and attributes.get("gen_ai.operation.name") == "execute_tool":
+    if kind == "other" and (
+        attributes.get("gen_ai.operation.name") == "execute_tool" or one.name == TOOL_CALL
+    ):
         kind = "tool"
     output = value_of(one.output)
     why = one.status_message or (output if isinstance(output, str) and output else "it failed")
@@ -103,8 +106,8 @@ def span_of_observation(
         conversation=one.session_id or (trace.session_id if trace is not None else None),
         input=one.input,
         output=one.output,
-        tool=_text(attributes, "gen_ai.tool.name"),
-        call=_text(attributes, "gen_ai.tool.call.id"),
+        tool=_text(attributes, "gen_ai.tool.name") or _text(attributes, "ai.toolCall.name"),
+        call=_text(attributes, "gen_ai.tool.call.id") or _text(attributes, "ai.toolCall.id"),
         agent=_agent(one, attributes) if kind == "agent" else None,
         model=one.model,
         tokens=_tokens(one) if kind == "model" else None,

@@ -82,7 +82,7 @@ class OtlpImporter:
     @property
     def about(self) -> str:
         """In a few words."""
-        return "OTLP in JSON, with attributes of the GenAI conventions or of OpenInference"
+        return "OTLP in JSON, with attributes of the GenAI conventions, the AI SDK or OpenInference"
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with a request to export traces."""

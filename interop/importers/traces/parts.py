@@ -13,6 +13,7 @@ __all__ = ("steps_of_parts",)
 
 _CALLS: Final = ("function_call", "functionCall")
 _RESULTS: Final = ("function_response", "functionResponse")
+_FAILURES: Final = frozenset({"error-text", "error-json", "execution-denied"})
 _TEXTS: Final = frozenset({"text", "output_text", "input_text"})
 
 
@@ -59,16 +60,24 @@ def _step(part: Mapping[str, JSON]) -> Step:
         result = part.get("response", part.get("result", part.get("content")))
         return ToolResult(_id(part.get("id")), result)
     if kind == "tool-result":
-        output = part.get("output", part.get("result"))
-        if isinstance(output, Mapping) and {"type", "value"} <= output.keys():
-            output = output["value"]
-        return ToolResult(_text(part, "toolCallId"), output)
+        return _tool_result(part)
     text = part.get("content", part.get("text"))
     if kind in ("reasoning", "thinking") or part.get("thought") is True:
         return Reasoning(text if isinstance(text, str) else "")
     if isinstance(text, str) and (kind is None or kind in _TEXTS):
         return Utterance("", None, text)
     return Utterance("", None, f"[{kind or next(iter(part), 'part')}]")
+
+
+def _tool_result(part: Mapping[str, JSON]) -> ToolResult:
+    """A result as the AI SDK has it: with its type around it, or, in older versions, bare."""
+    output = part.get("output", part.get("result"))
+    failed = part.get("isError") is True
+    if isinstance(output, Mapping) and "type" in output and {"value", "reason"} & output.keys():
+        failed = failed or output["type"] in _FAILURES
+        output = output.get("value", output.get("reason"))
+    why = output if isinstance(output, str) and output else "it failed"
+    return ToolResult(_text(part, "toolCallId"), output, why if failed else None)
 
 
 def _call(id: str, name: JSON, arguments: JSON) -> ToolCall:

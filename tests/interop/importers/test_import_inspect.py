@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import struct
+import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from duolog.engine.errors import InvalidInput
+from duolog.engine.errors import InvalidInput, MissingExtra
 from duolog.engine.events import (
     ActionResolved,
     MessageSent,
@@ -17,7 +20,9 @@ from duolog.engine.events import (
     SessionClosed,
     UtilityScored,
 )
+from duolog.interop.importers.directory import DirectoryImporter
 from duolog.interop.importers.inspect_logs.importer import InspectImporter
+from duolog.interop.importers.registry import recognise
 from duolog.testing import check_importer
 from foreign_logs import events_of, read
 
@@ -65,6 +70,27 @@ def archive(path: Path, *samples: Json) -> Path:
         for one in samples:
             file.writestr(f"samples/{one['id']}_epoch_{one['epoch']}.json", json.dumps(one))
     return path
+
+
+def with_zstandard(path: Path) -> Path:
+    """The archive with its members compressed as Inspect compresses them where it is told to."""
+    zstandard = pytest.importorskip("zstandard")
+    packed = path.with_name(f"packed-{path.name}")
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(packed, "w") as file:
+        members = [(source.read(name), name) for name in source.namelist()]
+        for data, name in members:
+            file.writestr(name, zstandard.ZstdCompressor().compress(data))
+        places = [info.header_offset for info in file.infolist()]
+    held = bytearray(packed.read_bytes())
+    central = held.index(b"PK\x01\x02")
+    for (data, name), local in zip(members, places, strict=True):
+        for at, method, rest in ((local, 8, 14), (central, 10, 16)):
+            struct.pack_into("<H", held, at + method, 93)
+            struct.pack_into("<L", held, at + rest, zlib.crc32(data))
+            struct.pack_into("<L", held, at + rest + 8, len(data))
+        central += 46 + len(name)
+    packed.write_bytes(held)
+    return packed
 
 
 def test_a_sample_is_a_session_with_its_scores(tmp_path: Path) -> None:
@@ -126,6 +152,41 @@ def test_what_is_no_log_is_refused_and_a_broken_sample_named(tmp_path: Path) -> 
     broken = archive(tmp_path / "x.eval", {"id": "s", "epoch": 1, "messages": 5})
     _, [remark] = read(InspectImporter(), broken)
     assert remark.where.endswith("samples/s_epoch_1.json")
+
+
+def test_an_archive_may_be_compressed_with_zstandard(tmp_path: Path) -> None:
+    plain = archive(tmp_path / "x.eval", sample("a"), sample("b"))
+    packed = with_zstandard(plain)
+    assert recognise(packed, [InspectImporter()]) is not None
+    assert read(InspectImporter(), packed)[0] == read(InspectImporter(), plain)[0]
+
+
+def test_without_what_reads_zstandard_one_line_says_what_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = with_zstandard(archive(tmp_path / "x.eval", sample("a")))
+    monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(
+        MissingExtra, match=r"packed-x\.eval, .*Zstandard, needs an extra: .*inspect"
+    ):
+        read(InspectImporter(), packed)
+    _, remarks = read(DirectoryImporter(InspectImporter()), tmp_path)
+    (problem,) = (one for one in remarks if one.kind == "problem")
+    assert problem.where == str(packed)
+
+
+@pytest.mark.parametrize("packs", [False, True])
+def test_a_damaged_archive_is_refused(packs: bool, tmp_path: Path) -> None:
+    path = tmp_path / "x.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("header.json", json.dumps({"version": 2, "eval": EVAL, "more": "x" * 99}))
+    path = with_zstandard(path) if packs else path
+    held = bytearray(path.read_bytes())
+    held[50:60] = b"\xff" * 10
+    path.write_bytes(held)
+    with pytest.raises(InvalidInput, match=r"x\.eval, header\.json: "):
+        read(InspectImporter(), path)
 
 
 @pytest.mark.asyncio

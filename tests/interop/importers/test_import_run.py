@@ -167,6 +167,8 @@ async def test_differences_are_no_problem() -> None:
     difference = Remark("difference", "counted otherwise", "round 1", "s")
     async with MemoryLog() as log:
         assert (await take(log, [*said("a"), difference])).remarks == (difference,)
+        (empty,) = (await take(log, [])).remarks
+        assert (empty.kind, empty.what) == ("difference", "nothing was said or done in it")
 
 
 async def test_progress_is_told() -> None:
