@@ -20,6 +20,7 @@ from ..conversation.steps import (
     Step,
     Utterance,
 )
+from .bookkeeping import bookkeeping_in
 from .edits import edited_file
 from .entries import Attachment, Envelope, Line
 from .injected import INTERRUPTED, command_in, is_injected, typed_part
@@ -29,10 +30,6 @@ __all__ = ("StepReader",)
 _SYNTHETIC: Final = "<synthetic>"
 _PROGRAM: Final = "claude-code"
 _QUEUED: Final = "queued_command"
-_ASIDE: Final = frozenset(
-    {"summary", "progress", "file-history-snapshot", "queue-operation", "last-prompt"}
-)
-"""Lines that hold nothing of the conversation: titles of other sessions, states of the program."""
 
 
 @final
@@ -70,10 +67,13 @@ class StepReader:
             yield from self._user(line)
         elif line.attachment is not None and line.attachment.type == _QUEUED:
             yield from self._queued(line, line.attachment)
-        elif line.type in _ASIDE:
-            yield Omission(f"{line.type} entries")
         else:
-            yield ForeignEntry(f"{_PROGRAM}.{line.type}", data)
+            attached = line.attachment.type if line.attachment is not None else None
+            known = bookkeeping_in(line.type, envelope.subtype, attached)
+            if known is not None:
+                yield Omission(f"{known} entries")
+            else:
+                yield ForeignEntry(f"{_PROGRAM}.{line.type}", data)
 
     def rest(self) -> Iterator[Step]:
         """The model call of the reply that is over: its parts repeat the usage, and only the last

@@ -60,9 +60,10 @@ def branches_in(pieces: Iterator[Piece]) -> list[Branch]:
             continue
         if payload.type == "message" and payload.role == "user" and _said(payload):
             turns.append(piece.number)
-        elif payload.type == _BACK.decode() and 0 < payload.num_turns <= len(turns):
-            left.append(Branch(turns[-payload.num_turns], piece.number))
-            del turns[-payload.num_turns :]
+        elif payload.type == _BACK.decode() and payload.num_turns > 0 and turns:
+            back = min(payload.num_turns, len(turns))
+            left.append(Branch(turns[-back], piece.number))
+            del turns[-back:]
     return left
 
 

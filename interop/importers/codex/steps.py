@@ -21,6 +21,7 @@ from ..conversation.steps import (
     ForeignEntry,
     Interruption,
     ModelUse,
+    Omission,
     Step,
     ToolCall,
     ToolResult,
@@ -34,6 +35,16 @@ __all__ = ("RolloutReader", "is_typed")
 _SHOWN_TWICE: Final = frozenset(
     {"user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"}
 )
+_ASIDE: Final = frozenset(
+    "task_started task_complete turn_started turn_complete context_compacted thread_name_updated"
+    " thread_rolled_back thread_settings_applied session_configured item_started item_completed"
+    " exec_command_begin exec_command_end patch_apply_begin patch_apply_end mcp_tool_call_begin"
+    " mcp_tool_call_end web_search_begin web_search_end view_image_tool_call image_generation_end"
+    " turn_diff plan_update".split()
+)
+"""Events for the display that say again what items say, or nothing of the conversation."""
+_COMPACTED: Final = "compacted"
+"""A line that repeats what the model still reads, after a summary took the place of the rest."""
 _INJECTED: Final = re.compile(
     r"\s*(<(environment_context|user_instructions|INSTRUCTIONS|turn_aborted|user_shell_command"
     r"|user_action|skill|subagent_notification|permissions instructions|collaboration_mode"
@@ -84,6 +95,8 @@ class RolloutReader:
             self._model = model if isinstance(model, str) else self._model
         elif kind == "event_msg":
             yield from self._event(payload, data)
+        elif kind == _COMPACTED:
+            yield Omission(f"{kind} lines")
         elif kind != "session_meta":
             yield ForeignEntry(f"{_PROGRAM}.{kind}", data)
 
@@ -111,6 +124,8 @@ class RolloutReader:
                 yield from self._used(usage_of(_flat(info.get("total_token_usage"))))
         elif kind == "turn_aborted":
             yield Interruption(f"interrupted: {event.get('reason') or 'by the user'}")
+        elif kind in _ASIDE:
+            yield Omission(f"{kind} events")
         elif kind not in _SHOWN_TWICE:
             yield ForeignEntry(f"{_PROGRAM}.{kind}", data)
 

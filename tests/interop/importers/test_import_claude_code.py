@@ -186,6 +186,26 @@ def test_the_line_goes_on_where_a_summary_took_the_place_of_what_was_before(tmp_
     assert [one.kind for one in events_in(path, Unknown)] == ["claude-code.system"]
 
 
+def test_what_the_program_notes_for_itself_is_left_out_and_the_unknown_kept(tmp_path: Path) -> None:
+    lines = Lines()
+    lines.user("Begin")
+    lines.add("system", subtype="turn_duration", durationMs=5)
+    lines.add("attachment", attachment={"type": "file", "content": "x" * 1000})
+    lines.add("ai-title", aiTitle="Beginning")
+    lines.add("system", subtype="of_tomorrow")
+    lines.add("attachment", attachment={"type": "of_tomorrow"})
+    lines.agent(text("Begun."), reply="r1")
+    path = write_lines(tmp_path / "s.jsonl", lines.lines)
+    events, remarks = read(ClaudeCodeImporter(), path)
+    kept = [one.draft.event for one in events if isinstance(one.draft.event, Unknown)]
+    assert [one.kind for one in kept] == ["claude-code.system", "claude-code.attachment"]
+    assert [one.what for one in remarks] == [
+        "left out: turn_duration entries",
+        "left out: file attachment entries",
+        "left out: ai-title entries",
+    ]
+
+
 def said_in(path: Path) -> list[tuple[str, str]]:
     return [
         (record.role, record.event.text)

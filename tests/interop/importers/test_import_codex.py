@@ -146,6 +146,33 @@ def test_turns_that_were_taken_back_are_a_fork(tmp_path: Path) -> None:
     assert [one.forked_from for one in opened] == [None, Origin(session="r", version=3)]
 
 
+def test_more_turns_than_there_are_take_all_back(tmp_path: Path) -> None:
+    back = line("event_msg", type="thread_rolled_back", num_turns=9)
+    lines = [line("session_meta", id="r"), said("user", "q1"), said("assistant", "a1"), back]
+    path = write_lines(tmp_path / "r.jsonl", [*lines, said("user", "q2")])
+    told = [(session, text) for session, _, text in said_in(path)]
+    assert told == [("r", "q2"), ("r-branch-4", "q1"), ("r-branch-4", "a1")]
+
+
+def test_what_is_shown_again_or_says_nothing_is_left_out(tmp_path: Path) -> None:
+    lines = [
+        line("session_meta", id="r"),
+        line("event_msg", type="task_started", turn_id="1"),
+        said("user", "q"),
+        line("event_msg", type="exec_command_end", aggregated_output="x" * 1000),
+        line("compacted", message="so far", replacement_history=[{"x": "y" * 1000}]),
+        line("of_tomorrow", x=1),
+    ]
+    events, remarks = read(CodexImporter(), write_lines(tmp_path / "r.jsonl", lines))
+    kept = [one.draft.event for one in events if isinstance(one.draft.event, Unknown)]
+    assert [one.kind for one in kept] == ["codex.of_tomorrow"]
+    assert [one.what for one in remarks] == [
+        "left out: task_started events",
+        "left out: exec_command_end events",
+        "left out: compacted lines",
+    ]
+
+
 def test_nobody_typed_what_a_subagent_was_asked(tmp_path: Path) -> None:
     meta = line("session_meta", id="r", source={"subagent": "review"})
     lines = [meta, said("user", "Review it"), said("assistant", "Good.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,7 +14,11 @@ from duolog.interop.importers.protocol import Importer
 from duolog.interop.importers.registry import installed_importers, recognise
 from duolog.interop.importers.traces.langfuse import LangfuseImporter
 from duolog.interop.importers.traces.openinference import OpenInferenceImporter
-from duolog.interop.importers.traces.otlp import OtlpImporter
+from duolog.interop.importers.traces.otlp import OtlpImporter, spans_of_request
+from duolog.interop.importers.traces.otlp_protobuf import spans_of_message
+from duolog.interop.importers.traces.spans import Span
+from google.protobuf import json_format
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from sample_counts import counted, differences, problems_of
 
 Json = dict[str, Any]
@@ -422,6 +427,22 @@ def test_older_and_newer_conventions_give_the_same_conversation(
 ) -> None:
     (found,) = found_in(OtlpImporter(), tmp_path / "trace.json", CONVENTIONS[convention])
     assert not differences(WHOLE, found)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_protobuf_gives_the_same_spans_with_what_stands_in_their_events(convention: str) -> None:
+    held = json.dumps(CONVENTIONS[convention])
+    as_json = held.replace('"traceId": "t"', '"traceId": "00ff"').replace(
+        '"spanId": "s', '"spanId": "0'
+    )
+    from_json = [one for one in spans_of_request(as_json.encode(), "here") if isinstance(one, Span)]
+    request = json.loads(as_json)
+    for one in request["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        for key in ("traceId", "spanId"):  # bytes, which JSON of protobuf has in base64
+            one[key] = base64.b64encode(bytes.fromhex(one[key])).decode()
+    message = json_format.ParseDict(request, ExportTraceServiceRequest())
+    assert len(from_json) >= 2
+    assert list(spans_of_message(message.SerializeToString(), "here")) == from_json
 
 
 def test_attributes_of_open_inference_may_be_nested(tmp_path: Path) -> None:
