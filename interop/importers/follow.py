@@ -14,6 +14,7 @@ from ...engine.errors import InvalidInput
 from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from .directory import Source, sources_in
+from .lines import LineImporter
 from .protocol import Importer, Reading, Remark
 from .registry import installed_importers, recognise
 from .run import import_foreign
@@ -35,7 +36,8 @@ async def follow_foreign(
     """Imports what is there, and from then on what is added; goes on until it is cancelled.
 
     A file is read again as a whole when it has changed, and only what is new is recorded; so this
-    is for sessions that somebody has now, not for files of gigabytes.
+    is for sessions that somebody has now, not for files of gigabytes. Where a person takes back what
+    was recorded, that stays, and what goes on is a fork of the session, called ``SESSION-line-2``.
 
     Args:
         log: an open log.
@@ -44,7 +46,7 @@ async def follow_foreign(
         reading: how. It is always taken for something that grows.
         every: seconds between two looks at the files.
         on_import: called after an import that recorded something, or that met a problem: with the
-            file, the number of records, and what a person should know.
+            file, the number of records, and what a person should know; of each problem once.
 
     Raises:
         InvalidInput: the source is not there, or is a file and there is no importer.
@@ -57,19 +59,35 @@ async def follow_foreign(
         raise InvalidInput(f"{source} is of no format that is known; say which it is")
     reading = msgspec.structs.replace(reading or Reading(), growing=True)
     files = _Files(source, importer)
+    lines: dict[Path, LineImporter] = {}
+    told: set[Remark] = set()
     while True:
         for path, found in await anyio.to_thread.run_sync(files.changed):
-            try:
-                taken = await import_foreign(
-                    log, path, found, reading=reading, keep_going=True, look_first=False
-                )
-            except InvalidInput as error:
-                _call(on_import, path, 0, (Remark("problem", str(error), str(path)),))
-                continue
-            problems = tuple(one for one in taken.remarks if one.kind == "problem")
-            if taken.records or problems:
-                _call(on_import, path, taken.records, problems)
+            reader = lines.setdefault(path, LineImporter(found))
+            records, problems = await _take(log, path, reader, reading)
+            new = tuple(one for one in problems if one not in told)
+            told.update(new)
+            if records or new:
+                _call(on_import, path, records, new)
         await anyio.sleep(every)
+
+
+async def _take(
+    log: EventLog, path: Path, reader: LineImporter, reading: Reading
+) -> tuple[int, tuple[Remark, ...]]:
+    """How many records a file brought, and what is wrong with it."""
+    records = 0
+    while True:
+        try:
+            taken = await import_foreign(
+                log, path, reader, reading=reading, keep_going=True, look_first=False
+            )
+        except InvalidInput as error:
+            return records, (Remark("problem", str(error), str(path)),)
+        records += taken.records
+        if not taken.parted:
+            return records, tuple(one for one in taken.remarks if one.kind == "problem")
+        reader.part(taken.parted)
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, final
@@ -37,6 +37,8 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
         forks: branches of them that were left, which are sessions of their own in the log.
         records: events taken into the log.
         known: events that the log had already.
+        parted: by session, the last version of its trace that the log and the source have in common,
+            where the source goes on in another way than the log: these sessions were refused.
         remarks: what a person should know of it: problems, and differences on purpose.
     """
 
@@ -44,6 +46,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     records: int
     known: int
     forks: int = 0
+    parted: Mapping[str, int] = {}
     remarks: tuple[Remark, ...] = ()
 
 
@@ -171,9 +174,11 @@ def _call(progress: _Progress | None, done: int) -> None:
             progress(done)
 
 
-def _is_fork(one: Foreign) -> bool:
+def _origin_of(one: Foreign) -> str | None:
+    """The session that a fork left; None for any other session."""
     event = one.draft.event
-    return isinstance(event, SessionOpened) and event.forked_from is not None
+    forked = event.forked_from if isinstance(event, SessionOpened) else None
+    return None if forked is None else forked.session
 
 
 @final
@@ -205,6 +210,15 @@ class _Stream:
         self._waiting.append(draft)
         self._size += len(body)
         return None
+
+    @property
+    def version(self) -> int:
+        """Of the last record that was compared or written."""
+        return self._version
+
+    async def is_longer(self) -> bool:
+        """Whether the log holds more of it than was read."""
+        return self._held is not None and await anext(self._held, None) is not None
 
     @property
     def full(self) -> bool:
@@ -285,6 +299,8 @@ class _Import:
         self._forks = 0
         self._records = 0
         self._known = 0
+        self._parted: dict[str, int] = {}
+        self._older: set[str] = set()  # sessions of which the log has more than the source
         self._remarks: list[Remark] = []
 
     @property
@@ -300,11 +316,13 @@ class _Import:
         if one.session != self._session or isinstance(one.draft.event, SessionOpened):
             await self.finish()
             self._session = one.session
-            if _is_fork(one):
-                self._forks += 1
-            else:
+            origin = _origin_of(one)
+            # The branch that a session went on with since is what the log has of it: no fork besides.
+            self._refused = origin is not None and (origin in self._parted or origin in self._older)
+            if origin is None:
                 self._sessions += 1
-            self._refused = False
+            elif not self._refused:
+                self._forks += 1
         if self._refused:
             return
         fit = taken_in(one)
@@ -318,6 +336,8 @@ class _Import:
             self._streams[one.stream] = stream
         wrong = await stream.take(one.draft, body)
         if wrong is not None:
+            if one.stream == TRACE and stream.version > 1:
+                self._parted[one.session] = stream.version - 1
             self._refuse(one.session, wrong)
         elif one.stream != TRACE:
             await self._flush(before=one.stream)
@@ -327,7 +347,9 @@ class _Import:
     async def finish(self) -> None:
         """Writes what waits of the session that was read last."""
         await self._flush()
-        for stream in self._streams.values():
+        for name, stream in self._streams.items():
+            if name == TRACE and await stream.is_longer():
+                self._older.add(str(self._session))
             self._records += stream.added
             self._known += stream.known
         self._streams = {}
@@ -343,6 +365,7 @@ class _Import:
             records=self._records,
             known=self._known,
             forks=self._forks,
+            parted=self._parted,
             remarks=tuple(self._remarks),
         )
 

@@ -10,11 +10,13 @@ import anyio
 import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent, ModelCalled
+from duolog.engine.events import MessageSent, ModelCalled, Origin, SessionOpened
 from duolog.engine.log.contract import EventLog
 from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
+from duolog.interop.importers.codex.importer import CodexImporter
 from duolog.interop.importers.follow import follow_foreign
 from duolog.interop.importers.protocol import Remark
+from duolog.interop.importers.run import import_foreign
 
 EVERY = 0.005
 
@@ -94,3 +96,141 @@ async def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
     async with duolog.open("memory://") as log:
         with pytest.raises(InvalidInput, match="No such file"):
             await follow_foreign(log, tmp_path / "none", ClaudeCodeImporter())
+
+
+def codex(kind: str, **payload: object) -> str:
+    return json.dumps({"type": kind, "payload": payload}) + "\n"
+
+
+def codex_said(role: str, text: str) -> str:
+    content = [{"type": "text", "text": text}]
+    return codex("response_item", type="message", role=role, content=content)
+
+
+async def said_by_session(log: EventLog) -> dict[str, list[str]]:
+    told: dict[str, list[str]] = {}
+    async for record in log.read_all():
+        if isinstance(record.event, MessageSent):
+            told.setdefault(record.session, []).append(record.event.text)
+    return told
+
+
+@pytest.mark.asyncio
+async def test_what_a_person_takes_back_stays_and_what_goes_on_is_a_fork(tmp_path: Path) -> None:
+    source = tmp_path / "r.jsonl"
+    back = codex("event_msg", type="thread_rolled_back", num_turns=1)
+    problems: list[Remark] = []
+    async with duolog.open("memory://") as log, anyio.create_task_group() as tasks:
+
+        async def follow() -> None:
+            await follow_foreign(
+                log,
+                source,
+                CodexImporter(),
+                every=EVERY,
+                on_import=lambda path, records, found: problems.extend(found),
+            )
+
+        with anyio.fail_after(10):
+            said = messages(log)
+            asked = codex_said("user", "one") + codex_said("assistant", "1")
+            await add(source, codex("session_meta", id="r") + asked + codex_said("user", "two"))
+            tasks.start_soon(follow)
+            assert [await anext(said) for _ in range(3)] == ["one", "1", "two"]
+            await add(source, back)
+            await add(source, codex_said("user", "three"))
+            assert [await anext(said) for _ in range(3)] == ["one", "1", "three"]
+            await add(source, codex_said("assistant", "3"))
+            assert await anext(said) == "3"
+            await add(source, back + codex_said("user", "four"))
+            assert [await anext(said) for _ in range(3)] == ["one", "1", "four"]
+            await said.aclose()
+        tasks.cancel_scope.cancel()
+        everything = [record.event async for record in log.read_all()]
+        assert [one.forked_from for one in everything if isinstance(one, SessionOpened)] == [
+            None,
+            Origin(session="r", version=3),
+            Origin(session="r-line-2", version=3),
+        ]
+        assert await said_by_session(log) == {
+            "r": ["one", "1", "two"],
+            "r-line-2": ["one", "1", "three", "3"],
+            "r-line-3": ["one", "1", "four"],
+        }
+    assert problems == []
+
+
+@pytest.mark.asyncio
+async def test_following_anew_goes_on_with_the_last_line(tmp_path: Path) -> None:
+    source = tmp_path / "s.jsonl"
+    async with duolog.open("memory://") as log:
+
+        async def until(text: str) -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(
+                    lambda: follow_foreign(log, source, ClaudeCodeImporter(), every=EVERY)
+                )
+                with anyio.fail_after(10):
+                    while text not in str(await said_by_session(log)):  # noqa: ASYNC110
+                        await anyio.sleep(EVERY)
+                tasks.cancel_scope.cancel()
+
+        await add(source, line(0, "user", "Hello") + line(1, "assistant", "Yes?"))
+        await add(source, line(2, "user", "Go"))
+        await until("Go")
+        await add(source, line(3, "user", "Stop").replace('"u2"', '"u1"'))
+        await until("Stop")
+        await add(source, line(4, "assistant", "Stopped."))
+        await until("Stopped.")
+        assert await said_by_session(log) == {
+            "s": ["Hello", "Yes?", "Go"],
+            "s-line-2": ["Hello", "Yes?", "Stop", "Stopped."],
+        }
+
+
+@pytest.mark.asyncio
+async def test_a_session_whose_source_has_changed_is_refused_as_a_whole(tmp_path: Path) -> None:
+    source = tmp_path / "r.jsonl"
+    await add(source, codex("session_meta", id="r") + codex_said("user", "one"))
+    await add(source, codex_said("user", "two"))
+    async with duolog.open("memory://") as log:
+        await import_foreign(log, source, CodexImporter())
+        back = codex("event_msg", type="thread_rolled_back", num_turns=1)
+        await add(source, back)  # the log has what was taken back, as the session itself
+        taken = await import_foreign(log, source, CodexImporter())
+        assert (taken.records, taken.forks, taken.parted) == (0, 0, {})
+        await add(source, codex_said("user", "three"))
+        with pytest.raises(InvalidInput, match="another MessageSent at version 3"):
+            await import_foreign(log, source, CodexImporter())
+        taken = await import_foreign(log, source, CodexImporter(), keep_going=True)
+        assert (taken.records, taken.forks, taken.parted) == (0, 0, {"r": 2})
+        assert await said_by_session(log) == {"r": ["one", "two"]}
+
+
+@pytest.mark.asyncio
+async def test_a_problem_is_told_once_however_often_its_file_changes(tmp_path: Path) -> None:
+    source = tmp_path / "s.jsonl"
+    told: list[tuple[int, int]] = []
+    await add(source, line(0, "user", "Hello") + '{"type": 5}\n')
+    async with duolog.open("memory://") as log, anyio.create_task_group() as tasks:
+
+        async def follow() -> None:
+            await follow_foreign(
+                log,
+                source,
+                ClaudeCodeImporter(),
+                every=EVERY,
+                on_import=lambda path, records, found: told.append((records, len(found))),
+            )
+
+        tasks.start_soon(follow)
+        with anyio.fail_after(10):
+            said = messages(log)
+            assert await anext(said) == "Hello"
+            await add(source, line(1, "assistant", "Yes?"))
+            assert await anext(said) == "Yes?"
+            while len(told) < 2:  # noqa: ASYNC110
+                await anyio.sleep(EVERY)
+            await said.aclose()
+        tasks.cancel_scope.cancel()
+    assert told == [(2, 1), (1, 0)]
