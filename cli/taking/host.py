@@ -252,6 +252,7 @@ class SessionHost:
                 "here once that one has ended"
             )
         self._seats[session.id] = people
+        self._failed.pop(session.id, None)  # of an earlier start, whose request was gone by then
         began = anyio.Event()
         self._tasks.start_soon(self._run, session, people, began, scope)
         self._tasks.start_soon(_wait_until_seated, first, began)

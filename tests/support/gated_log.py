@@ -1,8 +1,8 @@
-"""A log whose appends can be held up, or made to fail, from outside."""
+"""A log whose appends and reads can be held up, and appends made to fail, from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Self, cast
 
 import anyio
@@ -21,6 +21,8 @@ class Gate:
         self._inner = inner
         self._open = anyio.Event()
         self._open.set()
+        self._readable = anyio.Event()
+        self._readable.set()
         self._fails: Callable[[str, Sequence[Draft], str], Exception | None] = _never
         self.calls = 0
 
@@ -36,6 +38,14 @@ class Gate:
     def open(self) -> None:
         """Lets them through."""
         self._open.set()
+
+    def shut_reads(self) -> None:
+        """Holds up all reads from now on, but for those that have begun."""
+        self._readable = anyio.Event()
+
+    def open_reads(self) -> None:
+        """Lets them through."""
+        self._readable.set()
 
     def fail(self, how: Callable[[str, Sequence[Draft], str], Exception | None]) -> None:
         """Raises what ``how`` gives for a session, drafts and stream, before anything is written."""
@@ -66,6 +76,13 @@ class Gate:
             expected_version=expected_version,
             checkpoint=checkpoint,
         )
+
+    async def read_all(
+        self, *, after_position: int = 0, session: str | None = None
+    ) -> AsyncIterator[Record]:
+        await self._readable.wait()
+        async for record in self._inner.read_all(after_position=after_position, session=session):
+            yield record
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)

@@ -48,8 +48,8 @@ class AlertHistory:
         count: how many there are, those that are not kept included.
         met: for each rule, how many sessions meet it now.
         looked: how many sessions were looked at.
-        complete: whether that is all.
         revision: grows with each change.
+        position: of the log, up to which it is known what is to be looked at; None before the first time.
     """
 
     def __init__(
@@ -59,20 +59,24 @@ class AlertHistory:
         self.count = 0
         self.met = [0] * len(rules)
         self.looked = 0
-        self.complete = False
         self.revision = 0
+        self.position: int | None = None
         self._log = log
         self._table = table
         self._most = most
         self._folds: SessionStates[FiringFold] = SessionStates(_FOLDS)
         self._due: list[int] = []  # places to be looked at, the next one last
         self._read = array("q")  # by place, the position up to which its session was read
-        self._position: int | None = None
         self._masks: dict[int, int] = {}  # by place, the rules that are met, a bit for each
         self._counts = array("q")  # by place
         self._fired: dict[str, dict[FiringKey, Fired]] = {}
         self._order: list[FiredKey] = []
         self._lock = anyio.Lock()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all was looked at that the list of sessions had when it was asked last."""
+        return self.position is not None and not self._due
 
     async def soon(self) -> None:
         """Reads what is new, but for a moment only: the rest is left for the next time.
@@ -94,12 +98,12 @@ class AlertHistory:
             if not table.loaded:
                 return
             reached, summaries = table.position, table.summaries
-            if self._position is None:
+            if self.position is None:
                 self._due = sorted(range(len(summaries)), key=lambda at: summaries[at].position)
             else:
-                changed = table.changed_since(self._position, len(table)) or []
+                changed = table.changed_since(self.position, len(table)) or []
                 self._due += reversed(changed)
-            self._position = reached
+            self.position = reached
             missing = len(summaries) - len(self._read)
             self._read.extend(0 for _ in range(missing))
             self._counts.extend(0 for _ in range(missing))
@@ -108,7 +112,6 @@ class AlertHistory:
                 self._due.pop()
                 if len(self._due) % _AT_ONCE == 0:
                     await checkpoint()
-            self.complete = True
 
     async def _look(self, place: int) -> None:
         summary = self._table.summaries[place]

@@ -74,7 +74,7 @@ async def alert_messages(
         if changed or gone or about != known:
             known = about
             yield message("alerts", {"rows": changed, "gone": gone} | about, position)
-        if history.complete and table.position <= position:
+        if history.complete and table.position == history.position:
             await table.wait()
         await anyio.sleep(_SLOWER * bench.limits.pace)
 

@@ -60,6 +60,7 @@ class Listing:
     Attributes:
         looked: how many sessions have been looked at.
         complete: whether all have been.
+        position: of the log, up to which what has changed was looked at again.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Listing:
         self.order = order
         self.looked = 0
         self.complete = False
+        self.position = 0
         self._log = log
         self._table = table
         self._admit = query.admission()
@@ -81,7 +83,6 @@ class Listing:
         self._keys: dict[int, Sortable | None] = {}
         self._measured: dict[int, ListedSession] = {}
         self._settled = True
-        self._position = 0
         self._lock = anyio.Lock()
 
     def __len__(self) -> int:
@@ -98,10 +99,10 @@ class Listing:
         async with self._lock:
             reached = self._table.position
             if self.looked and self._table.loaded:
-                for place in self._table.changed_since(self._position, len(self._table)) or ():
+                for place in self._table.changed_since(self.position, len(self._table)) or ():
                     if place < self.looked:
                         await self._look(place, anew=True)
-            self._position = reached
+            self.position = reached
             await self._look_on()
             self.complete = self._table.loaded
 

@@ -83,7 +83,7 @@ class Listings:
         while True:
             listing = self.of(address)
             await listing.soon()
-            reached = table.position
+            reached = listing.position  # the list may have had no time for what the table has
             places = table.changed_since(position, _MOST) if table.loaded else []
             rows = [
                 (table.summaries[place].session, key)

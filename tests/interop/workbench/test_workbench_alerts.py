@@ -27,6 +27,7 @@ from duolog.interop.workbench.sessions.table import SessionTable
 from duolog.scoring.listing.sessions import listed_session
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
+from gated_log import Gate
 from workbench import story, visiting
 
 
@@ -145,6 +146,26 @@ async def test_what_fired_is_the_same_after_a_restart_and_however_it_was_read(
             await small.refresh()
             assert shown(small.page(50)) == seen[:2]
             assert small.count == 7
+
+
+async def test_a_history_that_had_no_time_for_a_session_is_not_complete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("duolog.interop.workbench.alerts.history._PATIENCE", 0.01)
+    async with open_log("memory://") as log:
+        gate = Gate(log)
+        async with history_of(gate.log, "tau=2") as history:
+            await history.refresh()
+            assert (history.complete, history.count) == (True, 0)
+            await put_records(log, story("s", [1, 1]).records)
+            gate.shut_reads()
+            with anyio.fail_after(20):
+                while history.complete:
+                    await history.soon()
+                gate.open_reads()
+                while not history.count:
+                    await history.soon()
+            assert (history.complete, history.count) == (True, 1)
 
 
 async def test_the_page_shows_each_firing_and_what_its_webhook_answered() -> None:

@@ -24,6 +24,7 @@ from duolog.scoring.listing.query import parse_query
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
+from gated_log import Gate
 from workbench import visiting
 
 HOSTILE = "</td><script>alert(1)</script>\u202e"
@@ -134,6 +135,40 @@ async def test_tolerances_are_filtered_by_records() -> None:
         await listing.refresh()
         assert [line.stops for line in listing.page(9).sessions] == [{1: 1}] * 3
         tasks.cancel_scope.cancel()
+
+
+async def test_what_there_was_no_time_to_look_at_is_looked_at_though_nothing_more_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("duolog.interop.workbench.sessions.listing._PATIENCE", 0.01)
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        script = RecordWriter("s")
+        script.opened()
+        await put_records(log, script.records)
+        gate = Gate(log)
+        table = await table_of(log, tasks)
+        address = parse_address([("tau", "1")])
+        changes = Listings(gate.log, table).follow(address, table.position, 0.001)
+        assert (await anext(changes)).found == 0
+        gate.shut_reads()
+        written = len(script.records)
+        script.human("hello")
+        script.output("a plan")
+        script.human("better")
+        script.rated(1, 2)
+        await put_records(log, script.records[written:])
+        await table.wait()
+        with anyio.fail_after(5):
+            tasks.start_soon(_release, gate)
+            async for change in changes:
+                if [session for session, _ in change.rows] == ["s"]:
+                    break
+        tasks.cancel_scope.cancel()
+
+
+async def _release(gate: Gate) -> None:
+    await anyio.sleep(0.05)  # longer than a list is waited for
+    gate.open_reads()
 
 
 def test_an_address_holds_all_and_leads_back() -> None:
