@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from documents import code_spans, page_files, prose
+from duolog.interop.importers.registry import importer_names
 
 ROOT = Path(__file__).parents[1]
 PAGES = page_files(ROOT)
@@ -104,3 +105,13 @@ def test_the_map_names_every_folder(root: Path, part: str) -> None:
     folders = {path.parent for path in (root / part).glob("**/__init__.py")}
     shown = {f"{folder.relative_to(root).as_posix()}/" for folder in folders}
     assert {name for name in shown if name not in named and name.count("/") < 3} == set()
+
+
+@pytest.mark.parametrize(("page", "shown"), [("importing", "report"), ("formats", "show")])
+def test_every_format_has_an_example(page: str, shown: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    sections = {
+        part.partition("\n")[0]: part for part in re.split(r"^##+ ", text, flags=re.MULTILINE)
+    }
+    for name in importer_names():
+        assert f"$ duolog {shown} " in sections[name], name
