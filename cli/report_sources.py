@@ -10,15 +10,16 @@ import msgspec
 
 from ..engine.errors import InvalidInput, LogNotFound
 from ..engine.log.contract import EventLog
-from ..engine.records import TRACE
+from ..engine.records import TRACE, Record
 from ..scoring.live import score_sessions
+from ..scoring.parts import Shared
 from ..scoring.tables.layout import is_tables
 from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from ..scoring.trajectory.scorer_choice import preferred
 from .lookup import existing_log, name_of, one_named
-from .runtime import collect_rarely, run
+from .runtime import collect_rarely, cores, run
 
 __all__ = ("SOURCE", "check_scorers", "directory_of", "is_file", "judges_of", "load", "one_session")
 
@@ -28,10 +29,17 @@ SOURCE = "log"
 _SQLITE = b"SQLite format 3\0"
 
 
-def load(sources: Sequence[str], options: Options) -> list[Trajectory]:
+def load(
+    sources: Sequence[str], options: Options, *, workers: int | None = None
+) -> list[Trajectory]:
     """The trajectories of all sessions of all sources, in order.
 
     A session that several sources hold alike, since a log was named twice, say, counts once.
+
+    Args:
+        sources: logs, or files of trajectories.
+        options: how to score.
+        workers: processes that score a large log, at most; None for one for each processor.
 
     Raises:
         InvalidInput: a source is neither a log nor a file of trajectories, or the log has no
@@ -43,7 +51,11 @@ def load(sources: Sequence[str], options: Options) -> list[Trajectory]:
     found: list[Trajectory] = []
     known: dict[str, tuple[str, Trajectory]] = {}
     for source in sources:
-        here = list(read_trajectories(source)) if is_file(source) else _from_log(source, options)
+        here = (
+            list(read_trajectories(source))
+            if is_file(source)
+            else _from_log(source, options, workers)
+        )
         for item in here:
             first, before = known.get(item.session, (source, None))
             if before is None:
@@ -85,12 +97,14 @@ def judges_of(sources: Sequence[str]) -> list[str]:
 
 
 async def _judges(source: str) -> set[str]:
+    found: set[str] = set()
+
+    def look(records: Sequence[Record]) -> None:
+        found.update(record.stream for record in records if record.kind == "ProgressRated")
+
     async with existing_log(source) as log:
-        return {
-            "human" if record.stream == TRACE else record.stream
-            async for record in log.read_all()
-            if record.kind == "ProgressRated"
-        }
+        await log.scan(look)
+    return {"human" if stream == TRACE else stream for stream in found}
 
 
 def directory_of(sources: Sequence[str]) -> Path | None:
@@ -129,11 +143,13 @@ def is_file(source: str) -> bool:
     )
 
 
-def _from_log(source: str, options: Options) -> list[Trajectory]:
+def _from_log(source: str, options: Options, workers: int | None) -> list[Trajectory]:
     async def main() -> list[Trajectory]:
         async with existing_log(source) as log:
             await check_scorers(log, options)
-            return [trajectory async for trajectory in score_sessions(log, options, process=True)]
+            shared = Shared(url=source, processes=workers or cores())
+            found = score_sessions(log, options, process=True, shared=shared)
+            return [trajectory async for trajectory in found]
 
     return run(main)
 
@@ -145,7 +161,8 @@ async def check_scorers(log: EventLog, options: Options) -> None:
         wanted.append(options.judge)
     if not wanted:
         return
-    streams = {record.stream async for record in log.read_all() if record.role == "scorer"}
+    streams: set[str] = set()
+    await log.scan(lambda some: streams.update(one.stream for one in some if one.role == "scorer"))
     for name in wanted:
         if preferred(streams, name) is None:
             known = ", ".join(sorted(streams)) or "none"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-__all__ = ("collect_rarely", "run")
+__all__ = ("collect_rarely", "cores", "run")
 
 _T = TypeVar("_T")
 
@@ -16,6 +17,13 @@ def collect_rarely() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def run(main: Callable[[], Awaitable[_T]]) -> _T:

@@ -10,12 +10,14 @@ from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.text import quantity
 from ..scoring.live import score_sessions
+from ..scoring.parts import Shared
 from ..scoring.report.tidy import tidy_rows, write_csv, write_parquet
 from ..scoring.trajectory.files import encode_trajectory
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from .lookup import find_session
 from .report_sources import check_scorers
+from .runtime import cores
 
 __all__ = ("TableFile", "TrajectoryForm", "export_trajectories")
 
@@ -32,10 +34,20 @@ async def export_trajectories(
     names: Sequence[str] | None,
     form: TrajectoryForm,
     *,
+    source: str,
     options: Options,
     to: TableFile = "csv",
 ) -> str:
     """Writes all sessions, or those of these names; gives how much, in words.
+
+    Args:
+        log: their log.
+        file: where they are written.
+        names: of sessions; None for all.
+        form: what is written of each.
+        source: path or URL of the log, by which other processes open it.
+        options: how to score.
+        to: what a table is written as.
 
     Raises:
         InvalidInput: a name that no session has, or a scorer that measured nothing in the log.
@@ -45,11 +57,9 @@ async def export_trajectories(
     wanted = None
     if names is not None:
         wanted = {(await find_session(log, name)).session for name in names}
-    found = [
-        item
-        async for item in score_sessions(log, options, process=form == "trajectories")
-        if wanted is None or item.session in wanted
-    ]
+    shared = Shared(url=source, processes=cores())
+    scored = score_sessions(log, options, process=form == "trajectories", shared=shared)
+    found = [item async for item in scored if wanted is None or item.session in wanted]
     if form == "trajectories":
         file.writelines(encode_trajectory(item) + b"\n" for item in found)
         return quantity(len(found), "trajectory", "trajectories")

@@ -5,7 +5,7 @@ All of it goes through ``TrajectoryFold``; live scoring is a replay that has cau
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self, final
@@ -19,8 +19,9 @@ from ..engine.log.contract import EventLog
 from ..engine.log.follower import Follower
 from ..engine.log.session_states import SessionStates, read_before
 from ..engine.records import Record
-from .process import ProcessFold
+from .parts import Shared, score_parts
 from .replay import Step
+from .session_folds import SessionFolds
 from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
 from .trajectory.points import Trajectory
@@ -92,7 +93,11 @@ async def score_log(log: EventLog, session: str, options: Options | None = None)
 
 
 async def score_sessions(
-    log: EventLog, options: Options | None = None, *, process: bool = False
+    log: EventLog,
+    options: Options | None = None,
+    *,
+    process: bool = False,
+    shared: Shared | None = None,
 ) -> AsyncIterator[Trajectory]:
     """The trajectories of all sessions of a log as of now, in order of their first records.
 
@@ -102,33 +107,23 @@ async def score_sessions(
         log: the log.
         options: how to score.
         process: measure also how the parties worked together, which reads every message.
+        shared: other processes that take a part of a large log each; None for this one alone. The
+            trajectories are the same to the bit.
 
     Raises:
         CodecError: a body that is needed is damaged.
         PluginFailed: ``Options.count`` or ``Options.vague`` raised.
         LogClosed: the log is closed.
     """
-    folds: dict[str, TrajectoryFold] = {}
-    processes: dict[str, ProcessFold] = {}
-
-    def consume(records: Sequence[Record]) -> None:
-        for record in records:
-            session = record.session
-            fold = folds.get(session)
-            if fold is None:
-                fold = folds[session] = TrajectoryFold(session, options, emit=False)
-                if process:
-                    processes[session] = ProcessFold()
-            fold.feed(record)
-            if process:
-                processes[session].feed(record)
-
-    await log.scan(consume)
-    for session, fold in folds.items():
-        trajectory = fold.trajectory()
-        if process:
-            measures = processes[session].measures
-            trajectory = msgspec.structs.replace(trajectory, process=measures)
+    if shared is not None:
+        found = await score_parts(log, options or Options(), process=process, shared=shared)
+        if found is not None:
+            for trajectory in found:
+                yield trajectory
+            return
+    folds = SessionFolds(options, process=process)
+    await log.scan(folds.consume)
+    for trajectory in folds.trajectories():
         yield trajectory
 
 

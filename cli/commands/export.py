@@ -127,16 +127,18 @@ def export_command(
         raise InvalidInput("--follow and --records are for --format parquet")
     table = _table_file(form, to)
 
-    async def export(log: EventLog, file: BinaryIO) -> str:
+    async def export(opened: EventLog, file: BinaryIO) -> str:
         if form == "jsonl":
-            return await _export_records(log, file, names)
+            return await _export_records(opened, file, names)
         if form == "trajectories" or form == "rounds" or form == "sessions":
             from ...scoring.trajectory.options import Options
             from ..trajectory_export import export_trajectories
 
             options = Options(rounds=rounds or "handoff", utility=utility, judge=judge or "auto")
-            return await export_trajectories(log, file, names, form, options=options, to=table)
-        return await _export_conversations(log, file, names, form)
+            return await export_trajectories(
+                opened, file, names, form, source=log, options=options, to=table
+            )
+        return await _export_conversations(opened, file, names, form)
 
     async def main() -> str:
         async with existing_log(log) as opened:

@@ -92,6 +92,13 @@ def report_command(
         int, typer.Option(min=0, help="Resamples for the intervals; 0 for none.")
     ] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that read a large log together; one for each processor if not given.",
+        ),
+    ] = None,
     explain: Annotated[
         str | None,
         typer.Option(
@@ -204,9 +211,11 @@ def report_command(
     rules = _rules(sources, html, force=force)
     if analysis is not None:
         drawn = None if figures is None else (figures, kinds, rules)
-        _analyse(sources, options, analysis, compare, bootstrap, seed, drawn, as_json=as_json)
+        _analyse(
+            sources, options, analysis, compare, bootstrap, seed, workers, drawn, as_json=as_json
+        )
         return
-    trajectories = load(sources, options)
+    trajectories = load(sources, options, workers=workers)
     sessions = _whole(trajectories)
     report = aggregate(
         sessions,
@@ -222,7 +231,9 @@ def report_command(
     if html is not None:
         _write_page(report, html, sources, options, rules)
     if explain is not None:
-        _explain(trajectories, report, explain, as_json=as_json)
+        from ..report_analyses import print_explanation
+
+        print_explanation(trajectories, report, explain, as_json=as_json)
     else:
         _print(report, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown)
 
@@ -334,6 +345,7 @@ def _analyse(
     agents: str | None,
     bootstrap: int,
     seed: int,
+    workers: int | None,
     drawn: tuple[Path, Sequence[str], OutputRules] | None,
     *,
     as_json: bool,
@@ -345,12 +357,12 @@ def _analyse(
     from ..text.terminal import screen
 
     if analysis == "--forks":
-        _compare(load(sources, options), bootstrap, seed, as_json=as_json)
+        _compare(load(sources, options, workers=workers), bootstrap, seed, as_json=as_json)
     elif analysis == "--compare":
         from ...scoring.comparison.pairs import compare
 
         names = choices(agents or "", "--compare")
-        sessions = _whole(load(sources, options))
+        sessions = _whole(load(sources, options, workers=workers))
         pairs = compare(sessions, names, taus=options.taus, bootstrap=bootstrap, seed=seed)
         if drawn is not None:
             from ...scoring.report.figures.forest import save_forest
@@ -359,10 +371,12 @@ def _analyse(
             _say_written(save_forest(pairs, directory, formats, rules=rules), directory)
         print_json(pairs) if as_json else print_comparisons(screen(), pairs)
     elif analysis == "--agreement":
-        agreed = agreement_of(sources, options, bootstrap=bootstrap, seed=seed)
+        agreed = agreement_of(sources, options, bootstrap=bootstrap, seed=seed, workers=workers)
         print_json(agreed) if as_json else print_agreement(screen(), agreed)
     else:
-        found = sensitivity_of(sources, options, taus=options.taus, bootstrap=bootstrap, seed=seed)
+        found = sensitivity_of(
+            sources, options, taus=options.taus, bootstrap=bootstrap, seed=seed, workers=workers
+        )
         print_json(found) if as_json else print_sensitivity(screen(), found)
 
 
@@ -411,32 +425,3 @@ def _write_page(
     with output_file(file, rules) as target:
         target.write(page)
     say(f"wrote {file}")
-
-
-def _explain(
-    trajectories: Sequence[Trajectory], report: Report, name: str, *, as_json: bool
-) -> None:
-    """Explains a session's numbers; under ``paper`` they depend on the cut of its group."""
-    from ...engine.display import clean
-    from ...scoring.report import explain, explanation_text
-    from ..report_sources import one_session
-
-    trajectory = one_session(trajectories, name)
-    mine = {
-        label: trajectory.group[label] for label in report.group_by if label in trajectory.group
-    }
-    cuts = [
-        group.max_step
-        for group in report.groups
-        if group.group == mine and group.baseline == trajectory.baseline
-    ]
-    explained = explain(
-        trajectory,
-        convention=report.convention,
-        taus=report.taus,
-        max_step=cuts[0] if cuts else None,
-    )
-    if as_json:
-        print_json(explained)
-    else:
-        print_text(clean(explanation_text(explained)))

@@ -47,7 +47,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stale: bool = False
     stage: Stage = "initial"
     closing: bool = False
-    effort: Mapping[str, float | None] = {}
+    effort: Mapping[str, int | float | None] = {}  # counts stay whole where they are read again
 
 
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from duolog.cli import main, report_page
 from duolog.cli.commands.report import print_report
+from duolog.engine.log.sqlite.log import SqliteLog
+from duolog.scoring import parts
 
 pytestmark = pytest.mark.usefixtures("plain")
 
@@ -115,6 +117,16 @@ def test_several_sources_can_be_told_apart(
         ("dinner", True, 2),
         ("two", True, 1),
     ]
+
+
+@pytest.mark.slow
+def test_several_processes_report_the_same(
+    dinner: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "RECORDS", 1)
+    alone = as_json(capsys, str(dinner), "--workers", "1")
+    monkeypatch.delattr(SqliteLog, "scan")  # only parts are read now
+    assert as_json(capsys, str(dinner), "--workers", "2") == alone
 
 
 def test_a_log_named_twice_counts_once(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:

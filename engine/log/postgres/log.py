@@ -28,6 +28,7 @@ from ..contract import (
     Verification,
 )
 from ..leases import Leases
+from ..parts import Part
 from ..process import OwnProcess
 from ..publisher import Publisher
 from ..restoring import restorations
@@ -219,6 +220,16 @@ class PostgresLog:
         """Hands all records to a function, in a worker thread; see ``EventLog.scan``."""
         self._check_open()
         await self._reader.scan(consume)
+
+    async def parts(self, count: int) -> Sequence[Part]:
+        """The log as of now in parts; see ``Divisible.parts``."""
+        self._check_open()
+        return await self._reader.parts(count)
+
+    async def scan_part(self, part: Part, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands the records of a part to a function; see ``Divisible.scan_part``."""
+        self._check_open()
+        await self._reader.scan_part(part, consume)
 
     def subscribe(
         self, *, session: str | None = None, after_position: int = 0

@@ -9,11 +9,13 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from ...errors import LogClosed, NotALog, SessionNotFound
 from ...records import Record
 from ..backoff import Backoff
 from ..contract import SessionSummary
+from ..parts import Part, check_count, divided
 from ..summary import summary_of
 from ..verify import Link
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
@@ -27,6 +29,7 @@ BATCH: Final = 512
 """Records in a batch."""
 
 _STRETCH: Final = 4096  # records that a scan reads in one go
+_IN_PART: Final = 1 << 14  # positions among which the records of a part are looked for in one go
 _CONNECTIONS: Final = 4
 _NAMES: Final = 50_000  # names of streams kept, so that rows need no join
 
@@ -283,6 +286,40 @@ class Reader:
             )
             await anyio.to_thread.run_sync(consume, batch)
             after = batch[-1].position
+
+    async def parts(self, count: int) -> list[Part]:
+        """The log as of now in parts; see ``Divisible.parts``."""
+        query = (
+            f"SELECT key, events, (SELECT position FROM {self._schema}.log) "
+            f"FROM {self._schema}.summaries ORDER BY key"
+        )
+        rows = await self.call(lambda connection: connection.fetch(query))
+        if not rows:
+            return []
+        found = divided([(key, events) for key, events, _ in rows], count, rows[0][2])
+        return [msgspec.structs.replace(part, after=part.first - 1) for part in found]
+
+    async def scan_part(self, part: Part, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands the records of a part to a function in a worker thread."""
+        found = 0
+        for after in range(part.after, part.upto, _IN_PART):
+            batch = await self.call(partial(self._in_part, part=part, after=after))
+            if batch:
+                await anyio.to_thread.run_sync(consume, batch)
+            found += len(batch)
+        check_count(part, found)
+
+    async def _in_part(self, connection: Connection, part: Part, after: int) -> list[Record]:
+        s = self._schema
+        rows = await connection.fetch(
+            f"SELECT {EVENT} FROM {s}.records WHERE position > $1 AND position <= $2 AND stream IN "
+            f"(SELECT key FROM {s}.streams WHERE session BETWEEN $3 AND $4) ORDER BY position",
+            after,
+            min(after + _IN_PART, part.upto),
+            part.first,
+            part.last,
+        )
+        return await self._records(connection, rows)
 
     async def links(self, connection: Connection, after: int, upto: int) -> dict[int, Link]:
         """What the hash chain holds of the records in a range of positions."""

@@ -38,6 +38,7 @@ from ..contract import (
     Verification,
 )
 from ..leases import Leases
+from ..parts import Part
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
 from ..restoring import restorations
@@ -251,6 +252,16 @@ class SqliteLog:
         """Hands all records to a function, in the reading thread; see ``EventLog.scan``."""
         self._check_open()
         await self._log_reader.scan(consume)
+
+    async def parts(self, count: int) -> Sequence[Part]:
+        """The log as of now in parts; see ``Divisible.parts``."""
+        self._check_open()
+        return await self._log_reader.parts(count)
+
+    async def scan_part(self, part: Part, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands the records of a part to a function; see ``Divisible.scan_part``."""
+        self._check_open()
+        await self._log_reader.scan_part(part, consume)
 
     def subscribe(
         self, *, session: str | None = None, after_position: int = 0

@@ -17,6 +17,7 @@ from ...codec import GAVE_UP
 from ...errors import NotALog, SessionNotFound
 from ...records import TRACE, Record
 from ..contract import SessionSummary
+from ..parts import Part, divided
 from ..summary import FORGOTTEN, summary_of
 from ..verify import Link
 from .identity import identity_of, row_checksum
@@ -38,6 +39,13 @@ _NAME = """
 SELECT s.session, t.stream FROM streams t JOIN sessions s ON s.key = t.session WHERE t.key = ?"""
 _ALL = f"""
 SELECT {EVENT} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"""
+_PART = f"""
+SELECT {EVENT} FROM events WHERE position > ? AND position <= ? AND session BETWEEN ? AND ?
+ORDER BY position LIMIT ?"""
+_COUNTS = "SELECT key, events, (SELECT max(position) FROM events) FROM sessions ORDER BY key"
+_BEGAN = """
+SELECT min(e.position) FROM streams t JOIN events e ON e.stream = t.key AND e.version = 1
+WHERE t.session = ?"""
 _STREAM = f"""
 SELECT {EVENT} FROM events WHERE stream = ? AND version > ? AND version <= ?
 ORDER BY version LIMIT ?"""
@@ -208,6 +216,34 @@ class Reader:
                 consume(self._records(rows))
                 after = rows[-1][0]
         return after
+
+    def parts(self, count: int) -> list[Part]:
+        """The log as of now in parts; see ``Divisible.parts``."""
+        rows = self._connection.execute(_COUNTS).fetchall()
+        if not rows:
+            return []
+        found = divided([(key, events) for key, events, _ in rows], count, rows[0][2] or 0)
+        return [msgspec.structs.replace(part, after=self._before(part.first)) for part in found]
+
+    def _before(self, session: int) -> int:
+        """The position before the first record of a session, by its key."""
+        (began,) = self._connection.execute(_BEGAN, (session,)).fetchone()
+        return int(began or 1) - 1
+
+    def scan_part(
+        self, part: Part, consume: Callable[[Sequence[Record]], object], after: int
+    ) -> tuple[int, int]:
+        """Hands a stretch of a part to a function, some at a time; gives where it ends, and how many
+        records it has.
+        """
+        values = (after, part.upto, part.first, part.last, _STRETCH)
+        count = 0
+        with closing(self._connection.execute(_PART, values)) as found:
+            while rows := found.fetchmany(_AT_ONCE):
+                consume(self._records(rows))
+                after = rows[-1][0]
+                count += len(rows)
+        return after, count
 
     def of_session(self, session: str, after: int, upto: int) -> tuple[list[Record], bool]:
         """A batch of all streams of one session, by position, and whether it is the last one.

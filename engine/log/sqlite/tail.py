@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 from ...errors import LogClosed, LogError, LogGone, LogUnavailable
 from ...records import Record
 from ..contract import SessionSummary
+from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
 from .file import Settings, translate
@@ -105,6 +106,18 @@ class LogReader:
         after = 0
         while after < upto:
             after = await self.call(self._reader.scan, consume, after, upto)
+
+    async def parts(self, count: int) -> list[Part]:
+        """The log as of now in parts."""
+        return await self.call(self._reader.parts, count)
+
+    async def scan_part(self, part: Part, consume: Callable[[Sequence[Record]], object]) -> None:
+        """Hands the records of a part to a function in the thread."""
+        after, found, more = part.after, 0, 1
+        while more:
+            after, more = await self.call(self._reader.scan_part, part, consume, after)
+            found += more
+        check_count(part, found)
 
     async def fetch(self, session: str | None, after: int, upto: int) -> tuple[list[Record], bool]:
         """A batch of records, and whether it is the last one."""
