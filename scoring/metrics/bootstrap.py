@@ -2,9 +2,9 @@
 
 Sessions are drawn with replacement, whole: all that one session contributes is drawn together, so
 that a ratio of means is resampled as such. It runs on the standard library alone and gives the
-same numbers on every machine: a session's contributions are scaled to integers, and these are
-packed side by side into one big integer, so that one ``sum`` over a resample adds up every column
-at once. The scaling costs less than 1e-9 of a column's range.
+same numbers on every machine: a session's contributions are scaled to integers, where they are not
+whole numbers apart, and these are packed side by side into one big integer, so that one ``sum`` over
+a resample adds up every column at once. The scaling costs less than 1e-9 of a column's range.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, Self, final
 
 from .numbers import quantile
 
-__all__ = ("LANE", "LEVEL", "WORDS", "Interval", "Resamples")
+__all__ = ("LANE", "LEVEL", "WHOLE", "WORDS", "Interval", "Resamples")
 
 LEVEL = 0.95
 """Coverage of the intervals."""
@@ -28,6 +28,9 @@ Statistic = Callable[[Sequence[float]], float | None]
 
 LANE: Final = 64
 """Bits of an integer that the contributions to one column are scaled to, and their sum."""
+
+WHOLE: Final = 1 << 53
+"""Contributions that are whole numbers apart stay as they are where all sessions have less than this."""
 
 WORDS: Final = 1 << 16
 """How many different words there are to draw sessions by; more sessions are drawn by numbers."""
@@ -54,28 +57,25 @@ class Resamples:
         ordered = sorted(tuple(row) for row in rows)
         n, width = self.sessions, len(ordered[0])
         lows = [min(column) for column in zip(*ordered, strict=True)]
-        spans = [
-            max(column) - low or 1.0
+        scale = 1 << (LANE - 1 - n.bit_length())  # n of them fit into a lane
+        lanes = [
+            _scaled([value - low for value in column], scale)
             for column, low in zip(zip(*ordered, strict=True), lows, strict=True)
         ]
-        scale = 1 << (LANE - 1 - n.bit_length())  # n of them fit into a lane
         packed = [
-            sum(
-                round((value - low) / span * scale) << (LANE * lane)
-                for lane, (value, low, span) in enumerate(zip(row, lows, spans, strict=True))
-            )
-            for row in ordered
+            sum(value << (LANE * lane) for lane, value in enumerate(row))
+            for row in zip(*[values for values, _ in lanes], strict=True)
         ]
         unpack = struct.Struct(f"<{width}Q").unpack
-        units = [span / scale for span in spans]
+        units = [unit for _, unit in lanes]
         offsets = [n * low for low in lows]
         sums: list[list[float]] = []
         for total in _totals(packed, width, count, random.Random(seed)):
-            lanes = unpack(total.to_bytes(LANE // 8 * width, "little"))
+            totals = unpack(total.to_bytes(LANE // 8 * width, "little"))
             sums.append(
                 [
-                    offset + lane * unit
-                    for offset, lane, unit in zip(offsets, lanes, units, strict=True)
+                    offset + whole * unit
+                    for offset, whole, unit in zip(offsets, totals, units, strict=True)
                 ]
             )
         self._sums = sums
@@ -104,6 +104,14 @@ class Resamples:
             return None
         found.sort()
         return quantile(found, (1 - LEVEL) / 2), quantile(found, (1 + LEVEL) / 2)
+
+
+def _scaled(shifted: Sequence[float], scale: int) -> tuple[list[int], float]:
+    """A column as integers, from 0, and what one of them stands for."""
+    span = max(shifted)
+    if len(shifted) * span < WHOLE and all(map(float.is_integer, shifted)):
+        return [int(value) for value in shifted], 1.0
+    return [round(value / span * scale) for value in shifted], span / scale
 
 
 def _totals(numbers: Sequence[int], width: int, count: int, chance: random.Random) -> Iterator[int]:

@@ -1,40 +1,41 @@
 """The bootstrap of ``bootstrap`` on arrays: the same draws and the same sums, to the bit, and faster.
 
 The resamples draw the words that ``bootstrap`` draws, from the same generator, in the same order of
-sessions. Contributions are scaled to the same integers; each is split in two halves so that sums of
-them are exact in floating point, and so do not depend on the order in which they are added.
+sessions. Contributions are the same integers; large ones are split in two halves so that sums of them
+are exact in floating point, and so do not depend on the order in which they are added.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from .bootstrap import LANE, WORDS
+from .bootstrap import LANE, WHOLE, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
-    Counts = NDArray[np.uint16]
+    Counts = NDArray[np.uint8]
 
 __all__ = ("resampled_sums", "sorted_order")
 
-_AT_ONCE: Final = 1 << 26
-"""How many counts of draws are held at once: 128 MB."""
+_AT_ONCE: Final = 1 << 25
+"""How many counts of draws make a block: 32 MB, of which there are two."""
 
-_BLOCK: Final = 1 << 13
+_BLOCK: Final = 1 << 14
 """Rows that are added up at once."""
 
-_KEYS: Final = 2
-"""How many keys tell most rows apart."""
-
 _FEW: Final = 1 << 12
-"""A column with at most so many different values takes part in sorting by their ranks."""
+"""A column with at most so many different values is ranked by looking them up."""
+
+_ENOUGH: Final = 64
+"""Rows are sorted by as many columns as make this many keys a row; by further ones where they are alike."""
 
 
 def resampled_sums(
@@ -50,30 +51,76 @@ def resampled_sums(
             their sums are meaningless. None for all.
     """
     n = len(lanes[0])
+    blocks = _counts(n, count, random.Random(seed))
+    totals = np.zeros((count, len(lanes)), np.int64)
+    done = 0
+    with ThreadPoolExecutor(1) as pool:  # draws while rows are sorted and added up
+        coming = pool.submit(next, blocks, None)
+        parts = _parts(lanes, range(len(lanes)) if only is None else only)
+        while (counts := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            block = slice(done, done + len(counts))
+            drawn = _products(counts, parts.rows)
+            for lane, row in parts.whole.items():
+                totals[block, lane] = drawn[:, row]
+            for lane, row in parts.halved.items():
+                totals[block, lane] = (drawn[:, row] << parts.half) + drawn[:, row + 1]
+            done += len(counts)
+    sums: Floats = n * parts.lows + totals * parts.units
+    return sums
+
+
+class _Parts(NamedTuple):
+    """Lanes as whole numbers, from 0.
+
+    Attributes:
+        rows: a lane in a row, or in two: its upper half and its lower.
+        whole: the rows of lanes, by lane.
+        halved: the first row of those that have two.
+        half: bits of a lower half.
+        lows: what is 0 in each lane.
+        units: what 1 stands for in each lane.
+    """
+
+    rows: Floats
+    whole: dict[int, int]
+    halved: dict[int, int]
+    half: int
+    lows: Floats
+    units: Floats
+
+
+def _parts(lanes: Sequence[Floats], only: Collection[int]) -> _Parts:
+    n = len(lanes[0])
     order = sorted_order(lanes)
     bits = LANE - 1 - n.bit_length()
     half = (bits + 1) // 2
     lows = np.array([lane.min() for lane in lanes])
     spans = np.array([lane.max() for lane in lanes]) - lows
-    moving = np.array(
-        [at for at, span in enumerate(spans) if span and (only is None or at in only)], np.int64
-    )
-    spans[spans == 0] = 1.0
-    parts = np.empty((2 * len(moving), n))
-    for at, lane in enumerate(moving):
-        whole = np.rint((lanes[lane] - lows[lane]) / spans[lane] * float(1 << bits))
-        scaled = whole.astype(np.int64)[order]
-        parts[2 * at] = scaled >> half
-        parts[2 * at + 1] = scaled & ((1 << half) - 1)
-    totals = np.zeros((count, len(lanes)), np.int64)
-    done = 0
-    for counts in _counts(n, count, random.Random(seed)):
-        drawn = _products(counts, parts)
-        totals[done : done + len(counts), moving] = (drawn[:, 0::2] << half) + drawn[:, 1::2]
-        done += len(counts)
-    units = spans / float(1 << bits)
-    sums: Floats = n * lows + totals * units
-    return sums
+    units = np.ones(len(lanes))
+    moving = [at for at, span in enumerate(spans) if span and at in only]
+    rows = np.empty((2 * len(moving), n))
+    whole: dict[int, int] = {}
+    halved: dict[int, int] = {}
+    used = 0
+    for at in moving:
+        shifted = (lanes[at] - lows[at])[order]
+        if n * spans[at] < WHOLE and _are_whole(shifted):
+            whole[at] = used
+            rows[used] = shifted
+            used += 1
+            continue
+        halved[at] = used
+        units[at] = spans[at] / float(1 << bits)
+        scaled = np.rint(shifted / spans[at] * float(1 << bits)).astype(np.int64)
+        rows[used] = scaled >> half
+        rows[used + 1] = scaled & ((1 << half) - 1)
+        used += 2
+    return _Parts(rows[:used], whole, halved, half, lows, units)
+
+
+def _are_whole(values: Floats) -> bool:
+    return bool((values == np.rint(values)).all())
 
 
 def _products(counts: Counts, parts: Floats) -> Integers:
@@ -87,41 +134,42 @@ def _products(counts: Counts, parts: Floats) -> Integers:
 
 def sorted_order(lanes: Sequence[Floats]) -> Integers:
     """The order of rows by their values, the first lane first; alike rows in any order."""
-    keys = _keys(lanes)
-    if not keys:
-        return np.arange(len(lanes[0]))
-    order = np.lexsort(keys[::-1])
-    alike = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
-    tied = np.concatenate(([False], alike)) | np.concatenate((alike, [False]))
-    if tied.any():  # few rows, which the lanes that are in no key may tell apart
-        rows = order[tied]
-        order[tied] = rows[np.lexsort([lane[rows] for lane in reversed(lanes)])]
+    order = np.arange(len(lanes[0]))
+    spots = np.arange(len(order))  # in the order, of rows that are alike so far
+    ties = np.zeros(len(order), np.int64)  # of these, ascending: which are alike
+    left = list(lanes)
+    while left and len(spots):
+        rows = order[spots]
+        key, room = ties, int(ties[-1]) + 1
+        while left and room < _ENOUGH * len(rows):
+            ranks, size = _ranks(left[0][rows])
+            if room * size >= 1 << 62:
+                break
+            key, room = key * size + ranks, room * size
+            left.pop(0)
+        by = np.argsort(key)
+        order[spots] = rows[by]
+        begins = np.diff(key[by], prepend=-1) != 0
+        tied = ~(begins & np.append(begins[1:], True))
+        spots = spots[tied]
+        ties = np.cumsum(begins[tied]) - 1
     return order
 
 
-def _keys(lanes: Sequence[Floats]) -> list[Floats | Integers]:
-    """The first lanes as a few sorting keys: ranks of lanes with few values share one."""
-    keys: list[Floats | Integers] = []
-    packed: Integers | None = None
-    room = 1
-    for lane in lanes:
-        few = len(np.unique(lane[: 2 * _FEW])) <= _FEW
-        values = np.unique(lane) if few else lane
-        if len(values) == 1:
-            continue
-        small = len(values) <= _FEW
-        if packed is not None and not (small and room * len(values) < 1 << 62):
-            keys.append(packed)
-            packed, room = None, 1
-        if len(keys) >= _KEYS:
-            return keys
-        if not small:
-            keys.append(lane)
-            continue
-        ranks = np.searchsorted(values, lane)
-        packed = ranks if packed is None else packed * len(values) + ranks
-        room *= len(values)
-    return keys if packed is None else [*keys, packed]
+def _ranks(values: Floats) -> tuple[Integers, int]:
+    """Whole numbers in the order of some values, from 0, and more than the greatest of them."""
+    low = values.min()
+    shifted = values - low
+    span = shifted.max()
+    if span < 1 << 31 and _are_whole(shifted):
+        return shifted.astype(np.int64), int(span) + 1
+    known = np.unique(values[: 2 * _FEW])
+    if len(known) <= _FEW:
+        ranks = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        if bool((known[ranks] == values).all()):
+            return ranks, len(known)
+    known, ranks = np.unique(values, return_inverse=True)
+    return ranks, len(known)
 
 
 def _counts(n: int, count: int, chance: random.Random) -> Iterator[Counts]:
@@ -129,7 +177,9 @@ def _counts(n: int, count: int, chance: random.Random) -> Iterator[Counts]:
     draw = _by_words(n, chance) if n <= WORDS else _by_numbers(n, chance)
     together = max(1, _AT_ONCE // n)
     for begin in range(0, count, together):
-        held = np.empty((min(together, count - begin), n), np.uint16)
+        held = np.empty(
+            (min(together, count - begin), n), np.uint8
+        )  # 256 draws of one never happen
         for row in held:
             row[:] = np.bincount(next(draw), minlength=n)
         yield held
@@ -149,9 +199,16 @@ def _by_words(n: int, chance: random.Random) -> Iterator[Integers]:
 
 
 def _by_numbers(n: int, chance: random.Random) -> Iterator[Integers]:
-    """As ``random.choices`` draws: NumPy's generator of old goes on where that one stands."""
+    """As ``random.choices`` draws: NumPy's generator of the same kind goes on where that one stands."""
     *key, at = chance.getstate()[1]
-    generator = np.random.RandomState()
-    generator.set_state(("MT19937", np.array(key, np.uint32), int(at), 0, 0.0))
+    twister = np.random.MT19937()
+    twister.state = {
+        "bit_generator": "MT19937",
+        "state": {"key": np.array(key, np.uint32), "pos": int(at)},
+    }
+    generator = np.random.Generator(twister)
+    shares, drawn = np.empty(n), np.empty(n, np.int64)
     while True:
-        yield (generator.random_sample(n) * n).astype(np.int64)
+        generator.random(out=shares)
+        np.multiply(shares, n, out=drawn, casting="unsafe")
+        yield drawn

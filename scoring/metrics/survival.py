@@ -23,6 +23,7 @@ __all__ = (
     "hazard_by_stall",
     "hazards",
     "survival_curve",
+    "survival_of_counts",
     "wilson",
 )
 
@@ -87,14 +88,18 @@ def survival_curve(
     Returns:
         A point per round, from 1 to the longest session; none where there is no session.
     """
-    lengths = [(k, left) for k, left in sessions if k > 0]
-    leavers = Counter(k for k, left in lengths if left)
-    others = Counter(k for k, left in lengths if not left)
-    at_risk = len(lengths)
+    return survival_of_counts(Counter(sessions), level=level)
+
+
+def survival_of_counts(
+    sessions: Mapping[tuple[int, bool], int], *, level: float = 0.95
+) -> tuple[SurvivalPoint, ...]:
+    """The same from how many sessions there are by their last round, and whether their human left there."""
+    at_risk = sum(count for (k, _), count in sessions.items() if k > 0)
     survival, greenwood = 1.0, 0.0
     points: list[SurvivalPoint] = []
-    for k in range(1, max((k for k, _ in lengths), default=0) + 1):
-        left, censored = leavers[k], others[k]
+    for k in range(1, max((k for k, _ in sessions), default=0) + 1):
+        left, censored = sessions.get((k, True), 0), sessions.get((k, False), 0)
         if left:
             survival *= 1 - left / at_risk
             stayed = at_risk - left
@@ -141,48 +146,37 @@ def hazard_by_stall(
         A row per length of run that occurs, ascending; none where no round was rated at all, since
         then nobody knows how long a run is.
     """
-    found: Counter[tuple[tuple[bool, ...], bool]] = Counter()
+    rounds: Counter[int] = Counter()
+    left: Counter[int] = Counter()
     rated = False
     for item in trajectories:
-        ratings = [point.rating for point in counted(item)]
-        rated = rated or any(rating is not None for rating in ratings)
-        bad = tuple([rating is not None and rating < least for rating in ratings])
-        found[bad, item.state in LEFT] += 1
-    return hazards(found, level=level) if rated else ()
+        run = 0
+        points = counted(item)
+        for point in points:
+            rated = rated or point.rating is not None
+            run = run + 1 if point.rating is not None and point.rating < least else 0
+            rounds[run] += 1
+        if points and item.state in LEFT:
+            left[run] += 1
+    return hazards(rounds, left, level=level) if rated else ()
 
 
 def hazards(
-    sessions: Mapping[tuple[tuple[bool, ...], bool], int], *, level: float = 0.95
+    rounds: Mapping[int, int], left: Mapping[int, int], *, level: float = 0.95
 ) -> tuple[Hazard, ...]:
-    """The same from what matters of rated sessions.
+    """The same from counts of rated sessions.
 
     Args:
-        sessions: how many there are by which of their rounds led nowhere, and whether their human
-            left in the last.
+        rounds: how many there are by the number of rounds without progress that end there.
+        left: in how many of them the human left.
         level: coverage of the intervals.
     """
-    rounds: Counter[int] = Counter()
-    left: Counter[int] = Counter()
-    for (bad, leaves), count in sessions.items():
-        run = 0
-        for nowhere in bad:
-            run = run + 1 if nowhere else 0
-            rounds[run] += count
-        if bad:
-            left[run] += count * leaves
-    return tuple([_hazard(run, rounds, left, level) for run in sorted(rounds)])
+    return tuple([_hazard(run, rounds[run], left.get(run, 0), level) for run in sorted(rounds)])
 
 
-def _hazard(run: int, rounds: Mapping[int, int], left: Mapping[int, int], level: float) -> Hazard:
-    low, high = wilson(left[run], rounds[run], level)
-    return Hazard(
-        stalled=run,
-        rounds=rounds[run],
-        left=left[run],
-        hazard=left[run] / rounds[run],
-        low=low,
-        high=high,
-    )
+def _hazard(run: int, rounds: int, left: int, level: float) -> Hazard:
+    low, high = wilson(left, rounds, level)
+    return Hazard(stalled=run, rounds=rounds, left=left, hazard=left / rounds, low=low, high=high)
 
 
 def wilson(count: int, total: int, level: float = 0.95) -> tuple[float, float]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from ..comparison.sensitivity import SensitivityRow, change_warnings, order_changes
 from ..metrics.grouping import LABELS
 from ..metrics.results import Estimate
-from .labels import named
+from .labels import matching, named, selected
 from .query import Tables, label_of
-from .values import Reading, bad_text, first_run, formal_stop, is_rated, utility_at
+from .values import FINAL, Reading
+
+if TYPE_CHECKING:
+    from .folding import Array, Flags, FoldedRounds, Integers
 
 __all__ = ("order_warnings",)
 
 _SAME: Final = 12
-"""Digits to which drops are compared: DuckDB adds up in no certain order."""
+"""Digits to which drops are compared: their parts are not added up in the order of the fold."""
 
 
 def order_warnings(tables: Tables, taus: Sequence[int]) -> tuple[str, ...]:
@@ -29,45 +33,53 @@ def order_warnings(tables: Tables, taus: Sequence[int]) -> tuple[str, ...]:
     agents = tables.rows(f"SELECT DISTINCT {label_of('agent')} FROM cells WHERE NOT baseline")
     if len(agents) < 2:
         return ()
+    some = "NOT baseline AND missing IS NULL"
+    groups = [
+        dict(named(labels, values))
+        for _, *values in tables.rows(
+            f"SELECT DISTINCT 1{selected(labels)} FROM cells WHERE {some}"
+        )
+    ]
+    sessions = [
+        tables.columns(
+            f"SELECT coalesce(place, -1) AS place, {FINAL} AS final, last, left_early, result_only "
+            f"FROM cells WHERE {some} AND {matching(labels, mine)}"
+        )
+        for mine in groups
+    ]
     rows: list[SensitivityRow] = []
     for least in (2, 3, 4):
         for missing in (False, True):
-            rows += _drops(tables, taus, labels, Reading(least, missing))
+            reading = Reading(least, missing)
+            reached, judged = tables.rounds.reached(reading, taus), tables.rounds.judged(reading)
+            rows += [
+                SensitivityRow(
+                    judge="",
+                    least=least,
+                    missing="unsatisfactory" if missing else "satisfactory",
+                    group=mine,
+                    tau=tau,
+                    drop=Estimate(value=_drop(tables.rounds, of, tau, reached[tau], judged)),
+                    stopped=0,
+                )
+                for mine, of in zip(groups, sessions, strict=True)
+                for tau in taus
+            ]
     return change_warnings(order_changes(rows))
 
 
-def _drops(
-    tables: Tables, taus: Sequence[int], labels: Sequence[str], reading: Reading
-) -> list[SensitivityRow]:
-    """D@τ of each group under one reading of the ratings."""
-    names = "".join(f", {label_of(name)} AS l{at}" for at, name in enumerate(labels))
-    grouped = ", ".join(["1", *(f"l{at}" for at in range(len(labels)))])
-    reached = ", ".join(f"{first_run('bad', tau)} AS k{tau}" for tau in taus)
-    stops = ", ".join(f"{formal_stop(tau, at=f'k{tau}', rated='judged')} AS s{tau}" for tau in taus)
-    drops = ", ".join(f"avg(s{tau}) - avg(reference) FILTER (s{tau} IS NOT NULL)" for tau in taus)
-    # One step inside the other, so that nothing is computed twice for a session.
-    found = tables.rows(
-        f"SELECT {grouped}, bool_or(judged), {drops} FROM ("
-        f"SELECT *, {stops}, {utility_at('last')} AS reference FROM ("
-        f"SELECT *, {reached} FROM ("
-        "SELECT n, final, numbers, utilities, missing, result_only, left_early, last, "
-        f"{is_rated(reading)} AS judged, {bad_text(reading)} AS bad{names} "
-        f"FROM cells WHERE NOT baseline AND missing IS NULL))) GROUP BY {grouped}"
-    )
-    rows = []
-    for _, *values in found:
-        mine = dict(named(labels, values[: len(labels)]))
-        rated, *differences = values[len(labels) :]
-        rows += [
-            SensitivityRow(
-                judge="",
-                least=reading.least,
-                missing="unsatisfactory" if reading.missing else "satisfactory",
-                group=mine,
-                tau=tau,
-                drop=Estimate(value=None if not rated or value is None else round(value, _SAME)),
-                stopped=0,
-            )
-            for tau, value in zip(taus, differences, strict=True)
-        ]
-    return rows
+def _drop(
+    rounds: FoldedRounds, sessions: Mapping[str, Array], tau: int, reached: Integers, judged: Flags
+) -> float | None:
+    """D@τ of some sessions; None where it is missing."""
+    import numpy as np
+
+    place, whole = sessions["place"], ~sessions["result_only"]
+    at = np.append(reached, np.int32(0))[place]  # a session without rounds has the place -1
+    rated = np.append(judged, False)[place]
+    stops = whole & (at > 0)
+    known = stops | whole & ~sessions["left_early"] & (rated | (sessions["last"] <= tau))
+    if not rated.any() or not known.any():
+        return None
+    lost = rounds.utility_at(place[stops], at[stops], math.nan) - sessions["final"][stops]
+    return round(float(lost.sum() / known.sum()), _SAME)

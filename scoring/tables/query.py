@@ -1,9 +1,4 @@
-"""What DuckDB computes of the tables: per session, and counts of sessions.
-
-``_FOLDED`` has a row per session with what its rounds give: their utilities in a list beside the list of
-their numbers, in any order, and their ratings in order as a text of one character each: 1 to 5, 0 for
-a missing one, 9 for one that is pending. k_τ is where τ unsatisfactory ones stand in a row in that text.
-"""
+"""What DuckDB computes of the tables: sessions beside what their rounds give, and counts of sessions."""
 
 from __future__ import annotations
 
@@ -18,45 +13,19 @@ from ..metrics.survival import LEFT
 from ..metrics.values import BROKEN_OFF, NO_ROUND
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
 from .layout import View
-from .values import bad_text, first_run, reached_at
+from .values import At, Less, Value, reached_at
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ..metrics.bootstrap_arrays import Floats
+    from .folding import Array
 
 __all__ = ("FORKED", "Tables", "label_of", "listed", "quoted")
 
 
-_FOLDED: Final = """
-SELECT key,
-    count(*) AS n,
-    count(*) FILTER (NOT closing) AS k,
-    list(round) FILTER (NOT closing) AS numbers,
-    list(coalesce(utility, 0.0)) FILTER (NOT closing) AS utilities,
-    max(coalesce(utility, 0.0)) FILTER (NOT closing) AS best,
-    min(round) FILTER (updated AND NOT closing) AS update_at,
-    arg_min(stale, round) FILTER (updated AND NOT closing) AS update_stale,
-    arg_max(stale, round) FILTER (NOT closing) AS last_stale,
-    min(round) FILTER (value IS NOT NULL) AS valued_at,
-    count(value) FILTER (NOT closing) AS valued_rounds,
-    arg_max(value IS NOT NULL, round) FILTER (NOT closing) AS last_valued,
-    bool_or(utility IS NULL AND round = 1) AS unscored,
-    count(rating) FILTER (NOT closing) > 0 AS rated,
-    count(rating) > 0 AS rated_anywhere,
-    count(*) FILTER (stale) AS stale_points,
-    count(*) FILTER (rating IS NULL AND NOT pending) AS missing_ratings,
-    count(*) FILTER (pending) AS pending_ratings,
-    count(*) FILTER (closing) AS closing_rounds,
-    array_to_string(
-        list_transform(
-            list_sort(list(10 * round::BIGINT + if(pending, 9, coalesce(rating, 0)))),
-            lambda code: code % 10
-        ),
-        ''
-    ) AS ratings
-FROM rounds GROUP BY key
-"""
+_TOGETHER: Final = 12
+"""Columns that are fetched at once, which takes twice their memory."""
 
 _NO_ROUNDS: Final = """(
     SELECT 0::BIGINT AS key, 0 AS round, false AS closing, false AS updated, false AS stale,
@@ -64,15 +33,15 @@ _NO_ROUNDS: Final = """(
 )"""
 
 _CELLS: Final = """
-SELECT key, labels, state, baseline, judges, faults, estimated, silent,
-    agent_tokens, human_tokens, final, n, k, numbers, utilities, best, ratings,
-    update_at, valued_at,
-    coalesce(update_stale, last_stale, false) AS first_stale,
+SELECT labels, state, baseline, judges, faults, estimated, silent,
+    agent_tokens, human_tokens, final, place, n, k, last_utility, best,
+    nullif(update_at, 0) AS update_at, nullif(valued_at, 0) AS valued_at,
+    COLUMNS('process_.*|effort_.*'), {reached},
+    coalesce(first_stale, false) AS first_stale,
     coalesce(update_stale, false) AS update_stale,
     coalesce(rated, false) AS rated,
-    coalesce(rated_anywhere, false) AS rated_anywhere,
+    coalesce(result_only, false) AS result_only,
     stale_points, missing_ratings, pending_ratings, closing_rounds,
-    COLUMNS('process_.*|effort_.*'),
     coalesce(n, 0) AS all_rounds,
     coalesce(if(n IS NULL, 1, k), 0) AS last,
     evaluated AND if(n IS NULL, final IS NOT NULL, k > 0) AS walked,
@@ -82,12 +51,10 @@ SELECT key, labels, state, baseline, judges, faults, estimated, silent,
         WHEN k = 0 THEN {no_round}
         WHEN unscored THEN {no_score}
     END AS missing,
-    coalesce(k > 1 AND last_valued AND valued_rounds = 1 AND update_at IS NULL, false)
-        AS result_only,
     CASE
         WHEN final IS NOT NULL THEN final
         WHEN final_missing OR NOT evaluated OR (baseline AND state IN ({broken})) THEN NULL
-        WHEN k > 0 AND NOT unscored THEN utilities[list_position(numbers, k)]
+        WHEN k > 0 AND NOT unscored THEN last_utility
     END AS performance,
     state IN ({left}) AS left_early
 FROM all_sessions LEFT JOIN folded USING (key)
@@ -123,18 +90,22 @@ class Tables:
         directory: of the tables.
         view: which of them.
         taus: the tolerances; each has a column of k_τ.
+        formal: whether k_τ is that of the formal convention.
 
     Attributes:
         labels: the labels that sessions have.
+        rounds: the rounds of all sessions; their places are a column.
 
     Raises:
         MissingExtra: DuckDB is not installed.
         InvalidInput: a file cannot be read.
     """
 
-    def __init__(self, directory: Path, view: View, taus: Sequence[int]) -> None:
+    def __init__(self, directory: Path, view: View, taus: Sequence[int], *, formal: bool) -> None:
         try:
             import duckdb
+
+            from .folding import ROUNDS, FoldedRounds
         except ModuleNotFoundError as error:
             raise MissingExtra("analytics", "a report on tables") from error
         self._connection: DuckDBPyConnection = duckdb.connect()
@@ -143,7 +114,8 @@ class Tables:
             files = [quoted(str(directory / part.path)) for part in view.table(table)]
             source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
             self.do(f"CREATE VIEW {name} AS SELECT * FROM {source if files else _NO_ROUNDS}")
-        self.do(f"CREATE TEMP VIEW folded AS {_FOLDED}")
+        self.rounds = FoldedRounds(self.columns(ROUNDS))
+        self._connection.register("folded", self.rounds.table(taus, formal=formal))
         select = _CELLS.format(
             not_evaluated=quoted(NOT_EVALUATED),
             no_round=quoted(NO_ROUND),
@@ -152,16 +124,13 @@ class Tables:
             left=listed(LEFT),
             forgotten=quoted(FORGOTTEN),
             forked=FORKED,
+            reached=", ".join(f"coalesce({at}, 0) AS {at}" for at in map(reached_at, taus)),
         )
-        reached = ", ".join(f"{first_run('bad', tau)} AS {reached_at(tau)}" for tau in taus)
-        marked = f"SELECT *, {bad_text()} AS bad FROM ({select})"
         names = self.rows("SELECT DISTINCT unnest(map_keys(labels)) FROM all_sessions")
         labels = sorted({*LABELS, *(name for (name,) in names)})
         named = ", ".join(f"labels[{quoted(name)}] AS {label_of(name)}" for name in labels)
-        self.do(
-            f"CREATE TEMP TABLE cells AS SELECT * EXCLUDE (bad, labels), {reached}, {named} "
-            f"FROM ({marked})"
-        )
+        self.do(f"CREATE TEMP TABLE cells AS SELECT * EXCLUDE (labels), {named} FROM ({select})")
+        self._connection.unregister("folded")
         counts = ", ".join(f"count({label_of(name)})" for name in labels)
         (found,) = self.rows(f"SELECT {counts} FROM cells")
         self.labels = frozenset(name for name, count in zip(labels, found, strict=True) if count)
@@ -187,22 +156,49 @@ class Tables:
         """The only value of a query that counts something."""
         return int(self.rows(query)[0][0])
 
-    def arrays(self, columns: Mapping[str, str], where: str) -> dict[str, Floats]:
+    def columns(self, query: str) -> dict[str, Array]:
+        """The columns of a query that gives no null."""
+        import numpy as np
+
+        found = self.do(query).fetchnumpy()
+        return {name: np.ma.getdata(column) for name, column in found.items()}
+
+    def arrays(self, columns: Mapping[str, Value], where: str) -> dict[str, Floats]:
         """Columns of ``cells``; not a number where a value is missing.
 
         Args:
-            columns: SQL of each, by its name.
+            columns: what each holds, by its name.
             where: which sessions.
         """
-        import numpy as np
-
-        names = list(columns)
-        listed = ", ".join(
-            f"coalesce(({columns[name]})::DOUBLE, 'NaN') AS c{at}" for at, name in enumerate(names)
+        wanted = {name: value for name, value in columns.items() if not isinstance(value, Less)}
+        names = list(wanted)
+        found: dict[str, Floats] = {}
+        of = self.columns(
+            f"SELECT coalesce(place, -1) AS place, coalesce(final, 'NaN') AS final FROM cells WHERE {where}"
         )
-        found = self.do(f"SELECT {listed} FROM cells WHERE {where}").fetchnumpy()
-        return {name: np.ma.getdata(found[f"c{at}"]) for at, name in enumerate(names)}
+        for begin in range(0, len(names), _TOGETHER):
+            some = names[begin : begin + _TOGETHER]
+            selected = ", ".join(
+                f"{_number(wanted[name])} AS c{at}" for at, name in enumerate(some)
+            )
+            rows = self.columns(f"SELECT {selected} FROM cells WHERE {where}")
+            for at, name in enumerate(some):
+                column = rows[f"c{at}"]
+                if isinstance(wanted[name], At):
+                    column = self.rounds.utility_at(of["place"], column, of["final"])
+                found[name] = column
+        for name, value in columns.items():
+            if isinstance(value, Less):
+                found[name] = found[value.whole] - found[value.part]
+        return {name: found[name] for name in columns}
 
     def close(self) -> None:
         """Lets go of it."""
         self._connection.close()
+
+
+def _number(value: str | At) -> str:
+    """A column of numbers as SQL without null."""
+    if isinstance(value, At):
+        return f"coalesce(({value.number})::INTEGER, 0)"
+    return f"coalesce(({value})::DOUBLE, 'NaN')"

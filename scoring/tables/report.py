@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import msgspec
 
@@ -25,7 +24,7 @@ from ..metrics.cells import (
 from ..metrics.completion import outcome_shares
 from ..metrics.effort import ELSEWHERE
 from ..metrics.grouping import bucket_labels, chosen_labels, compared_labels
-from ..metrics.paper import TOO_FEW, middle_length
+from ..metrics.paper import NEVER, TOO_FEW, middle_length
 from ..metrics.process import PROCESS_MEASURES
 from ..metrics.results import (
     DEFINITIONS,
@@ -38,7 +37,7 @@ from ..metrics.results import (
     SessionOutcomes,
 )
 from ..metrics.sample import Sample
-from ..metrics.survival import hazards, survival_curve
+from ..metrics.survival import Hazard, hazards, survival_of_counts
 from ..metrics.values import BROKEN_OFF
 from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
@@ -51,13 +50,18 @@ from .query import FORKED, Tables, label_of, listed, quoted
 from .rows import COLUMNS
 from .values import (
     WALKED,
+    Value,
+    cut_reached_at,
     effort_columns,
     formal_columns,
+    formal_stop,
     paper_columns,
-    paper_reached_at,
     reached_at,
     walk_columns,
 )
+
+if TYPE_CHECKING:
+    from .folding import Integers
 
 __all__ = ("TablesReport", "report_tables")
 
@@ -118,7 +122,8 @@ def report_tables(
         )
     if bootstrap < 0:
         raise InvalidInput(f"the number of bootstrap resamples is {bootstrap}: give 0 or more")
-    tables = Tables(directory, view, taus)
+    formal = convention == "formal"
+    tables = Tables(directory, view, taus if formal else sorted({*taus, NEVER}), formal=formal)
     try:
         return _TablesFold(tables, convention, taus, bootstrap, seed, whole=whole).report(group_by)
     finally:
@@ -191,7 +196,7 @@ class _TablesFold:
 
     def _baseline(self, labels: Mapping[str, str], where: str) -> Group:
         cell = self._cell(labels, where, published=False)
-        columns = {"performance": "performance"}
+        columns: dict[str, Value] = {"performance": "performance"}
         columns |= effort_columns(cell.measures, published=not self._formal)
         sample = self._sample(columns, where, "baseline", labels)
         return baseline_group(cell, sample, BASELINE_ITSELF, self._taus)
@@ -212,7 +217,7 @@ class _TablesFold:
             max_step = middle_length([n for (n,) in lengths])
             columns, length = paper_columns(self._taus, max_step), max_step or 0
             walked = "false" if max_step is None else "walked"
-            stopped = [paper_reached_at(tau, max_step or 0) for tau in self._taus]
+            stopped = [cut_reached_at(tau, max_step or 0) for tau in self._taus]
         valued = "missing IS NULL" if self._formal else walked
         counts = self._counts_of(
             {
@@ -223,7 +228,7 @@ class _TablesFold:
                 **{
                     f"{kind} {tau}": f"{valued} AND {condition}"
                     for tau, at in zip(self._taus, stopped, strict=True)
-                    for kind, condition in self._stop_conditions(columns[f"stop {tau}"], at)
+                    for kind, condition in self._stop_conditions(tau, at)
                 },
             },
             where,
@@ -251,9 +256,9 @@ class _TablesFold:
         )
         return collaboration_group(cell, sample, reference, self._taus, formal=self._formal)
 
-    def _stop_conditions(self, stop: str, at: str) -> list[tuple[str, str]]:
+    def _stop_conditions(self, tau: int, at: str) -> list[tuple[str, str]]:
         """Who stops at a tolerance, and who is left out, and why."""
-        without = f"{self._formal} AND ({stop}) IS NULL"
+        without = f"({formal_stop(tau)}) IS NULL" if self._formal else "false"
         return [
             ("stopped", f"{at} > 0"),
             ("unrated", f"{without} AND NOT rated"),
@@ -334,24 +339,23 @@ class _TablesFold:
         lengths = self._tables.rows(
             f"SELECT coalesce(k, 0), left_early, count(*) FROM cells WHERE {where} GROUP BY ALL"
         )
-        runs: Counter[tuple[tuple[bool, ...], bool]] = Counter()
-        if self._counts_of({"rated": "rated"}, where)["rated"]:
-            for text, left, count in self._tables.rows(
-                "SELECT translate(left(coalesce(ratings, ''), k), '123459', 'bb----') AS text, "
-                f"left_early, count(*) FROM cells WHERE {where} GROUP BY ALL"
-            ):
-                runs[tuple([code == "b" for code in text or ""]), left] += count
+        rated = self._counts_of({"rated": "rated"}, where)["rated"]
         return SessionOutcomes(
             outcomes=outcome_shares(states),
-            survival=survival_curve(_repeated(lengths)),
-            hazard=hazards(runs),
+            survival=survival_of_counts({(k, left): count for k, left, count in lengths}),
+            hazard=self._hazard(where) if rated else (),
         )
+
+    def _hazard(self, where: str) -> tuple[Hazard, ...]:
+        found = self._tables.columns(f"SELECT place, left_early FROM cells WHERE {where} AND k > 0")
+        runs, last = self._tables.rounds.stalls(found["place"])
+        return hazards(_tally(runs), _tally(last[found["left_early"]]))
 
     # --- samples ---------------------------------------------------------------------------------
 
     def _sample(
         self,
-        columns: Mapping[str, str],
+        columns: Mapping[str, Value],
         where: str,
         kind: str,
         labels: Mapping[str, str],
@@ -396,7 +400,9 @@ class _TablesFold:
         return make_buckets(mine, rated, self._bootstrap, sample_seed(self._seed, "buckets", mine))
 
 
-def _repeated(lengths: Iterable[tuple[int, bool, int]]) -> Iterable[tuple[int, bool]]:
-    for length, left, count in lengths:
-        for _ in range(count):
-            yield length, left
+def _tally(numbers: Integers) -> dict[int, int]:
+    """How often each number occurs."""
+    import numpy as np
+
+    counts = np.bincount(numbers).tolist()
+    return {number: count for number, count in enumerate(counts) if count}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from duolog.scoring.metrics.bootstrap import Resamples
-from duolog.scoring.metrics.bootstrap_arrays import resampled_sums
+from duolog.scoring.metrics.bootstrap_arrays import resampled_sums, sorted_order
 from duolog.scoring.metrics.numbers import quantile
 from duolog.scoring.metrics.sample import Sample
 from hypothesis import given
@@ -63,6 +63,25 @@ def test_arrays_give_the_same_sums_to_the_bit(sessions: int) -> None:
     plain.interval(keep)
     arrays = [numpy.array(column) for column in columns]
     assert resampled_sums(arrays, 3, "seed").tolist() == sums
+
+
+def test_rows_are_sorted_as_tuples_are_however_many_are_alike() -> None:
+    numpy = pytest.importorskip("numpy")
+    chance = random.Random(2)
+    kinds: list[Callable[[], float]] = [
+        lambda: 0.5,
+        lambda: chance.randrange(2) / 3,
+        lambda: chance.randrange(9_000) / 7,
+        lambda: float(chance.randrange(-3, 3)),
+        lambda: chance.choice([-1e300, 0.0, 1e300]),
+    ]
+    for _ in range(20):
+        columns = [
+            [kind() for _ in range(3_000)] for kind in chance.choices(kinds, k=chance.randint(1, 6))
+        ]
+        rows = list(zip(*columns, strict=True))
+        order = sorted_order([numpy.array(column) for column in columns])
+        assert [rows[at] for at in order.tolist()] == sorted(rows)
 
 
 def test_each_session_is_drawn_equally_often() -> None:
