@@ -12,6 +12,7 @@ from .output import print_json, print_text, say
 from .runtime import run
 
 if TYPE_CHECKING:
+    from ..interop.importers.labels import Labels
     from ..interop.importers.protocol import Importer, Reading, Remark
     from ..interop.importers.run import ImportResult
 
@@ -94,7 +95,9 @@ async def _take(
             )
 
 
-def follow_source(importer: Importer, source: str, where: str, reading: Reading) -> None:
+def follow_source(
+    importer: Importer, labels: Labels | None, source: str, where: str, reading: Reading
+) -> None:
     """Imports what is added to a file or directory, until it is interrupted."""
     from ..engine.text import quantity
     from ..interop.importers.directory import DirectoryImporter
@@ -110,7 +113,9 @@ def follow_source(importer: Importer, source: str, where: str, reading: Reading)
     async def go_on() -> None:
         async with new_log(where) as log:
             say(f"following {source}; Ctrl-C ends it")
-            await follow_foreign(log, Path(source), whole, reading=reading, on_import=show)
+            await follow_foreign(
+                log, Path(source), whole, reading=reading, labels=labels, on_import=show
+            )
 
     run(go_on)
 

@@ -28,6 +28,7 @@ from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.jsonl_import import Imported
+    from ...interop.importers.labels import Labels
     from ...interop.importers.protocol import Importer, Reading
 
 __all__ = ("import_command",)
@@ -67,7 +68,7 @@ def import_command(
             "--format",
             metavar="FORMAT",
             help="jsonl (as export writes it), cogym (Collaborative Gym), tau (τ-bench, "
-            "τ²-bench), chat (messages of OpenAI or Anthropic), claude-code, codex, atif, swe-agent, openhands, inspect, otlp, openinference, langfuse, lmsys, sharegpt, one that is installed, or auto.",
+            "τ²-bench), chat (messages of OpenAI or Anthropic), claude-code, codex, atif, swe-agent, openhands, inspect, ag-ui, otlp, openinference, langfuse, lmsys, sharegpt, one that is installed, or auto.",
         ),
     ] = _AUTO,
     zone: Annotated[
@@ -122,18 +123,24 @@ def import_command(
         if log.startswith("memory:"):
             raise InvalidInput(f"{log} would be gone as soon as this is done; name a log in a file")
         check_not_read(log, source)
-    found = _mapped(mapping, form) if mapping is not None else _importer(source, form)
-    importer = _labelled(found, agent, task, instance, label or ())
-    if importer is None and (follow or dry_run):
+    found = (
+        _mapped(source, mapping, form)
+        if mapping is not None
+        else _importer(source, form, grows=follow)
+    )
+    labels = _labels(found, agent, task, instance, label or ())
+    if found is None and (follow or dry_run):
         option = "--follow" if follow else "--dry-run"
         raise InvalidInput(f"{option} is for files of other tools, not for {_OWN}")
+    if found is not None and follow and not dry_run:
+        assert log is not None
+        follow_source(found, labels, source, log, _reading(zone))
+        return
+    importer = _labelled(found, labels)
     if importer is not None and dry_run:
         report_preview(importer, source, _reading(zone), as_json=as_json)
         return
     assert log is not None
-    if importer is not None and follow:
-        follow_source(importer, source, log, _reading(zone))
-        return
     if importer is None:
         _report_imported(run(lambda: _import(source, log, keep_going=keep_going)), as_json=as_json)
         return
@@ -148,31 +155,18 @@ def _reading(zone: str) -> Reading:
     return Reading(zone=zone_named(zone))
 
 
-def _mapped(mapping: Path, form: str) -> Importer:
+def _mapped(source: str, mapping: Path, form: str) -> Importer:
     """The importer that a mapping describes."""
     from ...interop.importers.mapping.importer import MappingImporter
     from ...interop.importers.mapping.spec import load_mapping
 
     if form != _AUTO:
         raise InvalidInput(f"--mapping and --format {form}: name one of the two")
-    return MappingImporter(load_mapping(mapping), mapping.stem)
+    return _for(Path(source), MappingImporter(load_mapping(mapping), mapping.stem))
 
 
-def _importer(source: str, form: str) -> Importer | None:
-    """The importer for a source; None for Duolog's own JSON Lines."""
-    if form == _OWN or (source == _PIPE and form == _AUTO):
-        return None
-    from ...interop.importers.registry import find_importer, importer_names
-
-    if form == _AUTO:
-        return _recognised(Path(source))
-    if form not in importer_names():
-        known = ", ".join([_AUTO, _OWN, *importer_names()])
-        raise InvalidInput(f"--format knows no {form!r}; choose from {known}")
-    if source == _PIPE:
-        raise InvalidInput(f"a pipe is read as {_OWN} only; name a file for {form}")
-    importer = find_importer(form)
-    path = Path(source)
+def _for(path: Path, importer: Importer) -> Importer:
+    """The importer for a source; for each file below it, where that is a directory of files."""
     if path.is_dir() and not importer.recognises(path, None):
         from ...interop.importers.directory import DirectoryImporter
 
@@ -180,32 +174,57 @@ def _importer(source: str, form: str) -> Importer | None:
     return importer
 
 
-def _labelled(
+def _importer(source: str, form: str, *, grows: bool) -> Importer | None:
+    """The importer for a source, which may be empty so far if it grows; None for Duolog's own JSON
+    Lines.
+    """
+    if form == _OWN or (source == _PIPE and form == _AUTO):
+        return None
+    from ...interop.importers.registry import find_importer, importer_names
+
+    if form == _AUTO:
+        return _recognised(Path(source), grows=grows)
+    if form not in importer_names():
+        known = ", ".join([_AUTO, _OWN, *importer_names()])
+        raise InvalidInput(f"--format knows no {form!r}; choose from {known}")
+    if source == _PIPE:
+        raise InvalidInput(f"a pipe is read as {_OWN} only; name a file for {form}")
+    return _for(Path(source), find_importer(form))
+
+
+def _labels(
     importer: Importer | None,
     agent: str | None,
     task: str | None,
     instance: str | None,
     others: Sequence[str],
-) -> Importer | None:
-    """The importer that also labels what it reads, if there are labels.
+) -> Labels | None:
+    """The labels that the options give.
 
     Raises:
         InvalidInput: a label that is none; or there are some, and the source is Duolog's own.
     """
-    from ...interop.importers.labels import LabelledImporter, labels_from
+    from ...interop.importers.labels import labels_from
 
     labels = labels_from(agent=agent, task=task, instance=instance, others=others)
-    if labels is None:
-        return importer
-    if importer is None:
+    if labels is not None and importer is None:
         raise InvalidInput(
             f"{_OWN} comes in exactly as it was exported: --agent, --task, --instance and --label "
             "are for other formats"
         )
+    return labels
+
+
+def _labelled(importer: Importer | None, labels: Labels | None) -> Importer | None:
+    """The importer that also labels what it reads, if there are labels."""
+    if importer is None or labels is None:
+        return importer
+    from ...interop.importers.labels import LabelledImporter
+
     return LabelledImporter(importer, labels)
 
 
-def _recognised(path: Path) -> Importer | None:
+def _recognised(path: Path, *, grows: bool) -> Importer | None:
     from ...interop.importers.candidates import candidates_for
     from ...interop.importers.json_sniff import shape_of
     from ...interop.importers.registry import installed_importers, recognise
@@ -218,10 +237,14 @@ def _recognised(path: Path) -> Importer | None:
         from ...interop.importers.directory import DirectoryImporter
 
         several = DirectoryImporter()
-        if several.recognises(path, None):
+        if grows or several.recognises(path, None):
             return several
     else:
         shape = shape_of(path)
+        if grows and _is_blank(path):
+            raise InvalidInput(
+                f"{path} is empty so far: say which format it will have, with --format"
+            )
         if shape is not None and "session" in shape.keys or _is_blank(path):
             return None
         with path.open("rb") as file:

@@ -14,6 +14,7 @@ from ...engine.errors import InvalidInput
 from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from .directory import Source, sources_in
+from .labels import LabelledImporter, Labels
 from .lines import LineImporter
 from .protocol import Importer, Reading, Remark
 from .registry import installed_importers, recognise
@@ -30,6 +31,7 @@ async def follow_foreign(
     importer: Importer | None,
     *,
     reading: Reading | None = None,
+    labels: Labels | None = None,
     every: float = _EVERY,
     on_import: Callable[[Path, int, tuple[Remark, ...]], None] | None = None,
 ) -> None:
@@ -44,6 +46,7 @@ async def follow_foreign(
         source: a file, or a directory whose files may come and grow.
         importer: reads them; None to recognise each file of a directory by itself.
         reading: how. It is always taken for something that grows.
+        labels: of all sessions.
         every: seconds between two looks at the files.
         on_import: called after an import that recorded something, or that met a problem: with the
             file, the number of records, and what a person should know; of each problem once.
@@ -63,7 +66,10 @@ async def follow_foreign(
     told: set[Remark] = set()
     while True:
         for path, found in await anyio.to_thread.run_sync(files.changed):
-            reader = lines.setdefault(path, LineImporter(found))
+            if path not in lines:
+                whole = found if labels is None else LabelledImporter(found, labels)
+                lines[path] = LineImporter(whole)
+            reader = lines[path]
             records, problems = await _take(log, path, reader, reading)
             new = tuple(one for one in problems if one not in told)
             told.update(new)

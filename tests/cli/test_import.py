@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from duolog.cli import main
+from duolog.engine.events import MessageSent, SessionOpened
+from duolog.engine.log.open import open_log
 from foreign_logs import collaboration, log_line, write_lines, write_run
 
 pytestmark = pytest.mark.usefixtures("plain")
@@ -274,3 +280,56 @@ def test_a_mapping_is_tried_before_anything_is_written(tmp_path: Path, capsys: C
     assert "imported 3 records; 1 session read as my" in capsys.readouterr().err
     assert main(["import", str(source), "--mapping", str(mapping)]) == 2
     assert "--log" in capsys.readouterr().err
+
+
+def test_a_mapping_reads_every_file_of_a_directory(tmp_path: Path, capsys: Capture) -> None:
+    pytest.importorskip("jsonpath_rfc9535")
+    mapping = tmp_path / "my.toml"
+    mapping.write_text(
+        '[message]\neach = "$.turns[*]"\nrole = "$.by"\ntext = "$.says"\n\n[roles]\nme = "human"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "logs").mkdir()
+    for name in ("a", "b"):
+        write(tmp_path / "logs" / f"{name}.json", {"turns": [{"by": "me", "says": name}]})
+    out, _ = run(capsys, "import", tmp_path / "logs", "--mapping", mapping, "--dry-run")
+    assert "2 sessions and 0 problems" in out
+
+
+def test_an_empty_file_that_is_followed_needs_its_format(tmp_path: Path, capsys: Capture) -> None:
+    source, log = tmp_path / "s.jsonl", tmp_path / "log.db"
+    source.touch()
+    said = refused(capsys, "import", source, "--log", log, "--follow")
+    assert "is empty so far: say which format it will have, with --format" in said
+    assert not log.exists()
+
+
+@pytest.mark.slow
+async def test_a_directory_is_followed_from_before_its_first_file(tmp_path: Path) -> None:
+    source, log = tmp_path / "projects", tmp_path / "log.db"
+    source.mkdir()
+    command = ["import", str(source), "--log", str(log), "--follow", "--label", "team=a"]
+    process = await anyio.open_process([sys.executable, "-P", "-m", "duolog", *command])
+
+    def said(number: int, text: str) -> str:
+        held = {"type": "user", "uuid": f"u{number}", "sessionId": "s"}
+        parent = f"u{number - 1}" if number else None
+        return json.dumps({**held, "parentUuid": parent, "message": {"content": text}}) + "\n"
+
+    async with process:
+        with anyio.fail_after(30):
+            assert process.stderr is not None
+            heard = await BufferedByteReceiveStream(process.stderr).receive_until(b"\n", 1000)
+            assert heard.decode() == f"following {source}; Ctrl-C ends it"
+            async with open_log(str(log), create=False) as opened, opened.subscribe() as records:
+                for number, text in enumerate(("Hello", "Again")):
+                    with (source / "s.jsonl").open("a", encoding="utf-8") as file:
+                        file.write(said(number, text))
+                    async for record in records:
+                        if isinstance(record.event, SessionOpened):
+                            assert record.event.config["group"] == {"team": "a"}
+                        if isinstance(record.event, MessageSent):
+                            assert record.event.text == text
+                            break
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() in (0, 130)
