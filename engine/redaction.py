@@ -170,7 +170,7 @@ _SIGNS = tuple(
             r"|(?<=(?:hpat|hpss|glsa|figd|hsec|gems|thub)_)|(?=live|v1_))"
         ),
         (
-            r"-(?:(?<=sk-)|(?<=xai-)"
+            r"-(?<=[kiytpXKT]-)(?:(?<=sk-)|(?<=xai-)"
             r"|(?<=(?:vapi|tvly|lpat|gldt|glrt|lptt|xapp|rock|CSPX|pypi|PMAK|CRET)-))"
         ),
         r"A(?=KIA|SIA|BIA|CCA|BSK|Iza)",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ...engine import codec
 from ...engine.errors import CodecError
+from ...engine.records import Draft
 from ...engine.validation import written
 from .protocol import Foreign, Remark
 from .secrets import without_secrets
 
-__all__ = ("size_of", "taken_in", "unfit")
+__all__ = ("taken_in", "unfit")
 
 
 def taken_in(one: Foreign) -> tuple[Foreign, bytes] | Remark:
@@ -19,23 +20,18 @@ def taken_in(one: Foreign) -> tuple[Foreign, bytes] | Remark:
     try:
         body = codec.encode_body(one.draft.event)
     except CodecError as error:
-        return _remark(one, error)
+        return _remark(one.session, error)
     return without_secrets(one, body)
 
 
-def unfit(one: Foreign) -> Remark | None:
+def unfit(session: str, draft: Draft) -> Remark | None:
     """Why no log can hold an event; None where it can."""
-    found = size_of(one)
-    return found if isinstance(found, Remark) else None
-
-
-def size_of(one: Foreign) -> int | Remark:
-    """Bytes of an event's body; a remark where no log can hold it."""
     try:
-        return len(written(one.draft.event, *codec.kind_of(one.draft.event))[0])
+        written(draft.event, *codec.kind_of(draft.event))
     except CodecError as error:
-        return _remark(one, error)
+        return _remark(session, error)
+    return None
 
 
-def _remark(one: Foreign, error: CodecError) -> Remark:
-    return Remark("problem", str(error), f"session {one.session}", one.session)
+def _remark(session: str, error: CodecError) -> Remark:
+    return Remark("problem", str(error), f"session {session}", session)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import anyio.to_thread
 import msgspec
@@ -17,13 +16,12 @@ from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from ...engine.records import TRACE, Draft, Record
 from ...engine.text import quantity
-from .intake import size_of, taken_in, unfit
-from .protocol import Foreign, Found, Importer, Reading, Remark
+from .batches import BATCH, BYTES, Part, Run, next_batch
+from .intake import unfit
+from .protocol import Found, Importer, Reading, Remark
 
 __all__ = ("ImportResult", "Survey", "import_foreign", "survey_foreign")
 
-_BATCH: Final = 256
-_BYTES: Final = 1 << 20  # of bodies that wait
 _KEPT: Final = 1 << 24  # bytes of bodies that are kept instead of being read again
 
 _Progress: TypeAlias = Callable[[int], None]
@@ -55,12 +53,12 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         problems: in it.
-        found: all that was read, to be taken without reading it again; None where that is too much
+        parts: all that was read, to be taken without reading it again; None where that is too much
             to be kept.
     """
 
     problems: tuple[Remark, ...]
-    found: tuple[Found, ...] | None = None
+    parts: tuple[Part, ...] | None = None
 
 
 async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> Survey:
@@ -71,22 +69,28 @@ async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> 
     """
     found = _open(source, importer, reading)
     problems: list[Remark] = []
-    kept: list[Found] = []
+    kept: list[Part] = []
     size = 0
-    while batch := await anyio.to_thread.run_sync(_next, found):
+    while batch := await anyio.to_thread.run_sync(next_batch, found):
         if batch.error is not None:
             raise batch.error
-        for one in batch.found:
-            held = size_of(one) if isinstance(one, Foreign) else 0
-            if isinstance(held, Remark):
-                problems.append(held)
-            elif isinstance(one, Remark) and one.kind == "problem":
-                problems.append(one)
-            else:
-                size += held
+        problems += await anyio.to_thread.run_sync(_problems, batch.parts)
+        size += batch.size
         if size <= _KEPT:
-            kept += batch.found
-    return Survey(problems=tuple(problems), found=tuple(kept) if size <= _KEPT else None)
+            kept += batch.parts
+    return Survey(problems=tuple(problems), parts=tuple(kept) if size <= _KEPT else None)
+
+
+def _problems(parts: Sequence[Part]) -> list[Remark]:
+    """Problems that were read, and events that no log can hold."""
+    problems: list[Remark] = []
+    for part in parts:
+        if isinstance(part, Run):
+            found = (unfit(part.session, draft) for draft in part.drafts)
+            problems += (one for one in found if one is not None)
+        elif part.kind == "problem":
+            problems.append(part)
+    return problems
 
 
 async def import_foreign(
@@ -129,16 +133,20 @@ async def import_foreign(
             first = survey.problems[0]
             raise InvalidInput(f"{first.where}: {first.what}; nothing was imported")
     taking = _Import(log, keep_going)
-    kept = None if survey is None else survey.found
-    found = _open(source, importer, reading) if kept is None else iter(kept)
-    while batch := await anyio.to_thread.run_sync(_next, found):
-        for one in batch.found:
-            await taking.take(one)
-        _call(progress, taking.done)
-        if batch.error is not None:
-            if not (keep_going and taking.done):
-                raise batch.error
-            await taking.take(Remark("problem", str(batch.error), str(source)))
+    if survey is not None and survey.parts is not None:
+        for part in survey.parts:
+            await taking.take(part)
+            _call(progress, taking.done)
+    else:
+        found = _open(source, importer, reading)
+        while batch := await anyio.to_thread.run_sync(next_batch, found):
+            for part in batch.parts:
+                await taking.take(part)
+            _call(progress, taking.done)
+            if batch.error is not None:
+                if not (keep_going and taking.done):
+                    raise batch.error
+                await taking.take(Remark("problem", str(batch.error), str(source)))
     await taking.finish()
     _call(progress, taking.done)
     return taking.taken(source)
@@ -149,36 +157,10 @@ def _open(source: Path, importer: Importer, reading: Reading) -> Iterator[Found]
         return importer.read(source, reading)
 
 
-class _Batch(NamedTuple):
-    """What was read next, and why it goes no further."""
-
-    found: list[Found]
-    error: InvalidInput | None = None
-
-
-def _next(found: Iterator[Found]) -> _Batch | None:
-    """The next batch; None at the end."""
-    batch: list[Found] = []
-    try:
-        with PluginCall("the importer"):
-            for one in islice(found, _BATCH):
-                batch.append(one)  # noqa: PERF402  (what was read before an error is taken)
-    except InvalidInput as error:
-        return _Batch(batch, error)
-    return _Batch(batch) if batch else None
-
-
 def _call(progress: _Progress | None, done: int) -> None:
     if progress is not None:
         with PluginCall("progress"):
             progress(done)
-
-
-def _origin_of(one: Foreign) -> str | None:
-    """The session that a fork left; None for any other session."""
-    event = one.draft.event
-    forked = event.forked_from if isinstance(event, SessionOpened) else None
-    return None if forked is None else forked.session
 
 
 @final
@@ -196,19 +178,22 @@ class _Stream:
         self.known = 0
         self.added = 0
 
-    async def take(self, draft: Draft, body: bytes) -> str | None:
-        """Takes the next event; gives what is wrong where the log has another one there."""
-        if self._held is not None:
+    async def take(self, run: Run) -> str | None:
+        """Takes the next events; gives what is wrong where the log has other ones there."""
+        drafts, bodies = run.drafts, run.bodies
+        at = 0
+        while self._held is not None and at < len(drafts):
             record = await anext(self._held, None)
-            if record is not None:
-                self._version = record.version
-                if not _same(record, draft, body):
-                    return _other(record)
-                self.known += 1
-                return None
-            self._held = None
-        self._waiting.append(draft)
-        self._size += len(body)
+            if record is None:
+                self._held = None
+                break
+            self._version = record.version
+            if not _same(record, drafts[at], bodies[at]):
+                return _other(record)
+            self.known += 1
+            at += 1
+        self._waiting += drafts[at:]
+        self._size += sum(map(len, bodies[at:]))
         return None
 
     @property
@@ -223,7 +208,7 @@ class _Stream:
     @property
     def full(self) -> bool:
         """Whether enough waits to be appended."""
-        return len(self._waiting) >= _BATCH or self._size >= _BYTES
+        return len(self._waiting) >= BATCH or self._size >= BYTES
 
     async def flush(self) -> list[Remark]:
         """Appends what waits; gives what the log cannot hold of it, which is left out.
@@ -238,7 +223,7 @@ class _Stream:
         try:
             await self._append(waiting)
         except CodecError:
-            found = [unfit(Foreign(self._session, self._stream, draft)) for draft in waiting]
+            found = [unfit(self._session, draft) for draft in waiting]
             left_out = [one for one in found if one is not None]
             fit = [draft for draft, wrong in zip(waiting, found, strict=True) if wrong is None]
             if not left_out:
@@ -308,15 +293,16 @@ class _Import:
         """How many events are done."""
         return self._records + self._known + sum(s.known + s.added for s in self._streams.values())
 
-    async def take(self, one: Found) -> None:
-        """Takes the next thing that was read."""
-        if isinstance(one, Remark):
-            self._remark(one)
+    async def take(self, part: Part) -> None:
+        """Takes the next part of what was read."""
+        if isinstance(part, Remark):
+            self._remark(part)
             return
-        if one.session != self._session or isinstance(one.draft.event, SessionOpened):
+        if part.session != self._session or part.opened is not None:
             await self.finish()
-            self._session = one.session
-            origin = _origin_of(one)
+            self._session = part.session
+            forked = part.opened.forked_from if part.opened is not None else None
+            origin = None if forked is None else forked.session
             # The branch that a session went on with since is what the log has of it: no fork besides.
             self._refused = origin is not None and (origin in self._parted or origin in self._older)
             if origin is None:
@@ -325,22 +311,17 @@ class _Import:
                 self._forks += 1
         if self._refused:
             return
-        fit = taken_in(one)
-        if isinstance(fit, Remark):
-            self._remark(fit)
-            return
-        one, body = fit
-        stream = self._streams.get(one.stream)
+        stream = self._streams.get(part.stream)
         if stream is None:
-            stream = _Stream(self._log, one.session, one.stream)
-            self._streams[one.stream] = stream
-        wrong = await stream.take(one.draft, body)
+            stream = _Stream(self._log, part.session, part.stream)
+            self._streams[part.stream] = stream
+        wrong = await stream.take(part)
         if wrong is not None:
-            if one.stream == TRACE and stream.version > 1:
-                self._parted[one.session] = stream.version - 1
-            self._refuse(one.session, wrong)
-        elif one.stream != TRACE:
-            await self._flush(before=one.stream)
+            if part.stream == TRACE and stream.version > 1:
+                self._parted[part.session] = stream.version - 1
+            self._refuse(part.session, wrong)
+        elif part.stream != TRACE:
+            await self._flush(before=part.stream)
         elif stream.full:
             await self._write(stream)
 

@@ -250,7 +250,7 @@ def _is_ours(event: object) -> bool:
 
 def _storable(one: Foreign) -> Draft:
     """The event without secrets; what no log can hold of it is replaced by a text that says so."""
-    if unfit(one) is not None:
+    if unfit(one.session, one.draft) is not None:
         event = storable(command_of(one.draft.event)).event
         one = one._replace(draft=msgspec.structs.replace(one.draft, event=event))
     fit = taken_in(one)
