@@ -46,6 +46,7 @@ __all__ = (
     "command_of",
     "handle",
     "handle_all",
+    "is_plain",
     "repeated",
 )
 
@@ -143,20 +144,28 @@ def command_of(event: Event | Unknown) -> Command:
     """The command that records a given event, and fills in what the event leaves open: the base of
     a snapshot, the round of a rating.
     """
-    match event:
-        case ActionResolved():
-            return ResolveAction(event)
-        case SnapshotTaken(base=base):
-            return SubmitSnapshot(event, msgspec.UNSET if base is None else base)
-        case ApprovalGiven():
-            return GiveApproval(event)
-        case ProgressRated():
-            return RateProgress(event)
-        case FeedbackGiven():
-            return GiveFeedback(event)
-        case SessionClosed():
-            return CloseSession(event)
-    return RecordEvent(event)
+    command = _COMMANDS.get(type(event))
+    return RecordEvent(event) if command is None else command(event)
+
+
+def is_plain(event: Event | Unknown, state: TraceState) -> bool:
+    """Whether the command that records an event gives just its draft, as the trace stands."""
+    return state.closed is None and type(event) not in _COMMANDS
+
+
+def _snapshot(event: SnapshotTaken) -> SubmitSnapshot:
+    return SubmitSnapshot(event, msgspec.UNSET if event.base is None else event.base)
+
+
+_COMMANDS: Mapping[type[object], Callable[..., Command]] = {
+    ActionResolved: ResolveAction,
+    SnapshotTaken: _snapshot,
+    ApprovalGiven: GiveApproval,
+    ProgressRated: RateProgress,
+    FeedbackGiven: GiveFeedback,
+    SessionClosed: CloseSession,
+}
+"""By event: the command that records it, where that is another than ``RecordEvent``."""
 
 
 def about(command: Command, version: int) -> Command:

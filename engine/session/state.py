@@ -63,14 +63,8 @@ class TraceState:
         Raises:
             CodecError: a body that is needed is damaged.
         """
-        version = self.version = record.version
-        time, kind = record.time, record.kind
-        if time > self.time:
-            self.time = time
-            if version == 1:
-                self.first = time
-        if record.caller_id is not None:
-            self.ids[record.caller_id] = version
+        version, kind = record.version, record.kind
+        self._pass(version, record.time, record.caller_id)
         if kind in ACTS:
             role = record.role
             if role == "agent" or role == "human":
@@ -92,6 +86,9 @@ class TraceState:
     def feed_draft(self, draft: Draft) -> None:
         """Takes a draft as the record that it is about to be."""
         kind, schema = kind_of(draft.event)
+        if kind not in ACTS and kind not in _OTHERS:  # a record of it would be made in vain
+            self._pass(self.version + 1, draft.time, draft.id)
+            return
         self.feed(
             Record(
                 0,
@@ -162,6 +159,16 @@ class TraceState:
                 f"there is nothing to be rated in session {self.session!r}: no agent has acted yet"
             )
         return about.number, about.last_act
+
+    def _pass(self, version: int, time: float, caller_id: str | None) -> None:
+        """Takes what every record has."""
+        self.version = version
+        if time > self.time:
+            self.time = time
+            if version == 1:
+                self.first = time
+        if caller_id is not None:
+            self.ids[caller_id] = version
 
     def _open(self, record: Record) -> None:
         self.rounds.feed(record)

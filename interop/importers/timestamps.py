@@ -46,9 +46,9 @@ def seconds_of(stamp: object, zone: tzinfo | None) -> float | None:
         stamp: what stands in the source.
         zone: of local times; None for this machine's.
     """
-    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
-        return float(stamp) if math.isfinite(stamp) else None
     if not isinstance(stamp, str):
+        if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
+            return float(stamp) if math.isfinite(stamp) else None
         return None
     try:
         moment = datetime.fromisoformat(stamp.strip())

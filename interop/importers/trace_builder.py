@@ -28,6 +28,7 @@ from ...engine.session.commands import (
     TakeAction,
     command_of,
     handle,
+    is_plain,
 )
 from ...engine.session.state import TraceState
 from .protocol import Foreign
@@ -89,6 +90,12 @@ class TraceBuilder:
         Raises:
             InvalidInput: it refers to an event that is not there.
         """
+        state = self.state
+        if is_plain(event, state):  # most are: a command would only be unpacked again
+            self.time = time
+            draft = Draft(event, actor, role, time, id)
+            state.feed_draft(draft)
+            return Foreign(state.session, TRACE, draft)
         (found,) = self._handle(command_of(event), Sender(actor, role, time, id))
         return found
 
@@ -136,7 +143,9 @@ class TraceBuilder:
 
     def _handle(self, command: Command, sender: Sender) -> list[Foreign]:
         self.time = sender.time
-        drafts = handle(command, self.state, sender).drafts
-        for draft in drafts:
-            self.state.feed_draft(draft)
-        return [Foreign(self.session, TRACE, draft) for draft in drafts]
+        state, session = self.state, self.state.session
+        found: list[Foreign] = []
+        for draft in handle(command, state, sender).drafts:
+            state.feed_draft(draft)
+            found.append(Foreign(session, TRACE, draft))
+        return found

@@ -49,10 +49,10 @@ def blocks_of(content: JSON) -> list[Mapping[str, JSON]]:
         raise InvalidInput("its content is neither a text nor a list of blocks")
     found: list[Mapping[str, JSON]] = []
     for number, block in enumerate(content, start=1):
-        if isinstance(block, str):
-            found.append({"type": "text", "text": block})
-        elif isinstance(block, Mapping) and isinstance(block.get("type"), str):
+        if isinstance(block, dict) and isinstance(block.get("type"), str):
             found.append(block)
+        elif isinstance(block, str):
+            found.append({"type": "text", "text": block})
         else:
             raise InvalidInput(f"block {number} of its content has no type")
     return found
@@ -80,7 +80,8 @@ def steps_of_blocks(role: str, name: str | None, content: JSON) -> Iterator[Step
     blocks = blocks_of(content)
     if role == AGENT:
         for block in blocks:
-            yield from spoken(block, name)
+            if (step := spoken(block, name)) is not None:
+                yield step
         return
     yield from (result_of(block) for block in blocks if block["type"] == _RESULT)
     texts = [str(block.get("text") or "") for block in blocks if block["type"] == "text"]
@@ -88,8 +89,8 @@ def steps_of_blocks(role: str, name: str | None, content: JSON) -> Iterator[Step
     yield from typed(texts, others)
 
 
-def spoken(block: Mapping[str, JSON], name: str | None = None) -> Iterator[Step]:
-    """The step of one block of an agent; a text that is blank is none.
+def spoken(block: Mapping[str, JSON], name: str | None = None) -> Step | None:
+    """The step of one block of an agent; None for a text that is blank.
 
     Args:
         block: what stands in the content.
@@ -98,21 +99,20 @@ def spoken(block: Mapping[str, JSON], name: str | None = None) -> Iterator[Step]
     kind = str(block["type"])
     if kind == "text":
         text = _text(block, "text")
-        if text.strip():
-            yield Utterance(AGENT, name, text)
-    elif kind == "thinking":
-        thought = _text(block, "thinking")
-        if thought.strip():
-            yield Reasoning(thought, name)
-    elif kind in _CALLS:
+        return Utterance(AGENT, name, text) if text and not text.isspace() else None
+    if kind in _CALLS:
         arguments = block.get("input")
-        given = arguments if isinstance(arguments, Mapping) else {}
-        raw = None if isinstance(arguments, Mapping) or arguments is None else str(arguments)
-        yield ToolCall(AGENT, name, _text(block, "id"), _text(block, "name") or "tool", given, raw)
-    elif kind.endswith(_RESULT):
-        yield result_of(block)
-    else:
-        yield Omission(f"a block of type {kind}")
+        if isinstance(arguments, dict):
+            given, raw = arguments, None
+        else:
+            given, raw = {}, None if arguments is None else str(arguments)
+        return ToolCall(AGENT, name, _text(block, "id"), _text(block, "name") or "tool", given, raw)
+    if kind == "thinking":
+        thought = _text(block, "thinking")
+        return Reasoning(thought, name) if thought.strip() else None
+    if kind.endswith(_RESULT):
+        return result_of(block)
+    return Omission(f"a block of type {kind}")
 
 
 def result_of(block: Mapping[str, JSON]) -> ToolResult:
@@ -120,9 +120,9 @@ def result_of(block: Mapping[str, JSON]) -> ToolResult:
     ran the tool itself.
     """
     content = block.get("content")
-    output: JSON = content if isinstance(content, (str, Mapping)) else plain_text(content)
+    output: JSON = content if isinstance(content, (str, dict)) else plain_text(content)
     failed = block.get("is_error") is True
-    if isinstance(content, Mapping) and str(content.get("type", "")).endswith("_error"):
+    if isinstance(content, dict) and str(content.get("type", "")).endswith("_error"):
         failed = True
     error = None
     if failed:
@@ -167,7 +167,7 @@ def tokens_of(usage: JSON) -> Tokens | None:
     """Tokens as the provider counts them: those of the cache stand beside the prompt's, and are
     left out where there are none.
     """
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return None
     prompt, completion = _count(usage, "input_tokens"), _count(usage, "output_tokens")
     if prompt is None and completion is None:

@@ -18,7 +18,7 @@ def edited_file(result: JSON, name: str | None) -> Output | None:
         result: of the tool.
         name: of the agent that wrote it.
     """
-    if not isinstance(result, Mapping):
+    if not isinstance(result, dict):
         return None
     path, before = result.get("filePath"), result.get("originalFile")
     patch = result.get("structuredPatch")

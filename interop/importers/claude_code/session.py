@@ -157,7 +157,7 @@ class SessionFile:
             number = envelope.number + offset
             try:
                 line, data = line_at(file, envelope)
-                steps: tuple[Step, ...] = tuple(reader.steps(envelope, line, data))
+                steps: Sequence[Step] = reader.steps(envelope, line, data)
             except InvalidInput as error:
                 yield Remark("problem", f"no entry: {error}", where)
                 continue
@@ -166,7 +166,7 @@ class SessionFile:
         if self._reading.growing:
             return  # the last reply may go on; its call is counted when the next line is there
         for name, reader in readers.items():
-            steps = tuple(reader.rest())
+            steps = reader.rest()
             if steps and name in last:
                 yield last[name]._replace(steps=steps)
 

@@ -48,7 +48,7 @@ class StepReader:
         self._usage: ModelUse | None = None
         self._reply: str | None = None
 
-    def steps(self, envelope: Envelope, line: Line, data: bytes) -> Iterator[Step]:
+    def steps(self, envelope: Envelope, line: Line, data: bytes) -> list[Step]:
         """The steps of a line.
 
         Args:
@@ -59,46 +59,46 @@ class StepReader:
         Raises:
             InvalidInput: it is not as the format has it.
         """
-        if envelope.reply is None or envelope.reply != self._reply:
-            yield from self.rest()
+        steps = self.rest() if envelope.reply is None or envelope.reply != self._reply else []
         if line.type == "assistant":
-            yield from self._spoken(envelope, line)
+            steps += self._spoken(envelope, line)
         elif line.type == "user":
-            yield from self._user(line)
+            steps += self._user(line)
         elif line.attachment is not None and line.attachment.type == _QUEUED:
-            yield from self._queued(line, line.attachment)
+            steps += self._queued(line, line.attachment)
         else:
             attached = line.attachment.type if line.attachment is not None else None
             known = bookkeeping_in(line.type, envelope.subtype, attached)
             if known is not None:
-                yield Omission(f"{known} entries")
+                steps.append(Omission(f"{known} entries"))
             else:
-                yield ForeignEntry(f"{_PROGRAM}.{line.type}", data)
+                steps.append(ForeignEntry(f"{_PROGRAM}.{line.type}", data))
+        return steps
 
-    def rest(self) -> Iterator[Step]:
+    def rest(self) -> list[Step]:
         """The model call of the reply that is over: its parts repeat the usage, and only the last
         has all of it.
         """
-        if self._usage is not None:
-            yield self._usage
+        rest: list[Step] = [] if self._usage is None else [self._usage]
         self._usage = self._reply = None
+        return rest
 
-    def _spoken(self, envelope: Envelope, line: Line) -> Iterator[Step]:
+    def _spoken(self, envelope: Envelope, line: Line) -> list[Step]:
         message = line.message
         if message is None:
             raise InvalidInput("it has no message")
         blocks = blocks_of(message.content)
         if message.model == _SYNTHETIC or line.is_api_error_message:
-            yield Utterance("system", _PROGRAM, plain_text(blocks))
-            return
-        for block in blocks:
-            yield from self._questions.read(spoken(block, self._name))
+            return [Utterance("system", _PROGRAM, plain_text(blocks))]
+        said = [spoken(block, self._name) for block in blocks]
+        steps = list(self._questions.read(step for step in said if step is not None))
         tokens = tokens_of(message.usage)
         if message.model or tokens is not None:
             self._reply = envelope.reply
             self._count(message.model, tokens or Tokens())
         if self._reply is None:
-            yield from self.rest()
+            steps += self.rest()
+        return steps
 
     def _count(self, model: str | None, tokens: Tokens) -> None:
         before = self._usage.tokens if self._usage is not None else None
@@ -126,7 +126,8 @@ class StepReader:
                 texts.append(str(block.get("text") or ""))
             else:
                 others.append(str(block["type"]))
-        yield from self._typed(line, texts, others)
+        if texts or others:
+            yield from self._typed(line, texts, others)
 
     def _queued(self, line: Line, held: Attachment) -> Iterator[Step]:
         """What a person typed while the agent was at work; the agent reads it between two calls."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, final
 
 import msgspec
@@ -49,7 +49,7 @@ from .steps import (
 
 __all__ = ("ConversationBuilder", "call_id", "item_id")
 
-_NAMELESS: Final = (Reasoning, Omission, ModelUse, ForeignEntry, Ending)
+_NAMELESS: Final = frozenset({Reasoning, Omission, ModelUse, ForeignEntry, Ending})
 """Steps that do not take the id of their message or item."""
 
 
@@ -88,6 +88,21 @@ class ConversationBuilder:
         self._asked: dict[str, int] = {}
         self._speaker = cast.of(AGENT)
         self._has_main = False  # an agent that no step names: those that have names help it
+        self._events: Mapping[type[Step], Callable[..., Found]] = {
+            Utterance: self._say,
+            ToolCall: self._call,
+            ToolResult: self._resolve,
+            Reasoning: self._note,
+            ApprovalRequest: self._ask,
+            ApprovalResponse: self._answer,
+            Output: self._submit,
+            Interruption: self._interrupt,
+            Feedback: self._give_feedback,
+            ModelUse: self._ask_model,
+            ForeignEntry: self._keep,
+            Omission: self._omit,
+        }
+        """By step: what makes an event of it, out of the step, its time, its id, and its place."""
 
     def add(
         self, index: int | str, steps: Sequence[Step], time: float, where: str
@@ -103,13 +118,17 @@ class ConversationBuilder:
         named = False
         calls = 0
         for step in steps:
+            kind = type(step)
             id = None
             if isinstance(step, ToolCall):
                 calls += 1
                 id = call_id(index, calls, step.call)
-            elif not named and not isinstance(step, _NAMELESS):
+            elif not named and kind not in _NAMELESS:
                 named, id = True, item_id(index)
-            yield from self._step(step, time, id, where)
+            if isinstance(step, Ending):
+                yield from self._close(step, time)
+            else:
+                yield self._events[kind](step, time, id, where)
 
     def resume(self, records: Iterable[Record]) -> None:
         """Takes up a trace that was recorded before.
@@ -133,48 +152,10 @@ class ConversationBuilder:
                 case _:
                     pass
 
-    def _step(self, step: Step, time: float, id: str | None, where: str) -> Iterator[Found]:
-        put = self._builder.put
-        match step:
-            case Utterance():
-                yield self._say(step, time, id)
-            case ToolCall():
-                yield self._call(step, time, id)
-            case ToolResult():
-                yield self._resolve(step, time, id, where)
-            case Reasoning(text=text, name=name):
-                yield put(NoteTaken(text=text), *self._agent(name), time, id=id)
-            case ApprovalRequest():
-                yield self._ask(step, time, id)
-            case ApprovalResponse():
-                yield self._answer(step, time, id, where)
-            case Output():
-                yield self._submit(step, time, id)
-            case Interruption(reason=reason, name=name):
-                yield put(TurnYielded(reason=reason), *self._agent(name), time, id=id)
-            case Feedback():
-                yield self._give_feedback(step, time, id)
-            case _:
-                yield from self._nameless(step, time, where)
-
-    def _nameless(
-        self, step: ModelUse | Ending | ForeignEntry | Omission, time: float, where: str
-    ) -> Iterator[Found]:
-        """What is no message, and needs no id."""
-        match step:
-            case ModelUse():
-                yield self._ask_model(step, time)
-            case Ending():
-                yield from self._close(step, time)
-            case ForeignEntry(kind=kind, body=body):
-                yield self._builder.put(_foreign(kind, body), ENVIRONMENT, "environment", time)
-            case Omission(what=what):
-                yield Remark("difference", f"left out: {what}", where, self._builder.session)
-
     def _agent(self, name: str | None) -> tuple[str, Role]:
         return self._speaker if name is None else self._cast.of(AGENT, name)
 
-    def _say(self, step: Utterance, time: float, id: str | None) -> Foreign:
+    def _say(self, step: Utterance, time: float, id: str | None, where: str) -> Foreign:
         actor, whose = self._cast.of(step.role, step.name)
         to = self._cast.agents if whose == "environment" else ()
         if whose == "agent":
@@ -187,7 +168,7 @@ class ConversationBuilder:
         if name is None or not self._has_main:
             self._speaker = actor, "agent"
 
-    def _call(self, step: ToolCall, time: float, id: str | None) -> Foreign:
+    def _call(self, step: ToolCall, time: float, id: str | None, where: str) -> Foreign:
         actor, role = self._cast.of(step.role, step.name)
         if role == "agent" and step.name is None:
             self._take_turn(None, actor)
@@ -215,7 +196,7 @@ class ConversationBuilder:
         )
         return self._builder.put(resolved, ENVIRONMENT, "environment", time, id=id)
 
-    def _ask(self, step: ApprovalRequest, time: float, id: str | None) -> Foreign:
+    def _ask(self, step: ApprovalRequest, time: float, id: str | None, where: str) -> Foreign:
         question = ApprovalAsked(question=step.text, action=step.tool, arguments=step.arguments)
         found = self._builder.put(question, *self._agent(step.name), time, id=id)
         self._asked[step.id] = self._builder.version
@@ -231,20 +212,34 @@ class ConversationBuilder:
         given = ApprovalGiven(asked=asked, approved=step.approved, comment=step.comment)
         return self._builder.put(given, *self._cast.of(HUMAN), time, id=id)
 
-    def _submit(self, step: Output, time: float, id: str | None) -> Foreign:
+    def _submit(self, step: Output, time: float, id: str | None, where: str) -> Foreign:
         snapshot = SnapshotTaken(
             content=step.content, digest=codec.digest(step.content), media_type=step.media_type
         )
         return self._builder.put(snapshot, *self._cast.of(step.role, step.name), time, id=id)
 
-    def _give_feedback(self, step: Feedback, time: float, id: str | None) -> Foreign:
+    def _give_feedback(self, step: Feedback, time: float, id: str | None, where: str) -> Foreign:
         thumbs: Literal["up", "down"] | None = None
         if step.thumbs is not None:
             thumbs = "up" if step.thumbs else "down"
         given = FeedbackGiven(thumbs=thumbs, comment=step.comment)
         return self._builder.put(given, *self._cast.of(HUMAN, step.name), time, id=id)
 
-    def _ask_model(self, step: ModelUse, time: float) -> Foreign:
+    def _interrupt(self, step: Interruption, time: float, id: str | None, where: str) -> Foreign:
+        yielded = TurnYielded(reason=step.reason)
+        return self._builder.put(yielded, *self._agent(step.name), time, id=id)
+
+    def _note(self, step: Reasoning, time: float, id: str | None, where: str) -> Foreign:
+        return self._builder.put(NoteTaken(text=step.text), *self._agent(step.name), time, id=id)
+
+    def _keep(self, step: ForeignEntry, time: float, id: str | None, where: str) -> Foreign:
+        event = _foreign(step.kind, step.body)
+        return self._builder.put(event, ENVIRONMENT, "environment", time)
+
+    def _omit(self, step: Omission, time: float, id: str | None, where: str) -> Remark:
+        return Remark("difference", f"left out: {step.what}", where, self._builder.session)
+
+    def _ask_model(self, step: ModelUse, time: float, id: str | None, where: str) -> Foreign:
         called = ModelCalled(
             model=step.model or self._model,
             purpose=step.purpose,

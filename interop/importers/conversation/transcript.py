@@ -7,7 +7,7 @@ conversation need not be held in memory: then the importer says beforehand who t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
     number: int | str
     where: str
     time: float | None
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
