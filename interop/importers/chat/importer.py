@@ -33,9 +33,10 @@ __all__ = ("ChatImporter",)
 
 _NAME: Final = "chat"
 _OTHERS: Final = frozenset(
-    "termination_reason reward_info traj simulations leafUuid parentUuid traceId observations".split()
+    "termination_reason reward_info traj simulations leafUuid parentUuid traceId observations"
+    " model_stats".split()
 )
-"""Keys of other formats."""
+"""Keys of other formats, some of them in their ``info``."""
 
 
 @final
@@ -54,7 +55,7 @@ class ChatImporter:
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with a message, an item, or an object that holds some."""
-        if shape is None or shape.keys & _OTHERS:
+        if shape is None or (shape.keys | shape.inner.get("info", frozenset())) & _OTHERS:
             return False
         return is_item(shape) or is_whole(shape)
 

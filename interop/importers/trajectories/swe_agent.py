@@ -3,11 +3,13 @@
 The task text, which is the first message after the instructions, is the human's request. What the
 environment answers stands in messages of the user (older files) or of tools; demonstrations are
 left out. A reply is a thought and an action; the thought is a note of the agent's own. A file without
-a history has the same in its trajectory, step by step.
+a history has the same in its trajectory, step by step. Those of mini-swe-agent hold messages, in which
+the action is a block of code or a call.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, final
@@ -16,6 +18,7 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Tokens
+from ..chat.files import usage_of
 from ..chat.steps import steps_of, text_of
 from ..conversation.cast import Cast
 from ..conversation.steps import (
@@ -40,6 +43,18 @@ from ..protocol import Found, Reading, Remark
 __all__ = ("SweAgentImporter",)
 
 _NAME: Final = "swe-agent"
+_COMMAND: Final = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
+"""An action in a reply of mini-swe-agent."""
+_EXIT: Final = "exit"
+
+
+class _Answer(msgspec.Struct):
+    model: str | None = None
+    usage: JSON = None
+
+
+class _Extra(msgspec.Struct):
+    response: _Answer | None = None
 
 
 class _Message(msgspec.Struct):
@@ -51,6 +66,8 @@ class _Message(msgspec.Struct):
     is_demo: bool | None = None
     tool_calls: JSON = None
     tool_call_ids: list[str] | None = None
+    tool_call_id: str | None = None
+    extra: _Extra | None = None
 
 
 class _Stats(msgspec.Struct):
@@ -94,8 +111,12 @@ class SweAgentImporter:
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins like a trajectory."""
-        if shape is None or shape.form != "object" or "history" not in shape.keys:
-            return source.suffix == ".traj" and shape is not None and shape.form == "object"
+        if shape is None or shape.form != "object":
+            return False
+        if _is_of_mini(shape):
+            return True
+        if "history" not in shape.keys:
+            return source.suffix == ".traj"
         return "role" in shape.inner.get("history", frozenset())
 
     def read(self, source: Path, reading: Reading) -> Iterator[Found]:
@@ -105,7 +126,7 @@ class SweAgentImporter:
             InvalidInput: it cannot be read.
         """
         document = Document(source, str(source), None, members_of(source))
-        if not {"history", "trajectory"} & document.members.keys():
+        if not {"history", "trajectory", "messages"} & document.members.keys():
             raise InvalidInput(f"{source} is no trajectory of SWE-agent: it has no history")
         session = f"{source.stem}-{document.digest()}"
         info = document.value("info", _Info) or _Info()
@@ -168,13 +189,17 @@ class _Reader:
 
 def _turns(document: Document, session: str) -> Iterator[_Turn | Remark]:
     """The messages of a history; those that a trajectory's steps come to, where there is none."""
-    if "history" not in document.members:
+    mini = "messages" in document.members and "history" not in document.members
+    if "history" not in document.members and not mini:
         yield from _done(document, session)
         return
-    for number, data in enumerate(document.elements("history"), start=1):
+    listed = document.elements("messages" if mini else "history")
+    for number, data in enumerate(listed, start=1):
         where = f"{document.where}, message {number}"
         try:
-            yield _Turn(number, where, load(data, _Message, ""))
+            message = load(data, _Message, "")
+            if message.role != _EXIT:  # the information says how it ended
+                yield _Turn(number, where, _of_mini(message) if mini else message)
         except InvalidInput as error:
             yield Remark("problem", f"no message{error}", where, session)
 
@@ -198,8 +223,28 @@ def _done(document: Document, session: str) -> Iterator[_Turn | Remark]:
             yield _Turn(number, where, message)
 
 
+def _is_of_mini(shape: Shape) -> bool:
+    """Whether a file begins like a trajectory of mini-swe-agent."""
+    return "messages" in shape.keys and "model_stats" in shape.inner.get("info", ())
+
+
+def _of_mini(message: _Message) -> _Message:
+    """The message with its action, and the ids of the call that it answers, where they belong."""
+    if message.tool_call_id is not None:
+        return msgspec.structs.replace(message, tool_call_ids=[message.tool_call_id])
+    text = _text(message.content)
+    found = _COMMAND.search(text)
+    if found is None or message.role != AGENT or message.tool_calls:
+        return message
+    return msgspec.structs.replace(message, thought=text[: found.start()].strip(), action=found[1])
+
+
 def _acted(message: _Message, number: int) -> Iterator[Step]:
-    """A thought and an action: a call, or a command as text."""
+    """A thought and an action: a call, or a command as text; and the model's call, where it is told."""
+    answer = message.extra.response if message.extra is not None else None
+    tokens = usage_of(answer.usage) if answer is not None else None
+    if answer is not None and tokens is not None:
+        yield ModelUse(model=answer.model, tokens=tokens)
     thought = message.thought if message.thought is not None else _text(message.content)
     if thought.strip():
         yield Reasoning(thought)

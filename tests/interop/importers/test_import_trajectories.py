@@ -16,6 +16,7 @@ from duolog.engine.events import (
     NoteTaken,
     SessionClosed,
 )
+from duolog.interop.importers.registry import recognise
 from duolog.interop.importers.trajectories.atif import AtifImporter
 from duolog.interop.importers.trajectories.swe_agent import SweAgentImporter
 from duolog.testing import check_importer
@@ -192,6 +193,46 @@ def test_an_old_trajectory_of_swe_agent_answers_as_the_user(tmp_path: Path) -> N
     ]
     humans = [one.draft.event for one in events if one.draft.role == "human"]
     assert humans == [MessageSent(text="The issue")]
+
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_messages_of_mini_swe_agent_are_a_trajectory_and_no_chat(
+    calls: bool, tmp_path: Path
+) -> None:
+    used = {"model": "m", "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+    call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    acted: Json = {"content": "I look.", "tool_calls": [call]}
+    gave: Json = {"role": "tool", "tool_call_id": "c1", "content": "a.py"}
+    if not calls:
+        acted = {"content": "I look.\n\n```bash\nls\n```"}
+        gave = {"role": "user", "content": [{"type": "text", "text": "a.py"}]}
+    messages = [
+        {"role": "system", "content": "SETTING"},
+        {"role": "user", "content": "The issue"},
+        {"role": "assistant", **acted, "extra": {"response": used}},
+        gave,
+        {"role": "exit", "content": "diff", "extra": {"exit_status": "Submitted"}},
+    ]
+    info = {"exit_status": "Submitted", "model_stats": {"instance_cost": 0.1, "api_calls": 1}}
+    whole = {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}
+    source = write(tmp_path / "t.traj.json", whole)
+    assert getattr(recognise(source), "name", None) == "swe-agent"
+    events, remarks = read(SweAgentImporter(), source)
+    assert remarks == []
+    assert [type(event) for _, event in events_of(events)] == [
+        MessageSent,
+        MessageSent,
+        ModelCalled,
+        NoteTaken,
+        ActionTaken,
+        ActionResolved,
+        SessionClosed,
+    ]
+    assert [one.draft.event for one in events if one.draft.role == "human"] == [
+        MessageSent(text="The issue")
+    ]
+    (taken,) = (event for _, event in events_of(events) if isinstance(event, ActionTaken))
+    assert taken.arguments == {"command": "ls"}
 
 
 def test_broken_steps_and_messages_are_named(tmp_path: Path) -> None:
