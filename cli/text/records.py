@@ -241,7 +241,8 @@ class RecordFormatter:
     def _(self, event: ApprovalAsked, record: Record) -> RecordText:
         text = Text.assemble(("asks for approval: ", "bold"), clean(event.question))
         if event.action is not None:
-            text = Text.assemble(text, " ", call_text(event.action, event.arguments))
+            between = "\n" if "\n" in event.question else " "
+            text = Text.assemble(text, between, call_text(event.action, event.arguments))
         return RecordText(text)
 
     @_format.register

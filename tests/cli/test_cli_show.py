@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from duolog.cli import main
 from duolog.cli.text.records import RecordFormatter
-from duolog.engine.events import CloseReason
+from duolog.engine.events import ApprovalAsked, CloseReason
 from duolog.testing.records import RecordWriter
 
 pytestmark = pytest.mark.usefixtures("plain")
@@ -133,6 +133,13 @@ def test_an_edited_file_is_shown_by_its_path_and_what_changed() -> None:
         ["edits a.py (+1 −1 lines)", "…", "- two", "+ TWO"],
         ["leaves b.py as it is"],
     ]
+
+
+def test_what_is_asked_about_stands_below_a_question_of_several_lines() -> None:
+    asked = ApprovalAsked(question="The plan:\n1. Look", action="Go", arguments={"to": "x"})
+    shown = RecordFormatter().format(RecordWriter().agent(asked))
+    assert shown is not None
+    assert shown.text.plain == "asks for approval: The plan:\n1. Look\nGo(to=x)"
 
 
 def test_what_nobody_knows_of_a_session_is_not_shown_as_a_number(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ("bookkeeping_in",)
+from .entries import Envelope, Line
+
+__all__ = ("note_in",)
 
 _STATES: Final = frozenset(
     "summary progress file-history-snapshot queue-operation last-prompt custom-title ai-title"
@@ -34,18 +36,11 @@ _CONTEXT: Final = frozenset(
 """Types of attachments: what the program shows to the model beside what was typed."""
 
 
-def bookkeeping_in(type: str, subtype: str | None, attachment: str | None) -> str | None:
-    """What a line is called that is of the program alone; None for any other.
-
-    Args:
-        type: of the line.
-        subtype: of a ``system`` line.
-        attachment: type of what is attached.
-    """
-    if type in _STATES:
-        return type
-    if type == "system" and subtype in _NOTICES:
-        return subtype
-    if type == "attachment" and attachment in _CONTEXT:
-        return f"{attachment} attachment"
-    return None
+def note_in(envelope: Envelope, line: Line) -> str | None:
+    """What a line is called that is of the program alone; None for any other."""
+    if line.type in _STATES:
+        return line.type
+    if line.type == "system" and envelope.subtype in _NOTICES:
+        return envelope.subtype
+    attached = line.attachment.type if line.attachment is not None else None
+    return f"{attached} attachment" if line.type == "attachment" and attached in _CONTEXT else None

@@ -16,7 +16,8 @@ from ..conversation.steps import AGENT, HUMAN, ModelUse, Step
 from ..conversation.transcript import Entry, Transcript, read_transcript
 from ..protocol import Foreign, Found, Reading, Remark
 from ..timestamps import seconds_of
-from .entries import Envelope, envelopes_in, line_at
+from .bookkeeping import note_in
+from .entries import Envelope, Line, envelopes_in, line_at
 from .steps import StepReader
 from .tree import EntryTree
 
@@ -26,6 +27,8 @@ _NAME: Final = "claude-code"
 _HELPER_LINES: Final = 10_000_000
 """The lines of the n-th subagent's file are numbered from n times this, so that ids are unique."""
 _SYNTHETIC: Final = "<synthetic>"
+_REPLY: Final = "assistant"
+_CONVERSATION: Final = frozenset({"user", _REPLY})
 
 
 class _Source(NamedTuple):
@@ -141,7 +144,7 @@ class SessionFile:
     def _entries(self, sources: Sequence[_Source], files: ExitStack) -> Iterator[Entry | Remark]:
         opened: dict[Path, BinaryIO] = {}
         readers: dict[str | None, StepReader] = {None: StepReader()}
-        last: dict[str | None, Entry] = {}
+        owed: tuple[StepReader, Entry] | None = None  # whose last reply may go on
         at: Path | None = None
         for source in sources:
             envelope, path, name, offset = source
@@ -157,18 +160,19 @@ class SessionFile:
             number = envelope.number + offset
             try:
                 line, data = line_at(file, envelope)
+                if owed is not None and _ends(owed[0], reader, envelope, line):
+                    yield owed[1]._replace(steps=owed[0].rest())
+                    owed = None
                 steps: Sequence[Step] = reader.steps(envelope, line, data)
             except InvalidInput as error:
                 yield Remark("problem", f"no entry: {error}", where)
                 continue
-            last[name] = Entry(number, where, self._time(source), steps)
-            yield last[name]
-        if self._reading.growing:
-            return  # the last reply may go on; its call is counted when the next line is there
-        for name, reader in readers.items():
-            steps = reader.rest()
-            if steps and name in last:
-                yield last[name]._replace(steps=steps)
+            entry = Entry(number, where, self._time(source), steps)
+            yield entry
+            if reader.owes and line.type == _REPLY:
+                owed = reader, entry
+        if owed is not None and not self._reading.growing:
+            yield owed[1]._replace(steps=owed[0].rest())
 
     def _time(self, source: _Source) -> float | None:
         return seconds_of(source.envelope.timestamp, self._reading.zone)
@@ -205,6 +209,15 @@ class SessionFile:
             ):
                 return other
         return None
+
+
+def _ends(before: StepReader, reader: StepReader, envelope: Envelope, line: Line) -> bool:
+    """Whether a line says that the reply before it is over, whatever comes later: so its call is
+    counted at the same place and time, however far the file is there.
+    """
+    if reader is before and reader.goes_on(envelope):
+        return False
+    return line.type in _CONVERSATION or note_in(envelope, line) is None
 
 
 def _once(entries: Iterable[Envelope]) -> list[Envelope]:

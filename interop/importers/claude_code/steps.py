@@ -20,7 +20,7 @@ from ..conversation.steps import (
     Step,
     Utterance,
 )
-from .bookkeeping import bookkeeping_in
+from .bookkeeping import note_in
 from .edits import edited_file
 from .entries import Attachment, Envelope, Line
 from .injected import INTERRUPTED, command_in, is_injected, typed_part
@@ -30,6 +30,8 @@ __all__ = ("StepReader",)
 _SYNTHETIC: Final = "<synthetic>"
 _PROGRAM: Final = "claude-code"
 _QUEUED: Final = "queued_command"
+_EMPTY: Final = "(no content)"  # stands where a model said nothing
+_REMEMBERED: Final = 64  # replies that may go on after results of their calls
 
 
 @final
@@ -47,6 +49,7 @@ class StepReader:
         self._questions = QuestionReader()
         self._usage: ModelUse | None = None
         self._reply: str | None = None
+        self._counted: dict[str, Tokens] = {}
 
     def steps(self, envelope: Envelope, line: Line, data: bytes) -> list[Step]:
         """The steps of a line.
@@ -59,29 +62,43 @@ class StepReader:
         Raises:
             InvalidInput: it is not as the format has it.
         """
-        steps = self.rest() if envelope.reply is None or envelope.reply != self._reply else []
         if line.type == "assistant":
-            steps += self._spoken(envelope, line)
-        elif line.type == "user":
-            steps += self._user(line)
-        elif line.attachment is not None and line.attachment.type == _QUEUED:
-            steps += self._queued(line, line.attachment)
-        else:
-            attached = line.attachment.type if line.attachment is not None else None
-            known = bookkeeping_in(line.type, envelope.subtype, attached)
-            if known is not None:
-                steps.append(Omission(f"{known} entries"))
-            else:
-                steps.append(ForeignEntry(f"{_PROGRAM}.{line.type}", data))
-        return steps
+            return self._spoken(envelope, line)
+        if line.type == "user":
+            return list(self._user(line))
+        if line.attachment is not None and line.attachment.type == _QUEUED:
+            return list(self._queued(line, line.attachment))
+        known = note_in(envelope, line)
+        if known is not None:
+            return [Omission(f"{known} entries")]
+        return [ForeignEntry(f"{_PROGRAM}.{line.type}", data)]
+
+    @property
+    def owes(self) -> bool:
+        """Whether the model call of the last reply is not counted yet, since the reply may go on."""
+        return self._usage is not None
+
+    def goes_on(self, envelope: Envelope) -> bool:
+        """Whether a line is a further part of the reply before it."""
+        return envelope.reply is not None and envelope.reply == self._reply
 
     def rest(self) -> list[Step]:
         """The model call of the reply that is over: its parts repeat the usage, and only the last
-        has all of it.
+        has all of it. Of a reply that went on after something else, what was not counted yet.
         """
-        rest: list[Step] = [] if self._usage is None else [self._usage]
+        usage, reply = self._usage, self._reply
         self._usage = self._reply = None
-        return rest
+        if usage is None:
+            return []
+        before = self._counted.pop(reply, None) if reply is not None else None
+        if reply is not None:
+            self._counted[reply] = usage.tokens
+            if len(self._counted) > _REMEMBERED:
+                del self._counted[next(iter(self._counted))]
+        if before is None:
+            return [usage]
+        more = _more(usage.tokens, before)
+        return [] if more is None else [msgspec.structs.replace(usage, tokens=more)]
 
     def _spoken(self, envelope: Envelope, line: Line) -> list[Step]:
         message = line.message
@@ -90,7 +107,7 @@ class StepReader:
         blocks = blocks_of(message.content)
         if message.model == _SYNTHETIC or line.is_api_error_message:
             return [Utterance("system", _PROGRAM, plain_text(blocks))]
-        said = [spoken(block, self._name) for block in blocks]
+        said = [spoken(block, self._name) for block in blocks if block.get("text") != _EMPTY]
         steps = list(self._questions.read(step for step in said if step is not None))
         tokens = tokens_of(message.usage)
         if message.model or tokens is not None:
@@ -118,6 +135,9 @@ class StepReader:
         for block in blocks:
             if block["type"] == "tool_result":
                 result = result_of(block)
+                if not self._questions.is_open(result.call):
+                    yield Omission("a result of a call that is not in the file")
+                    continue
                 yield from self._questions.read([result], line.tool_use_result)
                 edited = edited_file(line.tool_use_result, self._name)
                 if edited is not None and result.error is None:
@@ -159,3 +179,13 @@ class StepReader:
                     yield Omission("what the program put around a message")
                 own.append(said)
         yield from typed(own, others)
+
+
+def _more(tokens: Tokens, before: Tokens) -> Tokens | None:
+    """What was used since an earlier count of the same call; None where nothing was."""
+    more = {
+        field: value - (getattr(before, field) or 0)
+        for field, value in msgspec.structs.asdict(tokens).items()
+        if value is not None and value > (getattr(before, field) or 0)
+    }
+    return Tokens(**more) if more else None

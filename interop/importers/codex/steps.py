@@ -108,10 +108,13 @@ class RolloutReader:
                 self._calls[step.call] = step
                 yield step
             elif isinstance(step, ToolResult):
+                call = self._calls.pop(step.call, None)
+                if call is None:
+                    yield Omission("a result of a call that is not in the file")
+                    continue
                 result = _outcome(step)
                 yield result
-                call = self._calls.pop(result.call, None)
-                if call is not None and result.error is None:
+                if result.error is None:
                     yield from added_files(call)
             else:
                 yield step

@@ -27,6 +27,10 @@ class QuestionReader:
     def __init__(self) -> None:
         self._calls: dict[str, ToolCall] = {}
 
+    def is_open(self, call: str) -> bool:
+        """Whether a call was read, and its result was not."""
+        return call in self._calls
+
     def read(self, steps: Iterable[Step], kept: JSON = None) -> Iterator[Step]:
         """The same steps, with the questions and answers among them.
 

@@ -38,13 +38,14 @@ class Sample(msgspec.Struct):
 
     id: str | int
     epoch: int = 1
-    messages: list[Mapping[str, JSON]] = []
+    messages: list[Mapping[str, JSON]] | None = None
     input: JSON = None
     target: JSON = None
     scores: Mapping[str, Mapping[str, JSON]] | None = None
+    score: Mapping[str, JSON] | None = None  # of old, where there was one scorer
     metadata: Mapping[str, JSON] | None = None
-    events: list[Mapping[str, JSON]] = []
-    attachments: Mapping[str, str] = {}
+    events: list[Mapping[str, JSON]] | None = None
+    attachments: Mapping[str, str] | None = None
     model_usage: Mapping[str, Mapping[str, JSON]] | None = None
     error: JSON = None
     limit: JSON = None

@@ -80,7 +80,7 @@ def _read(evaluation: Evaluation, sample: Sample, where: str, reading: Reading) 
     for number, message in enumerate(messages, start=1):
         place = f"{where}, message {number}"
         try:
-            steps = tuple(steps_of_message(message, sample.attachments))
+            steps = tuple(steps_of_message(message, sample.attachments or {}))
         except InvalidInput as error:
             yield Remark("problem", f"no message: {error}", place, session)
             continue

@@ -30,12 +30,13 @@ _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0} | {
 }
 """What Inspect takes for numbers: correct, partly, incorrect, no answer, and yes and no."""
 _SCORING: Final = "scorers"
+_ONE_SCORER: Final = "score"
 
 
 def messages_in(sample: Sample) -> Sequence[Mapping[str, JSON]]:
     """The messages of a sample; of one that broke off before any, its input."""
     if sample.messages or sample.input is None:
-        return sample.messages
+        return sample.messages or ()
     if isinstance(sample.input, str):
         return [{"role": "user", "content": sample.input}]
     listed = sample.input if isinstance(sample.input, Sequence) else ()
@@ -113,7 +114,7 @@ def times_of(sample: Sample) -> dict[str, JSON]:
     beginning under the empty id.
     """
     times: dict[str, JSON] = {}
-    for event in sample.events:
+    for event in sample.events or ():
         times.setdefault("", event.get("timestamp"))
         if event.get("event") == "model":
             message = _reply(event)
@@ -130,7 +131,7 @@ def usage_of_sample(evaluation: Evaluation, sample: Sample) -> Iterator[ModelUse
     calls, the sum of the evaluated model.
     """
     listed = False
-    for event in sample.events:
+    for event in sample.events or ():
         kind = event.get("event")
         if kind == "score" or (kind == "span_begin" and event.get("type") == _SCORING):
             break
@@ -150,7 +151,10 @@ def usage_of_sample(evaluation: Evaluation, sample: Sample) -> Iterator[ModelUse
 
 def scores_of(sample: Sample) -> tuple[UtilityScored, ...]:
     """The scores that the evaluation gave, each as a utility of its own scorer."""
-    return tuple(_score(name, score) for name, score in (sample.scores or {}).items())
+    scores = sample.scores
+    if scores is None and sample.score is not None:
+        scores = {_ONE_SCORER: sample.score}
+    return tuple(_score(name, score) for name, score in (scores or {}).items())
 
 
 def _score(name: str, score: Mapping[str, JSON]) -> UtilityScored:

@@ -23,7 +23,7 @@ from duolog.engine.records import TRACE
 from duolog.interop.importers.claude_code.entries import Envelope, envelopes_in
 from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
 from duolog.interop.importers.claude_code.tree import EntryTree
-from duolog.interop.importers.protocol import Foreign
+from duolog.interop.importers.protocol import Foreign, Reading
 from duolog.testing import check_importer
 from foreign_logs import read, trace_of, write_lines
 from step_counter import count_lines
@@ -97,9 +97,52 @@ def test_only_what_was_typed_is_a_message_of_the_human(tmp_path: Path) -> None:
     lines.user([text("[Request interrupted by user]")])
     lines.user("Not that <system-reminder>x</system-reminder>one")
     lines.agent(text("API Error"), reply="r2", isApiErrorMessage=True)
+    lines.agent(text("(no content)"), reply="r3")
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
     assert said_in(path) == [("human", "Fix it"), ("agent", "I look."), ("human", "Not that one")]
     assert events_in(path, TurnYielded) == [TurnYielded(reason="interrupted by the user")]
+
+
+def test_what_shows_progress_beside_a_call_changes_nothing_that_was_read(tmp_path: Path) -> None:
+    lines = Lines()
+    lines.user("Test it")
+    lines.agent(text("I do."), reply="r1", tokens=1)
+    asked = lines.agent(call("c1"), reply="r1", tokens=30)
+    lines.add("progress", data={"type": "bash_progress"})
+    lines.add("progress", data={"type": "bash_progress"})
+    lines.result("c1", "passed", parent=asked)
+    lines.agent(text("Passed."), reply="r2")
+    lines.user("Thanks")
+    whole, _ = read(ClaudeCodeImporter(), write_lines(tmp_path / "s.jsonl", lines.lines))
+    for end in range(1, len(lines.lines)):
+        path = write_lines(tmp_path / "s.jsonl", lines.lines[:end])
+        begun, _ = read(ClaudeCodeImporter(), path, Reading(growing=True))
+        assert [one.draft for one in begun[1:]] == [one.draft for one in whole[1 : len(begun)]]
+
+
+def test_a_reply_that_goes_on_after_a_result_counts_its_tokens_once(tmp_path: Path) -> None:
+    lines = Lines()
+    lines.user("Hello")
+    lines.agent(call("c1"), reply="r1", tokens=5)
+    lines.result("c1", "ok")
+    lines.agent(call("c2"), reply="r1", tokens=30)
+    lines.result("c2", "ok")
+    lines.agent(text("Done."), reply="r2", tokens=2)
+    path = write_lines(tmp_path / "s.jsonl", lines.lines)
+    used = [one.tokens for one in events_in(path, ModelCalled)]
+    assert sum(one.completion or 0 for one in used) == 32
+    assert sum(one.prompt or 0 for one in used) == 20
+
+
+def test_a_file_may_begin_between_a_call_and_its_result(tmp_path: Path) -> None:
+    lines = Lines()
+    lines.result("c0", "ok", parent="gone")
+    lines.agent(text("Done."), reply="r1")
+    events, remarks = read(ClaudeCodeImporter(), write_lines(tmp_path / "s.jsonl", lines.lines))
+    assert [type(one.draft.event) for one in events] == [SessionOpened, MessageSent, ModelCalled]
+    assert [(one.kind, one.what) for one in remarks] == [
+        ("difference", "left out: a result of a call that is not in the file")
+    ]
 
 
 def test_parts_of_a_reply_count_its_tokens_once(tmp_path: Path) -> None:

@@ -173,6 +173,13 @@ def test_what_is_shown_again_or_says_nothing_is_left_out(tmp_path: Path) -> None
     ]
 
 
+def test_a_result_without_its_call_is_left_out_and_named(tmp_path: Path) -> None:
+    lines = [line("session_meta", id="r"), said("user", "q"), returned("c0", "ok", 0)]
+    events, remarks = read(CodexImporter(), write_lines(tmp_path / "r.jsonl", lines))
+    assert len(events) == 2
+    assert [one.kind for one in remarks] == ["difference"]
+
+
 def test_nobody_typed_what_a_subagent_was_asked(tmp_path: Path) -> None:
     meta = line("session_meta", id="r", source={"subagent": "review"})
     lines = [meta, said("user", "Review it"), said("assistant", "Good.")]

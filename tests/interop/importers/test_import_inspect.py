@@ -133,6 +133,20 @@ def test_scores_may_be_words_and_numbers_in_texts(tmp_path: Path) -> None:
     assert [one.value for one in found] == [1.0, 0.25, 1.0, 0.0, None]
 
 
+def test_what_is_null_is_not_there_and_an_old_log_has_one_score(tmp_path: Path) -> None:
+    bare = {"events": None, "attachments": None, "scores": None, "model_usage": None}
+    samples: list[Json] = [
+        {**sample("a"), **bare, "score": {"value": "C"}},
+        {"id": "b", "epoch": 1, "input": "Where is it?", "messages": None, **bare},
+    ]
+    events, remarks = read(InspectImporter(), archive(tmp_path / "x.eval", *samples))
+    assert not remarks
+    found = [one.draft.event for one in events]
+    scores = [one for one in found if isinstance(one, UtilityScored)]
+    assert [(one.scorer.name, one.value) for one in scores] == [("score", 1.0)]
+    assert [one.text for one in found if isinstance(one, MessageSent)][-1] == "Where is it?"
+
+
 def test_a_document_gives_the_same_as_an_archive(tmp_path: Path) -> None:
     document = tmp_path / "x.json"
     samples = [sample("b"), sample("a", 2), sample("a", 1)]

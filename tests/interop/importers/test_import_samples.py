@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from duolog.engine.events import SessionOpened
+from duolog.interop.importers.protocol import Importer, Reading
 from duolog.interop.importers.registry import (
     find_importer,
     importer_names,
     installed_importers,
     recognise,
 )
+from foreign_logs import read
 from sample_counts import counted, differences, expected_of
 
 FORMATS: Mapping[str, str] = {
@@ -71,3 +74,29 @@ def test_samples_are_recognised_by_their_importer_alone(
 
 def test_every_directory_names_an_importer_that_there_is() -> None:
     assert set(FORMATS.values()) <= set(importer_names())
+
+
+@pytest.mark.parametrize("directory", ["claude-code", "codex"])
+def test_what_is_read_while_a_file_grows_stays_as_it_was_read(
+    directory: str, test_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    importer = find_importer(directory)
+    for sample in samples(test_data(f"formats/{directory}")):
+        lines = sample.read_bytes().splitlines(keepends=True)
+        growing = tmp_path / sample.name
+        growing.write_bytes(b"".join(lines))
+        whole = acts_in(importer, growing)
+        for end in range(1, len(lines), 7):
+            growing.write_bytes(b"".join(lines[:end]))
+            begun = acts_in(importer, growing)
+            assert begun == whole[: len(begun)], (sample.name, end)
+
+
+def acts_in(importer: Importer, path: Path) -> list[tuple[object, ...]]:
+    """What was said and done, without the opening, which may say more later."""
+    events, _ = read(importer, path, Reading(growing=True))
+    return [
+        (one.session, one.draft.actor, one.draft.time, one.draft.event)
+        for one in events
+        if not isinstance(one.draft.event, SessionOpened)
+    ]
