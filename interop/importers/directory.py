@@ -10,14 +10,12 @@ from typing import Final, NamedTuple, final
 from ...engine.errors import InvalidInput, MissingExtra
 from .json_sniff import Shape
 from .protocol import Found, Importer, Reading, Remark
-from .registry import installed_importers, recognise
+from .registry import ENDINGS, HIDDEN, installed_importers, recognise
 from .repeats import SessionNames
 
 __all__ = ("DirectoryImporter", "Source", "sources_in")
 
 _NAME: Final = "files of several formats"
-_HIDDEN: Final = "."
-_ENDINGS: Final = frozenset({".json", ".jsonl", ".ndjson", ".eval", ".traj", ".parquet"})
 
 
 class Source(NamedTuple):
@@ -106,12 +104,12 @@ def sources_in(
         yield Remark("problem", f"cannot be read: {error.strerror or error}", str(directory))
         return
     for path in paths:
-        if path.name.startswith(_HIDDEN):
+        if path.name.startswith(HIDDEN):
             continue
         if path.is_dir() and importer is not None:
             yield from sources_in(path, importer)
         elif importer is not None:
-            if path.suffix in _ENDINGS:
+            if path.suffix in ENDINGS:
                 yield Source(path, importer)
         elif recogniser is not None:
             yield from _recognised(path, recogniser)
@@ -129,5 +127,5 @@ def _recognised(
         yield Source(path, found)
     elif path.is_dir():
         yield from sources_in(path, None, recogniser)
-    elif path.suffix in _ENDINGS:
+    elif path.suffix in ENDINGS:
         yield Remark("difference", "a file of no format that is known, left out", str(path))

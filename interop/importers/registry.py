@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final
@@ -11,9 +11,21 @@ from ...engine.errors import InvalidInput
 from .json_sniff import Shape, shape_of
 from .protocol import Importer
 
-__all__ = ("GROUP", "find_importer", "importer_names", "installed_importers", "recognise")
+__all__ = (
+    "ENDINGS",
+    "GROUP",
+    "HIDDEN",
+    "find_importer",
+    "importer_names",
+    "installed_importers",
+    "recognise",
+)
 
 GROUP: Final = "duolog.importers"
+ENDINGS: Final = frozenset({".json", ".jsonl", ".ndjson", ".eval", ".traj", ".parquet"})
+"""Of files that may hold conversations."""
+HIDDEN: Final = "."
+"""How names begin that are passed over."""
 
 
 def importer_names() -> list[str]:
@@ -55,7 +67,8 @@ def installed_importers() -> list[Importer]:
 
 
 def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Importer | None:
-    """The importer that recognises a source; None where none does.
+    """The importer that recognises a source; None where none does, and for a directory that holds files
+    of other formats as well.
 
     Args:
         source: a file or a directory.
@@ -68,17 +81,48 @@ def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Impo
     if not source.exists():
         raise InvalidInput(f"cannot read {source}: No such file or directory")
     shape: Shape | None = None if source.is_dir() else shape_of(source)
-    found = [
-        importer
-        for importer in (installed_importers() if importers is None else importers)
-        if importer.recognises(source, shape)
-    ]
+    asked = installed_importers() if importers is None else list(importers)
+    found = [importer for importer in asked if importer.recognises(source, shape)]
     if len(found) > 1:
         *names, last = (importer.name for importer in found)
         raise InvalidInput(
             f"{source} looks like {', '.join(names)} and {last}: say which, with --format"
         )
-    return found[0] if found else None
+    if not found or (source.is_dir() and _holds_others(source, found[0], asked)):
+        return None
+    return found[0]
+
+
+def _importable_below(directory: Path) -> Iterator[Path]:
+    """The files below a directory that may hold conversations, by their names; hidden ones are left
+    out. What cannot be read is left out too.
+    """
+    try:
+        paths = sorted(directory.iterdir())
+    except OSError:
+        return
+    for path in paths:
+        if path.name.startswith(HIDDEN):
+            continue
+        if path.is_dir():
+            yield from _importable_below(path)
+        elif path.suffix in ENDINGS:
+            yield path
+
+
+def _holds_others(directory: Path, importer: Importer, asked: Iterable[Importer]) -> bool:
+    """Whether a file below a directory is of a format that the importer of the whole does not read."""
+    others = [one for one in asked if one is not importer]
+    for path in _importable_below(directory):
+        try:
+            shape = shape_of(path)
+        except InvalidInput:
+            continue
+        if not importer.recognises(path, shape) and any(
+            other.recognises(path, shape) for other in others
+        ):
+            return True
+    return False
 
 
 def _load(entry: EntryPoint) -> Importer:

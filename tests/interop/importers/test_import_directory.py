@@ -8,12 +8,12 @@ from pathlib import Path
 import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent
+from duolog.engine.events import MessageSent, SessionOpened
 from duolog.interop.importers.chat.importer import ChatImporter
 from duolog.interop.importers.directory import DirectoryImporter
 from duolog.interop.importers.registry import recognise
 from duolog.interop.importers.run import import_foreign
-from foreign_logs import read
+from foreign_logs import collaboration, read, write_run
 
 CHAT = {"messages": [{"role": "user", "content": "Hello"}]}
 SHARED = [{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Ha"}]}]
@@ -39,6 +39,21 @@ def test_each_file_of_a_mixed_directory_is_recognised_by_itself(tmp_path: Path) 
     assert [(remark.kind, remark.where) for remark in remarks] == [
         ("difference", str(tmp_path / "c.json"))
     ]
+
+
+def test_results_that_are_a_directory_are_taken_beside_files_of_other_formats(
+    tmp_path: Path,
+) -> None:
+    write_run(tmp_path / "runs" / "env_trip_1", collaboration())
+    assert getattr(recognise(tmp_path), "name", None) == "cogym"
+    write(tmp_path / "runs" / "chat.json", CHAT)
+    write(tmp_path / "b.json", SHARED)
+    assert recognise(tmp_path) is None
+    events, remarks = read(DirectoryImporter(), tmp_path)
+    tasks = {one.draft.event.task for one in events if isinstance(one.draft.event, SessionOpened)}
+    assert {"chat", "sharegpt"} < tasks
+    assert len(tasks) == 3
+    assert [one for one in remarks if one.kind == "problem"] == []
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_of_its_own(tmp_path: Path) -> None:
