@@ -192,13 +192,14 @@ def check_late(append: Append) -> None:
         if body is not None and not isinstance(event, Forgotten):
             event = read_back(event, kind, schema, body)
             envelopes[index] = kind, schema, time, actor, role, cause, seen, caller_id, body, event
-    append.late = ()
-    trace = append.stream == TRACE
-    append.folded = tuple(
-        fold
-        for envelope in envelopes
-        for fold in fold_of(envelope[9], envelope[0], envelope[4], trace=trace)
-    )
+    late, append.late = append.late, ()
+    if any(envelopes[index][0] in _FOLDED for index in late):
+        trace = append.stream == TRACE
+        append.folded = tuple(
+            fold
+            for envelope in envelopes
+            for fold in fold_of(envelope[9], envelope[0], envelope[4], trace=trace)
+        )
 
 
 def erased(record: Record) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -13,7 +13,17 @@ from ...engine.errors import InvalidInput
 from .json_sniff import shape_of
 from .json_stream import elements_of
 
-__all__ = ("AT_ONCE", "Piece", "decode", "lines_of", "load", "pieces_of", "read_bytes", "size_of")
+__all__ = (
+    "AT_ONCE",
+    "Piece",
+    "decode",
+    "decoder_of",
+    "lines_of",
+    "load",
+    "pieces_of",
+    "read_bytes",
+    "size_of",
+)
 
 _T = TypeVar("_T")
 AT_ONCE: Final = 1 << 24
@@ -128,6 +138,19 @@ def decode(data: bytes | msgspec.Raw, type: type[_T]) -> _T:
             raise InvalidInput(str(other)) from other
         except (msgspec.DecodeError, ValueError, RecursionError):
             raise InvalidInput(str(error)) from error
+
+
+def decoder_of(type: type[_T]) -> Callable[[bytes | msgspec.Raw], _T]:
+    """The same for one type, and quicker, for what is called with every line of a file."""
+    at_once = msgspec.json.Decoder(type).decode
+
+    def decode_one(data: bytes | msgspec.Raw) -> _T:
+        try:
+            return at_once(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return decode(data, type)
+
+    return decode_one
 
 
 def load(data: bytes | msgspec.Raw, type: type[_T], where: str) -> _T:

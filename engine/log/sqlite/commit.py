@@ -55,7 +55,11 @@ FROM streams WHERE session = ?"""
 _OPENED = (
     "UPDATE sessions SET task = ?, instance = ?, labels = ?, origin = ?, opened = ? WHERE key = ?"
 )
-_BY_ID = f"SELECT {EVENT} FROM events WHERE session = ? AND id = ?"
+_IDS = 64  # looked up by one statement
+_BY_IDS = {
+    width: f"SELECT {EVENT} FROM events WHERE session = ? AND id IN ({', '.join('?' * width)})"
+    for width in (1, _IDS)
+}
 
 
 @final
@@ -249,7 +253,7 @@ class Committer:
         session, stream, envelopes = append.session, append.stream, append.envelopes
         state = self._cache.get(session) or self._load(session)
         if append.ids:
-            there = originals(append, [self._by_id(state, caller_id) for caller_id in append.ids])
+            there = originals(append, self._by_ids(state, append.ids))
             if there is not None:
                 self._move(append.checkpoint, redelivered=True)
                 return there
@@ -389,12 +393,22 @@ class Committer:
         entry = state.streams[stream] = StreamState(cursor.lastrowid or 0, 0)
         return entry
 
-    def _by_id(self, state: SessionState, caller_id: str) -> Record | None:
-        record = self._ids.get((state.session, caller_id))
-        if record is not None or not state.key:
-            return record
-        row = self._connection.execute(_BY_ID, (state.key, caller_id)).fetchone()
-        return None if row is None else self._reader.record(row)
+    def _by_ids(self, state: SessionState, ids: Sequence[str]) -> list[Record | None]:
+        """For each of the callers' ids the record that has it: of this group, or in the file."""
+        found = [self._ids.get((state.session, caller_id)) for caller_id in ids]
+        if not state.key:
+            return found
+        wanted = {ids[place]: place for place, record in enumerate(found) if record is None}
+        names = list(wanted)
+        for at in range(0, len(names), _IDS):
+            some = names[at : at + _IDS]
+            width = 1 if len(some) == 1 else _IDS
+            some += some[-1:] * (width - len(some))
+            for row in self._connection.execute(_BY_IDS[width], (state.key, *some)):
+                record = self._reader.record(row)
+                if record.caller_id is not None:
+                    found[wanted[record.caller_id]] = record
+        return found
 
     def _move(self, advance: Advance | None, *, redelivered: bool = False) -> None:
         if advance is None:

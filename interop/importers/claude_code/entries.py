@@ -15,14 +15,17 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
-from ..json_files import decode
+from ..json_files import decode, decoder_of
 from ..protocol import Remark
 
 __all__ = ("Attachment", "Envelope", "Line", "Message", "Source", "envelopes_in", "line_at")
 
 _BOM: Final = b"\xef\xbb\xbf"
-_AGENT: Final = b'"agentId"'
-_IS_RESULT: Final = re.compile(rb'"type"\s*:\s*"tool_result"')
+_OBJECT: Final = re.compile(rb"\{")
+_AGENT: Final = re.compile(rb'"agentId"')
+_LIST: Final = re.compile(rb"\[")
+_RESULT: Final = re.compile(rb'"type"\s*:\s*"tool_result"')
+"""Inside of a text each quotation mark has a backslash before it."""
 
 
 class _Message(msgspec.Struct):
@@ -50,7 +53,7 @@ class _Entry(msgspec.Struct, rename="camel"):
 
 
 @final
-class Envelope(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Envelope(msgspec.Struct, frozen=True, gc=False):
     """What has to be known of every line.
 
     Attributes:
@@ -129,6 +132,10 @@ class Line(msgspec.Struct, rename="camel"):
     git_branch: str | None = None
 
 
+_decode_entry: Final = decoder_of(_Entry)
+_decode_line: Final = decoder_of(Line)
+
+
 def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Remark]:
     """The envelopes of all lines, in order; a remark for a line that is none.
 
@@ -144,7 +151,7 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 here, offset = offset, offset + len(line)
-                if not line.strip():
+                if line.isspace():
                     continue
                 if growing and not line.endswith(b"\n"):
                     return
@@ -157,42 +164,41 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
 
 
 def line_at(file: BinaryIO, envelope: Envelope) -> tuple[Line, bytes]:
-    """The contents of a line, and the line itself.
+    """The contents of a line, and the line itself with what ends it.
 
     Raises:
         InvalidInput: they are not as the format has them.
     """
     file.seek(envelope.offset)
-    data = file.read(envelope.size).removeprefix(_BOM).strip()
-    return decode(data, Line), data
+    data = file.read(envelope.size).removeprefix(_BOM)
+    return _decode_line(data), data
 
 
 def _envelope(line: bytes, number: int, offset: int) -> Envelope:
-    found = decode(line.removeprefix(_BOM), _Entry)
+    found = _decode_entry(line.removeprefix(_BOM))
+    kind, message, kept = found.type, found.message, found.tool_use_result
     helper = None
-    if _AGENT in line and bytes(found.tool_use_result)[:1] == b"{":
-        helper = decode(found.tool_use_result, _Result).agent_id
+    if _OBJECT.match(kept) is not None and _AGENT.search(kept) is not None:
+        helper = decode(kept, _Result).agent_id
     return Envelope(
-        number=number,
-        offset=offset,
-        size=len(line),
-        type=found.type,
-        subtype=found.subtype,
-        uuid=found.uuid,
-        parent=found.parent_uuid,
-        logical_parent=found.logical_parent_uuid,
-        sidechain=bool(found.is_sidechain),
-        session=found.session_id,
-        agent=found.agent_id,
-        result=found.type == "user" and _is_result(found),
-        reply=found.message.id if found.message and found.type == "assistant" else None,
-        model=found.message.model if found.message else None,
-        helper=helper,
-        timestamp=found.timestamp,
+        number,
+        offset,
+        len(line),
+        kind,
+        found.subtype,
+        found.uuid,
+        found.parent_uuid,
+        found.logical_parent_uuid,
+        bool(found.is_sidechain),
+        found.session_id,
+        found.agent_id,
+        kind == "user" and message is not None and _has_result(message.content),
+        message.id if message is not None and kind == "assistant" else None,
+        message.model if message is not None else None,
+        helper,
+        found.timestamp,
     )
 
 
-def _is_result(entry: _Entry) -> bool:
-    content = bytes(entry.message.content) if entry.message else b""
-    # Inside of a text each quotation mark has a backslash before it.
-    return content[:1] == b"[" and _IS_RESULT.search(content) is not None
+def _has_result(content: msgspec.Raw) -> bool:
+    return _LIST.match(content) is not None and _RESULT.search(content) is not None

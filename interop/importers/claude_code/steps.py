@@ -71,7 +71,7 @@ class StepReader:
         known = note_in(envelope, line)
         if known is not None:
             return [Omission(f"{known} entries")]
-        return [ForeignEntry(f"{_PROGRAM}.{line.type}", data)]
+        return [ForeignEntry(f"{_PROGRAM}.{line.type}", data.strip())]
 
     @property
     def owes(self) -> bool:
