@@ -13,7 +13,13 @@ from pathlib import Path
 import aiosqlite
 import anyio
 import pytest
-from duolog.engine.errors import InvalidInput, LogClosed, LogUnavailable, VersionConflict
+from duolog.engine.errors import (
+    DuplicateConflict,
+    InvalidInput,
+    LogClosed,
+    LogUnavailable,
+    VersionConflict,
+)
 from duolog.engine.events import MessageSent, Role
 from duolog.engine.log.contract import Advance
 from duolog.engine.log.open import SqliteLog, open_log
@@ -38,6 +44,21 @@ async def test_what_gathers_is_committed_as_one_group(tmp_path: Path) -> None:
         statistics = log.statistics()
         assert statistics.events == 100
         assert statistics.groups < 10
+
+
+async def test_many_ids_are_looked_up_in_the_file(tmp_path: Path) -> None:
+    drafts = [Draft(MessageSent(text=str(n)), "ann", "human", 1.0, id=f"id{n}") for n in range(150)]
+    async with sqlite_log(tmp_path / "a.db") as log:
+        first = await log.append("s", drafts)
+        await log.append("other", drafts[:1])
+    async with sqlite_log(tmp_path / "a.db") as log:
+        assert await log.append("s", drafts) == first
+        assert await log.append("s", drafts[149:]) == first[149:]
+        new = Draft(MessageSent(text="new"), "ann", "human", 1.0, id="new")
+        with pytest.raises(DuplicateConflict, match="not all events of this append are there"):
+            await log.append("s", [*drafts[:70], new])
+        [record] = await log.append("s", [new])
+        assert record.version == 151
 
 
 async def test_a_slow_commit_is_reported(
