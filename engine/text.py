@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import filterfalse
 
 import msgspec
 
@@ -40,7 +41,7 @@ def new_lines(old: Sequence[str], new: Sequence[str]) -> str:
     if not old:
         return "\n".join(new)
     known = frozenset(old)
-    return "\n".join([line for line in new if line not in known])
+    return "\n".join(filterfalse(known.__contains__, new))
 
 
 def new_words(old: Sequence[str], new: Sequence[str]) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from ..engine.events import SnapshotTaken
+from ..engine.events import ACTS, SnapshotTaken
 from ..engine.records import Record
-from ..engine.rounds import is_act
 
 __all__ = ("LONGEST", "TIMES", "LoopFold")
 
@@ -39,7 +38,7 @@ class LoopFold:
 
     def feed(self, record: Record) -> None:
         """Takes the next record of the trace."""
-        if record.role != "agent" or not is_act(record):
+        if record.role != "agent" or record.kind not in ACTS:
             return
         acts = self._agents.get(record.actor)
         if acts is None:
@@ -56,10 +55,18 @@ class _Acts:
     def __init__(self) -> None:
         self._last: list[object] = []
         self._held = [0] * LONGEST
+        self._holds = False  # whether any period may
         self._inside = False
 
     def next(self, key: object) -> tuple[bool, int]:
         """Takes an act: whether a loop begins with it, and how many acts are now known to repeat."""
+        if key not in self._last:  # most acts are like none of the last ones
+            self._last = [*self._last[1 - LONGEST :], key]
+            if self._holds:
+                self._held = [0] * LONGEST
+                self._holds = self._inside = False
+            return False, 0
+        self._holds = True
         for period in range(1, LONGEST + 1):
             same = len(self._last) >= period and self._last[-period] == key
             self._held[period - 1] = self._held[period - 1] + 1 if same else 0

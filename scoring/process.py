@@ -137,15 +137,16 @@ class ProcessFold:
         """Takes the next record; those of measurement streams change nothing."""
         if record.stream != TRACE:
             return
+        kind = record.kind
+        if kind == "ActionResolved":
+            if self._in_flight:
+                self._in_flight.discard(resolved_action(record.schema, record.body) or 0)
+            return
         self._strain.feed(record)
         self._loops.feed(record)
-        kind = record.kind
         if kind == "ActionTaken":
             if record.role == "agent":
                 self._in_flight.add(record.version)
-        elif kind == "ActionResolved":
-            if self._in_flight:
-                self._in_flight.discard(resolved_action(record.schema, record.body) or 0)
         elif kind in ("MessageSent", "ApprovalAsked", "ApprovalGiven"):
             if record.role == "human" or record.role == "agent":
                 self._utterance(record)

@@ -70,6 +70,9 @@ class StrainFold:
 
     def feed(self, record: Record) -> None:
         """Takes the next record of the trace."""
+        if record.kind == "ActionTaken" and record.role == "agent":  # most acts are like this
+            self._since = record.time
+            return
         event = record.event if record.kind in _READABLE else None
         if isinstance(event, SessionOpened):
             self._opened(event)
@@ -98,7 +101,9 @@ class StrainFold:
             self._take(lines_of(event.content))
 
     def _human(self, record: Record, event: object) -> None:
-        waiting = self._waiting + count_words(new_lines(self._seen, self._output))
+        waiting = self._waiting
+        if self._seen is not self._output:
+            waiting += count_words(new_lines(self._seen, self._output))
         self.peak_reading = max(self.peak_reading, waiting)
         written = ""
         if isinstance(event, MessageSent):
@@ -134,8 +139,8 @@ class StrainFold:
         self._take(after)
 
     def _take(self, after: list[str]) -> None:
-        now = set(after)
-        self._gone = (self._gone | set(self._output)) - now
+        self._gone.update(self._output)
+        self._gone.difference_update(after)
         self._output = after
 
 

@@ -215,8 +215,10 @@ class TrajectoryFold:
         blank = not isinstance(event, SnapshotTaken) or is_blank(event)
         self._utility.book.submitted(record.version, blank=blank)
         updates = self._acted(record)
+        if not self._emit:
+            return _NOTHING
         turned = self._utility.turn(Trigger(record, self._version), self._projector.snapshot)
-        return [*updates, *turned] if turned and self._emit else updates
+        return [*updates, *turned] if turned else updates
 
     def _acted(self, record: Record) -> Sequence[Update]:
         if record.role == "human":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from ...engine.events import ProgressRated
 from ...engine.rounds import Rounds
@@ -19,6 +19,10 @@ Changed: TypeAlias = tuple[int, Sequence[int]]
 _AUTO = "auto"
 _HUMAN = "human"
 _NONE = "none"
+
+
+_NOBODY: Final = frozenset(("",))
+"""Who has rated a round that a scorer rates."""
 
 
 class _Value(NamedTuple):
@@ -58,7 +62,8 @@ class _Given:
         counted = (event.rounds, event.round)
         before = self.values.get(number)
         if before is None:
-            self.values[number] = _Value(event.until or 0, event.rating, counted, frozenset((by,)))
+            raters = frozenset((by,)) if by else _NOBODY
+            self.values[number] = _Value(event.until or 0, event.rating, counted, raters)
             return
         until = before.until if event.until is None else event.until
         if counted == before.counted or until >= before.until:
