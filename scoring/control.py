@@ -193,8 +193,8 @@ class Controller:
 
     def volunteered(self) -> Advice | None:
         """Notes that the human has said something unasked; returns the advice as ``feed`` does."""
-        self._volunteered = True
-        return self._reconsider(0)
+        again, self._volunteered = self._volunteered, True
+        return self._reconsider(len(self._rounds) - 1 if again else 0)
 
     def work_done(self) -> Advice | None:
         """Notes that the agent has no more to do in the open round; returns the advice as ``feed``."""

@@ -137,6 +137,26 @@ def test_a_reaction_counts_where_nobody_rates() -> None:
     assert story.controller.advice.left == 3
 
 
+def test_what_the_human_says_again_unasked_costs_no_look_at_all_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story()
+    story.play("hd" * 50)
+    story.controller.volunteered()
+    looked: list[int] = []
+    lead = Controller._lead
+
+    def counted(self: Controller, index: int) -> None:
+        looked.append(index)
+        lead(self, index)
+
+    monkeypatch.setattr(Controller, "_lead", counted)
+    advice = story.controller.advice
+    assert story.controller.volunteered() is None
+    assert story.controller.advice == advice
+    assert len(looked) == 1
+
+
 def test_the_slope_is_taken_over_a_window() -> None:
     assert Story(ControlRules(window=2)).play("hdahah").slope == 0.0
     assert Story(ControlRules(window=2)).play("hdahdahd").slope == 1.0
