@@ -136,7 +136,7 @@ class FollowingScorer:
         self._keeper = ShardKeeper(
             self._holder,
             "@".join(key),
-            on_taken=self._take_shard,
+            on_taken=self._take_shards,
             on_left=self._leave_shard,
             on_lost=self._lose_shard,
         )
@@ -194,19 +194,24 @@ class FollowingScorer:
 
     # --- shards -----------------------------------------------------------------------------------
 
-    async def _take_shard(self, number: int) -> None:
-        """Finds what is to be done of a shard; what comes from now on is seen as it comes."""
-        shard = _Shard(await self._log.checkpoint(*self._checkpoint(number)))
-        self._shards[number] = shard
-        found = [
-            (summary.position, summary.session)
-            async for summary in self._log.sessions()
-            if summary.position > shard.saved and shard_of(summary.session) == number
-        ]
-        for position, session in sorted(found):  # the order in which the checkpoint can move
+    async def _take_shards(self, numbers: Sequence[int]) -> None:
+        """Finds what is to be done of shards; what comes from now on is seen as it comes."""
+        taken = {
+            number: _Shard(await self._log.checkpoint(*self._checkpoint(number)))
+            for number in numbers
+        }
+        self._shards |= taken
+        found: list[tuple[int, str, int]] = []
+        async for summary in self._log.sessions():
+            number = shard_of(summary.session)
+            if number in taken and summary.position > taken[number].saved:
+                found.append((summary.position, summary.session, number))
+        for position, session, number in sorted(found):  # the order in which checkpoints can move
+            shard = taken[number]
             if self._shards.get(number) is shard and session not in shard.waiting:
                 self._await_measuring(shard, session, position)
-        shard.listing = False
+        for shard in taken.values():
+            shard.listing = False
 
     async def _leave_shard(self, number: int) -> None:
         await self._save(number)
@@ -331,7 +336,8 @@ class FollowingScorer:
     def _position(self, shard: _Shard) -> int:
         if shard.listing:
             return shard.saved
-        return min(shard.waiting.values()) - 1 if shard.waiting else self._taken
+        # One that was listed may lie ahead of what was followed, and others that wait in between.
+        return min([self._taken, *(position - 1 for position in shard.waiting.values())])
 
     def statistics(self) -> FollowingStatistics:
         """How it stands."""

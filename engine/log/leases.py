@@ -127,7 +127,11 @@ class LeaseHolder:
         if name in self._held or name in self._unsure:
             return False
         self._unsure.add(name)
-        taken = await self._leases.claim([name], self.name, self._terms.lasts)
+        try:
+            taken = await self._leases.claim([name], self.name, self._terms.lasts)
+        except LogError:  # taken all the same, it runs out by itself, or is claimed again here
+            self._unsure.discard(name)
+            raise
         self._unsure.discard(name)
         if name not in taken:
             return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, final
 from zlib import crc32
 
@@ -32,7 +33,7 @@ class ShardKeeper:
     Args:
         holder: of this process's leases.
         work: what is done on the shards; only those who do the same divide them.
-        on_taken: called with a shard that is this process's from now on.
+        on_taken: called with shards that are this process's from now on.
         on_left: called with a shard before it is given back.
         on_lost: called with a shard that another process has.
 
@@ -46,7 +47,7 @@ class ShardKeeper:
         holder: LeaseHolder,
         work: str,
         *,
-        on_taken: Callable[[int], Awaitable[None]],
+        on_taken: Callable[[Sequence[int]], Awaitable[None]],
         on_left: Callable[[int], Awaitable[None]],
         on_lost: Callable[[int], None],
     ) -> None:
@@ -80,27 +81,35 @@ class ShardKeeper:
         self.processes = 1 + sum(name.startswith(self._presence) for name in others)
         fair = -(-SHARDS // self.processes)
         for shard in sorted(self.mine)[fair:]:
-            self.mine.discard(shard)
             await self._on_left(shard)
-            await self._holder.release(f"{self._shard}{shard}")
-        free = (shard for shard in range(SHARDS) if f"{self._shard}{shard}" not in others)
-        for shard in free:
-            if len(self.mine) >= fair:
-                break
-            if shard not in self.mine:
-                await self._take(shard)
+            self.mine.discard(shard)
+            await self._holder.release(self._lease(shard))
+        free = [shard for shard in range(SHARDS) if self._lease(shard) not in others]
+        await self._take([shard for shard in free if shard not in self.mine], fair)
 
-    async def _take(self, shard: int) -> None:
-        name = f"{self._shard}{shard}"
-        if not await self._holder.claim(name, lambda: self._lose(shard)):
-            return
-        self.mine.add(shard)
+    async def _take(self, free: Sequence[int], fair: int) -> None:
+        """Takes of the free shards what is missing to what is fair; all in one go."""
+        taken: list[int] = []
         try:
-            await self._on_taken(shard)
-        except LogError:  # what is to be done of it is not known: it is taken again
-            self._lose(shard)
-            await self._holder.release(name)
+            for shard in free:
+                if len(self.mine) >= fair:
+                    break
+                if await self._holder.claim(self._lease(shard), partial(self._lose, shard)):
+                    self.mine.add(shard)
+                    taken.append(shard)
+            if taken:
+                await self._on_taken(taken)
+        except LogError:  # what is to be done of them is not known: they are taken again
+            for shard in taken:
+                self._lose(shard)
+                await self._holder.release(self._lease(shard))
             raise
+        for shard in taken:
+            if shard not in self.mine:  # another process has it since
+                self._on_lost(shard)
+
+    def _lease(self, shard: int) -> str:
+        return f"{self._shard}{shard}"
 
     def _lose(self, shard: int) -> None:
         self.mine.discard(shard)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from duolog.engine.errors import SessionInterrupted
+from duolog.engine.errors import LogUnavailable, SessionInterrupted
 from duolog.engine.events import ScorerRef, UtilityScored
-from duolog.engine.log.contract import Store
+from duolog.engine.log.contract import SessionSummary, Store
 from duolog.engine.log.follower import CheckpointKey
 from duolog.engine.log.leases import LeaseHolder, LeaseTerms, Leasing
 from duolog.engine.log.open import open_log
@@ -21,6 +21,7 @@ from duolog.engine.session.runner import run_session
 from duolog.scoring.following import FollowingScorer
 from duolog.scoring.rescore import rescore
 from duolog.testing import Script, a_session, agent, human, streams
+from duolog.testing.tools import message
 
 KEY = CheckpointKey("marks", "1")
 BRISK = LeaseTerms(looked_at=0.01)
@@ -96,7 +97,8 @@ async def settled(*scorers: FollowingScorer) -> None:
 
     def reached() -> bool:
         stand = [scorer.statistics() for scorer in scorers]
-        return sum(one.shards for one in stand) == SHARDS and not any(one.lag for one in stand)
+        behind = any(one.lag or one.waiting for one in stand)
+        return sum(one.shards for one in stand) == SHARDS and not behind
 
     await until(reached)
 
@@ -165,10 +167,13 @@ async def test_processes_divide_the_sessions_and_take_over_from_who_leaves(path:
 async def test_who_was_taken_for_dead_loses_nothing_and_doubles_nothing(path: str) -> None:
     names = [f"s{number}" for number in range(4)]
     slow, quick = Marks(at=("s1", 3)), Marks()
-    async with open_log(path) as one, open_log(path) as other:
+    async with open_log(path) as one:
         await record(one, *names)
         late = following(one, slow, FLEETING)
-        async with running(late):
+        async with (
+            running(late),
+            open_log(path) as other,
+        ):  # opened late, it knows how far the log is
             await slow.reached.wait()
             scorer = following(other, quick)
             async with running(scorer):
@@ -176,7 +181,7 @@ async def test_who_was_taken_for_dead_loses_nothing_and_doubles_nothing(path: st
                 assert await measured_once(other, *names)
                 slow.go_on.set()
                 await until(lambda: not late.statistics().working)
-        assert await measured_once(other, *names)
+        assert await measured_once(one, *names)
 
 
 async def test_who_was_killed_in_the_middle_is_continued_where_its_checkpoint_is(path: str) -> None:
@@ -190,6 +195,57 @@ async def test_who_was_killed_in_the_middle_is_continued_where_its_checkpoint_is
         async with running(scorer):
             await settled(scorer)
         assert await measured_once(log, *names)
+
+
+async def test_the_sessions_are_listed_once_for_all_shards(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_log(path) as log:
+        await record(log, "s0")
+        sessions, calls = type(log).sessions, []
+
+        def counted(self: Store) -> AsyncIterator[SessionSummary]:
+            calls.append(self)
+            return sessions(self)
+
+        monkeypatch.setattr(type(log), "sessions", counted)
+        scorer = following(log, Marks())
+        async with running(scorer):
+            await settled(scorer)
+        assert len(calls) == 1
+
+
+async def test_no_checkpoint_passes_what_came_while_the_sessions_were_listed(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early = "s"  # listed before it has news, the late one after that
+    late = next(n for n in map(str, range(1000)) if shard_of(n) == shard_of(early))
+    held, marks = Marks(at=(late, 2)), Marks()
+    async with open_log(path) as log:
+        for name in (early, late):
+            await log.append(name, [message("a")])
+        scorer = following(log, Marks())
+        async with running(scorer):
+            await settled(scorer)
+
+        async def listed(self: Store) -> AsyncIterator[SessionSummary]:
+            yield await log.summary(early)
+            for name in (early, late):
+                await log.append(name, [message("b")])
+            yield await log.summary(late)
+
+        def away(self: Store, **_: object) -> None:
+            raise LogUnavailable("it cannot be read now")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(log), "sessions", listed)
+            patch.setattr(type(log), "subscribe", away)
+            async with running(following(log, held)):
+                await held.reached.wait()
+        scorer = following(log, marks)
+        async with running(scorer):
+            await settled(scorer)
+    assert (early, 2) in marks.seen
 
 
 async def test_a_scorer_that_cannot_go_on_now_is_tried_again(path: str) -> None:
@@ -222,7 +278,7 @@ async def test_shards_are_divided_fairly_among_any_number(path: str) -> None:
     async with open_log(path) as log:
         assert isinstance(log, Leasing)
 
-        async def nothing(shard: int) -> None:
+        async def nothing(shards: object) -> None:
             pass
 
         keepers = [
@@ -241,3 +297,60 @@ async def test_shards_are_divided_fairly_among_any_number(path: str) -> None:
         held = [shard for keeper in keepers for shard in keeper.mine]
         assert sorted(held) == list(range(SHARDS))
         assert {len(keeper.mine) for keeper in keepers} <= {10, 11}
+
+
+async def test_a_shard_that_could_not_be_left_is_left_later(path: str) -> None:
+    async with open_log(path) as log:
+        assert isinstance(log, Leasing)
+        failures = [LogUnavailable("the server is away")]
+
+        async def nothing(shards: object) -> None:
+            pass
+
+        async def leave(shard: int) -> None:
+            if failures:
+                raise failures.pop()
+
+        def keeper() -> ShardKeeper:
+            holder = LeaseHolder(log.leases(), BRISK)
+            return ShardKeeper(
+                holder, "x", on_taken=nothing, on_left=leave, on_lost=lambda shard: None
+            )
+
+        one, other = keeper(), keeper()
+        await one.share()
+        await other.share()
+        with pytest.raises(LogUnavailable):
+            await one.share()
+        await one.share()
+        await other.share()
+        assert len(one.mine) == len(other.mine) == SHARDS // 2
+
+
+async def test_a_shard_that_is_lost_while_it_is_taken_up_is_not_worked_on(path: str) -> None:
+    held: set[int] = set()
+    lost = anyio.Event()
+
+    async with open_log(path) as log:
+        assert isinstance(log, Leasing)
+        leases = log.leases()
+
+        async def take(shards: Sequence[int]) -> None:
+            await leases.claim(["score/x/shard/7"], "ben", 3600.0)
+            await lost.wait()
+            held.update(shards)
+
+        async def nothing(shard: int) -> None:
+            pass
+
+        def lose(shard: int) -> None:
+            held.discard(shard)
+            lost.set()
+
+        holder = LeaseHolder(leases, LeaseTerms(lasts=0.0, renewed=0.001))
+        keeper = ShardKeeper(holder, "x", on_taken=take, on_left=nothing, on_lost=lose)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(holder.keep)
+            await keeper.share()
+            tasks.cancel_scope.cancel()
+    assert held == keeper.mine == {*range(SHARDS)} - {7}

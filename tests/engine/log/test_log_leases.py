@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
 import anyio
 import pytest
-from duolog.engine.errors import InvalidInput, LogClosed
-from duolog.engine.log.leases import LeaseHolder, LeaseTerms, Leasing
+from duolog.engine.errors import InvalidInput, LogClosed, LogUnavailable
+from duolog.engine.log.leases import LeaseHolder, Leases, LeaseTerms, Leasing
 from duolog.engine.log.open import open_log
 from duolog.testing.contracts.leases import check_leases
 from duolog.testing.tools import message
@@ -92,6 +92,41 @@ async def test_a_holder_gives_back_what_it_has_when_it_ends(tmp_path: Path) -> N
             assert list(await log.leases().holders()) == ["a"]
             tasks.cancel_scope.cancel()
         assert await log.leases().holders() == {}
+
+
+class Away:
+    """Leases whose store cannot be reached at first.
+
+    Args:
+        leases: reached from the second claim on.
+    """
+
+    def __init__(self, leases: Leases) -> None:
+        self.leases = leases
+        self.away = True
+
+    async def claim(self, names: Sequence[str], holder: str, seconds: float) -> frozenset[str]:
+        if self.away:
+            self.away = False
+            raise LogUnavailable("the server is away")
+        return await self.leases.claim(names, holder, seconds)
+
+    async def release(self, names: Sequence[str], holder: str) -> None:
+        await self.leases.release(names, holder)
+
+    async def holders(self) -> Mapping[str, str]:
+        return await self.leases.holders()
+
+
+async def test_what_could_not_be_claimed_while_the_log_was_away_can_be_later(
+    tmp_path: Path,
+) -> None:
+    async with open_log(f"{tmp_path}/log.db") as log:
+        assert isinstance(log, Leasing)
+        holder = LeaseHolder(Away(log.leases()), LeaseTerms())
+        with pytest.raises(LogUnavailable):
+            await holder.claim("a", list)
+        assert await holder.claim("a", list)
 
 
 def test_terms_that_no_lease_can_have_are_refused() -> None:
