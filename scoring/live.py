@@ -5,7 +5,7 @@ All of it goes through ``TrajectoryFold``; live scoring is a replay that has cau
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self, final
@@ -194,7 +194,7 @@ class UpdateSubscription:
         self._follower = Follower(log, session=session, after_position=after_position)
         self._open: SessionStates[TrajectoryFold] = SessionStates(keep_open)
         self._closed: SessionStates[TrajectoryFold] = SessionStates(keep)
-        self._held: Record | None = None  # delivered, and its fold is not at hand yet
+        self._held: Record | None = None  # delivered, and not folded: a step may be cancelled
         self._ready: list[Update] = []
 
     def __aiter__(self) -> AsyncIterator[Update]:
@@ -216,17 +216,16 @@ class UpdateSubscription:
             PluginFailed: the counter of tokens raised, or ``Options.vague``; likewise.
         """
         self._follower.done(self.position)
-        record = self._held or await self._follower.__anext__()
-        fold = self._at_hand(record.session)
-        if fold is None:
-            self._held = record  # for the next step, where this one is cancelled
-            fold = await self._begin(record)
+        self._held = record = self._held or await self._follower.__anext__()
+        fold = self._at_hand(record.session) or await self._begin(record)
+
+        def feed() -> Sequence[Update]:
             self._held = None
-        self.position = record.position
-        if len(record.body or b"") > _AT_ONCE:
-            updates = await anyio.to_thread.run_sync(fold.feed, record)
-        else:
-            updates = fold.feed(record)
+            self.position = record.position
+            return fold.feed(record)
+
+        large = len(record.body or b"") > _AT_ONCE
+        updates = await anyio.to_thread.run_sync(feed) if large else feed()
         if fold.state == "open":
             self._open.keep(record.session, fold)
         else:

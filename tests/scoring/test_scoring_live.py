@@ -362,6 +362,23 @@ async def test_a_session_measured_long_after_its_close_is_folded_again() -> None
         assert few[-1].session == "a"
 
 
+async def test_a_large_record_is_not_lost_where_its_step_is_cancelled() -> None:
+    script = RecordWriter()
+    async with MemoryLog() as log:
+        for record in (script.opened(), script.human("a" * 100_000)):
+            draft = Draft(record.event, record.actor, record.role, record.time)  # type: ignore[arg-type]
+            await log.append("s", [draft])
+        async with watch(log, after_position=0) as updates:
+            assert (await updates.step()).record.position == 1
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await updates.step()
+            assert updates.position == 1
+            with anyio.fail_after(10):
+                assert (await updates.step()).record.position == 2
+        assert updates.position == 2
+
+
 async def test_one_session_can_be_watched_alone() -> None:
     async with MemoryLog() as log:
         await play(log, "a", 2)
