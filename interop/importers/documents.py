@@ -9,14 +9,16 @@ from typing import Final, NamedTuple, TypeVar
 
 from ...engine.errors import InvalidInput
 from .json_files import decode
-from .json_sniff import shape_of
+from .json_sniff import Shape, shape_of
 from .json_stream import Member, elements_of, lines_at, members_of, places_of, read_at
 from .protocol import Remark
 
-__all__ = ("Document", "documents_in")
+__all__ = ("Document", "documents_in", "is_answer", "listed_in", "listed_keys")
 
 _T = TypeVar("_T")
 _CHUNK: Final = 1 << 16
+_DATA: Final = "data"
+"""Under which interfaces answer with a list."""
 
 
 class Document(NamedTuple):
@@ -107,3 +109,32 @@ def documents_in(path: Path) -> Iterator[Document | Remark]:
             yield Document(path, where, place, members_of(path, place))
         except InvalidInput as error:
             yield Remark("problem", f"no document: {error}", where)
+
+
+def is_answer(shape: Shape) -> bool:
+    """Whether a file is an object with a list under ``data``, as interfaces answer."""
+    return shape.form == "object" and _DATA in shape.keys
+
+
+def listed_keys(shape: Shape) -> frozenset[str]:
+    """The keys of the first object that a file lists, or of the one that it is."""
+    return shape.inner.get(_DATA, frozenset()) if is_answer(shape) else shape.keys
+
+
+def listed_in(path: Path, shape: Shape | None) -> Iterator[tuple[Member, bytes]]:
+    """The values that a file lists, with where they lie: the elements of its array, its lines, or those
+    of an answer.
+
+    Args:
+        path: of the file.
+        shape: what it begins like.
+
+    Raises:
+        InvalidInput: it cannot be read, or is no JSON as a whole.
+    """
+    if shape is None or shape.form == "lines":
+        return lines_at(path)
+    if shape.form == "array":
+        return elements_of(path)
+    data = members_of(path).get(_DATA)
+    return lines_at(path) if data is None else elements_of(path, data.offset)

@@ -16,9 +16,10 @@ from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..conversation.steps import Feedback, Step
 from ..conversation.transcript import Entry, Transcript, read_transcript
+from ..documents import is_answer, listed_in, listed_keys
 from ..json_files import AT_ONCE, Piece, decode, pieces_of, size_of
 from ..json_sniff import Shape, shape_of
-from ..json_stream import Member, elements_of, lines_at, read_at
+from ..json_stream import Member, read_at
 from ..protocol import Found, Reading, Remark
 from .conversations import transcripts_of
 from .observations import Score, Trace, span_of_observation
@@ -68,7 +69,7 @@ class LangfuseImporter:
         """Whether a file begins with a trace and its observations, or with an observation."""
         if shape is None:
             return False
-        keys = shape.keys
+        keys = listed_keys(shape)
         beside = "observations" in keys and bool({"trace", "traces"} & keys)
         return beside or keys >= _TRACE or keys >= _OBSERVATION
 
@@ -79,7 +80,7 @@ class LangfuseImporter:
             InvalidInput: it cannot be read.
         """
         shape = shape_of(source)
-        if shape is not None and shape.keys >= _OBSERVATION:
+        if shape is not None and listed_keys(shape) >= _OBSERVATION:
             yield from _flat(source, reading)
             return
         for pieces in _by_session(source):
@@ -93,11 +94,6 @@ class LangfuseImporter:
                 yield from _read(exports, reading)
 
 
-def _placed(source: Path) -> Iterator[tuple[Member, bytes]]:
-    shape = shape_of(source)
-    return elements_of(source) if shape and shape.form == "array" else lines_at(source)
-
-
 def _flat(source: Path, reading: Reading) -> Iterator[Found]:
     """The conversations in a list of observations."""
 
@@ -109,7 +105,7 @@ def _flat(source: Path, reading: Reading) -> Iterator[Found]:
 
     pieces = (
         SpanPiece(f"{source}, observation {number}", member, data)
-        for number, (member, data) in enumerate(_placed(source), start=1)
+        for number, (member, data) in enumerate(listed_in(source, shape_of(source)), start=1)
     )
     yield from read_stored(source, pieces, read, _NAME, reading)
 
@@ -117,13 +113,13 @@ def _flat(source: Path, reading: Reading) -> Iterator[Found]:
 def _by_session(source: Path) -> Iterator[list[Piece]]:
     """The traces in a file, those of a session together, in the order in which sessions begin."""
     shape = shape_of(source)
-    if shape is None or shape.form == "object":
+    if shape is None or (shape.form == "object" and not is_answer(shape)):
         yield list(pieces_of(source))
         return
     keep = size_of(source) <= AT_ONCE
     found: dict[str, list[tuple[str, int, Member, bytes | None]]] = {}
-    what = "element" if shape.form == "array" else "line"
-    for number, (member, data) in enumerate(_placed(source), start=1):
+    what = "line" if shape.form == "lines" else "element"
+    for number, (member, data) in enumerate(listed_in(source, shape), start=1):
         where = f"{source}, {what} {number}"
         found.setdefault(_key(data) or where, []).append(
             (where, number, member, data if keep else None)

@@ -11,9 +11,9 @@ import msgspec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
 from ..conversation.transcript import read_transcript
+from ..documents import is_answer, listed_in, listed_keys
 from ..json_files import AT_ONCE, decode, pieces_of, size_of
 from ..json_sniff import Shape, shape_of
-from ..json_stream import elements_of, lines_at
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of
 from .attributes import span_of
@@ -59,7 +59,7 @@ class OpenInferenceImporter:
 
     def recognises(self, source: Path, shape: Shape | None) -> bool:
         """Whether a file begins with such a span."""
-        return shape is not None and {"span_kind", "attributes", "context"} <= shape.keys
+        return shape is not None and {"span_kind", "attributes", "context"} <= listed_keys(shape)
 
     def read(self, source: Path, reading: Reading) -> Iterator[Found]:
         """Reads the conversations in a file.
@@ -74,14 +74,11 @@ class OpenInferenceImporter:
             except InvalidInput as error:
                 yield Remark("problem", f"no span: {error}", where)
 
-        if size_of(source) > AT_ONCE:
-            shape = shape_of(source)
-            array = shape is not None and shape.form == "array"
+        shape = shape_of(source)
+        if size_of(source) > AT_ONCE or (shape is not None and is_answer(shape)):
             pieces = (
                 SpanPiece(f"{source}, span {number}", member, data)
-                for number, (member, data) in enumerate(
-                    elements_of(source) if array else lines_at(source), start=1
-                )
+                for number, (member, data) in enumerate(listed_in(source, shape), start=1)
             )
             yield from read_stored(source, pieces, read, _NAME, reading)
             return

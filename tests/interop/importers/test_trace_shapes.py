@@ -234,6 +234,15 @@ def test_parts_of_no_kind_are_no_harm(tmp_path: Path) -> None:
     assert found["last_agent"] == ANSWER
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_the_interface_answers_lies_under_data(alone: bool, tmp_path: Path) -> None:
+    calls = FRAMEWORKS["langchain"]
+    listed: list[Json] = [{**TRACE, "observations": calls}]
+    answer = {"data": list(calls) if alone else listed, "meta": {"page": 1}}
+    (found,) = found_in(LangfuseImporter(), tmp_path / "answer.json", answer)
+    assert not differences(WHOLE, found)
+
+
 def test_a_list_of_traces_that_has_ids_of_observations_only_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "traces.json"
     path.write_text(json.dumps([{**TRACE, "observations": ["o1"]}]), encoding="utf-8")
@@ -458,5 +467,6 @@ def test_attributes_of_open_inference_may_be_nested(tmp_path: Path) -> None:
         "status_code": "UNSET",
         "attributes": {"llm": {"input_messages": [message], "output_messages": [answer]}},
     }
-    (found,) = found_in(OpenInferenceImporter(), tmp_path / "spans.json", [one])
-    assert (found["first_human"], found["last_agent"]) == (QUESTION, ANSWER)
+    for whole in ([one], {"next_cursor": None, "data": [one]}):
+        (found,) = found_in(OpenInferenceImporter(), tmp_path / "spans.json", whole)
+        assert (found["first_human"], found["last_agent"]) == (QUESTION, ANSWER)
