@@ -6,8 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -16,18 +14,16 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from duolog.cli.watch.app import WatchApp, watch_log
 from duolog.cli.watch.panes import SessionsPane, TranscriptPane
 from duolog.cli.watch.state import WatchedLog
-from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.logger import get_logger
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.sessions import put_records
 from scripted_logs import script_of
-from textual.pilot import Pilot
 from textual.widgets import Static
+from watch_screen import LARGE, SMALL, screen
 
 pytestmark = pytest.mark.slow
 
-SMALL, LARGE = (80, 24), (140, 40)
 DINNER = "menu-1-two-stage-ab12"
 
 WRITE = """
@@ -46,61 +42,6 @@ async def main():
 
 anyio.run(main)
 """
-
-
-class Screen:
-    """An app that runs, and what can be read on it."""
-
-    def __init__(self, app: WatchApp, pilot: Pilot[None], watched: WatchedLog) -> None:
-        self.app = app
-        self.pilot = pilot
-        self.watched = watched
-
-    def lines(self, pane: type[SessionsPane | TranscriptPane]) -> list[str]:
-        found = self.app.query_one(pane)
-        return [found.render_line(y).text.rstrip() for y in range(found.size.height)]
-
-    @property
-    def sessions(self) -> str:
-        return "\n".join(self.lines(SessionsPane))
-
-    @property
-    def transcript(self) -> str:
-        return "\n".join(self.lines(TranscriptPane))
-
-    @property
-    def search(self) -> str:
-        return str(self.app.screen.query_one("#outcome", Static).render())
-
-    @property
-    def moment(self) -> str:
-        return str(self.app.query_one("#moment", Static).render())
-
-    async def shows(self, holds: Callable[[], object]) -> None:
-        """Waits until it does."""
-        with anyio.fail_after(30):
-            while not holds():
-                await self.pilot.pause(0.01)
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.shows(lambda: self.watched.settled)
-        await self.pilot.pause()
-
-
-@asynccontextmanager
-async def screen(
-    log: EventLog, size: tuple[int, int], session: str | None = None, file: Path | None = None
-) -> AsyncIterator[Screen]:
-    watched = WatchedLog(log, Options(), session=session, file=file)
-    app = WatchApp(watched, "the.db", "seconds")
-    async with app.run_test(size=size) as pilot, anyio.create_task_group() as tasks:
-        tasks.start_soon(watched.run)
-        shown = Screen(app, pilot, watched)
-        await shown.shows(lambda: watched.settled)
-        await pilot.pause()
-        yield shown
-        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
