@@ -19,7 +19,13 @@ from functools import partial
 from uuid import uuid4
 
 import anyio
-from duolog.benchmarks.floors.postgres import append_floor, read_floor
+from duolog.benchmarks.floors.postgres import (
+    Write,
+    append_floor,
+    copy_rows,
+    insert_rows,
+    read_floor,
+)
 from duolog.benchmarks.measuring import (
     Row,
     Timing,
@@ -61,12 +67,14 @@ async def append_ours(url: str, writers: int, count: int) -> float:
 
 
 def append_rows(new_url: NewUrl, scale: float, repeat: int) -> list[Row]:
-    """Durable appends, of bare COPY in groups of one event from each writer, as large as they can be."""
+    """Durable appends, of bare COPY and of a bare INSERT of many rows, all in groups of the same size.
+
+    The floors get groups as large as ours were in the run before them.
+    """
     rows: list[Row] = []
     for writers in (100, 1000):
         count = max(writers, int(60_000 * scale) // writers * writers)
-        ours: list[Timing] = []
-        floor: list[Timing] = []
+        found: dict[str, list[Timing]] = {"ours": [], "COPY": [], "INSERT": []}
         groups: list[float] = []
 
         def run_ours(
@@ -75,26 +83,34 @@ def append_rows(new_url: NewUrl, scale: float, repeat: int) -> list[Row]:
             groups.append(asyncio.run(append_ours(new_url(), writers, count)))
             return count
 
-        def run_floor(writers: int = writers, count: int = count) -> int:
-            return asyncio.run(append_floor(new_url(), writers, writers, count))
+        def run_floor(
+            write: Write, writers: int = writers, count: int = count, groups: list[float] = groups
+        ) -> int:
+            return asyncio.run(append_floor(new_url(), writers, round(groups[-1]), count, write))
 
         for turn in range(repeat + 1):
-            taken, least = timed(run_ours), timed(run_floor)
-            if turn:
-                ours.append(taken)
-                floor.append(least)
-        cpu = statistics.median(b.cpu / a.cpu for a, b in zip(ours, floor, strict=True))
-        rows.append(
-            compare(
-                f"append to PostgreSQL, {writers} writers : bare COPY",
-                [timing.wall for timing in ours],
-                [timing.wall for timing in floor],
-                goal=_GOAL,
-                about=f"{1 / statistics.median(t.wall for t in ours):,.0f}/s of "
-                f"{1 / statistics.median(t.wall for t in floor):,.0f}/s in groups of "
-                f"{statistics.median(groups):.0f} and {writers}; CPU of the client alone {cpu:.2f}",
+            for name, run in (
+                ("ours", run_ours),
+                ("COPY", partial(run_floor, copy_rows)),
+                ("INSERT", partial(run_floor, insert_rows)),
+            ):
+                timing = timed(run)
+                if turn:
+                    found[name].append(timing)
+        ours = found.pop("ours")
+        for name, floor in found.items():
+            cpu = statistics.median(b.cpu / a.cpu for a, b in zip(ours, floor, strict=True))
+            rows.append(
+                compare(
+                    f"append to PostgreSQL, {writers} writers : bare {name}",
+                    [timing.wall for timing in ours],
+                    [timing.wall for timing in floor],
+                    goal=_GOAL,
+                    about=f"{1 / statistics.median(t.wall for t in ours):,.0f}/s of "
+                    f"{1 / statistics.median(t.wall for t in floor):,.0f}/s in groups of "
+                    f"{statistics.median(groups):.0f}; CPU of the client alone {cpu:.2f}",
+                )
             )
-        )
     return rows
 
 

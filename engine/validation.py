@@ -85,7 +85,12 @@ def read_back(event: Event | Unknown, kind: str, schema: int, body: bytes) -> Ev
     Raises:
         CodecError: it would be read back as another one or not at all.
     """
-    if kind in _FLAT and len(body) < LARGEST:  # most events: a shorter way to the same result
+    if (
+        len(body) < LARGEST
+        and kind != "SnapshotTaken"
+        and type(event) is not Unknown
+        and (kind in _FLAT or not _has_many_brackets(body, DEEPEST))
+    ):  # most events: a shorter way to the same result
         back = decode_body(kind, schema, body)
         if back == event:
             return back
@@ -124,7 +129,7 @@ def too_deep(body: bytes, levels: int = DEEPEST) -> bool:
         body: valid JSON.
         levels: of lists and mappings that it may have.
     """
-    if body.count(b"{") + body.count(b"[") <= levels:
+    if not _has_many_brackets(body, levels):
         return False
     left = _STRINGS.sub(b"", body).translate(_SQUARE, _OTHERS)
     for _ in range(levels):  # each time the innermost level goes
@@ -132,6 +137,10 @@ def too_deep(body: bytes, levels: int = DEEPEST) -> bool:
             return False
         left = left.replace(b"[]", b"")
     return bool(left)
+
+
+def _has_many_brackets(body: bytes, levels: int) -> bool:
+    return body.count(b"{") + body.count(b"[") > levels
 
 
 def check_names(session: str, stream: str) -> None:
@@ -142,8 +151,10 @@ def check_names(session: str, stream: str) -> None:
     """
     if not (session and stream):
         raise InvalidInput(f"a session and a stream need names, not {session!r} and {stream!r}")
-    _check_text("the name of a session", session)
-    _check_text("the name of a stream", stream)
+    if type(session) is not str or not session.isascii():
+        _check_text("the name of a session", session)
+    if type(stream) is not str or not stream.isascii():
+        _check_text("the name of a stream", stream)
 
 
 def check_kind(kind: str, schema: int) -> None:
@@ -180,9 +191,9 @@ def check_envelope(
         _check_text(f"the actor of a {kind}", actor)
     if type(role) is not str or role not in _ROLES:
         raise InvalidInput(f"the role in a {kind} is one of {_names()}, not {_shown(role)}")
-    if cause is not None:
+    if cause is not None and (type(cause) is not str or not cause.isascii()):
         _check_text(f"the cause of a {kind}", cause)
-    if caller_id is not None:
+    if caller_id is not None and (type(caller_id) is not str or not caller_id.isascii()):
         _check_text(f"the id of a {kind}", caller_id)
     if seen is not None and (type(seen) is not int or not 0 <= seen < _BEYOND):
         raise InvalidInput(

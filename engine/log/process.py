@@ -9,7 +9,10 @@ from weakref import WeakSet
 
 from ..errors import LogClosed
 
-__all__ = ("OwnProcess", "keep_in_forks")
+__all__ = ("CURRENT", "OwnProcess", "keep_in_forks")
+
+CURRENT: Final = [os.getpid()]
+"""The number of this process, renewed in forks: asking the system takes longer than a check may."""
 
 
 @final
@@ -19,12 +22,12 @@ class OwnProcess:
     __slots__ = ("_pid",)
 
     def __init__(self) -> None:
-        self._pid = os.getpid()
+        self._pid = CURRENT[0]
 
     @property
     def forked(self) -> bool:
         """Whether this is a fork of it."""
-        return os.getpid() != self._pid
+        return CURRENT[0] != self._pid
 
     def check(self, url: str) -> None:
         """Refuses to work in a fork of the process.
@@ -32,9 +35,9 @@ class OwnProcess:
         Raises:
             LogClosed: this is another process.
         """
-        if os.getpid() != self._pid:
+        if self.forked:
             raise LogClosed(
-                f"{url} was opened in process {self._pid}, and this is process {os.getpid()}, which "
+                f"{url} was opened in process {self._pid}, and this is process {CURRENT[0]}, which "
                 "was forked from it: open the log in each process that uses it, after the fork"
             )
 
@@ -50,7 +53,8 @@ def keep_in_forks(*things: object) -> None:
         _kept.add(thing)
 
 
-def _keep() -> None:
+def _after_fork() -> None:
+    CURRENT[0] = os.getpid()
     for thing in tuple(_kept):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
@@ -58,4 +62,4 @@ def _keep() -> None:
 # A process has one list of what to do after a fork, from which nothing can be taken again.
 _kept: Final[WeakSet[object]] = WeakSet()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_keep)
+    os.register_at_fork(after_in_child=_after_fork)

@@ -23,7 +23,6 @@ from .execution import Execution, Machine, OpenLog
 from .loop import SimulatedLoop, no_worker_threads
 from .machine.clock import Wall, simulated_clock
 from .machine.disk import SimulatedDisk
-from .machine.processes import simulated_forks
 from .product import run_product_scenario
 from .scenario import Outcome, Scenario
 from .sessions import run_session_scenario
@@ -145,7 +144,6 @@ def prepared() -> Iterator[Stage]:
             _quiet(),
             small_limits(),
             simulated_clock() as walls,
-            simulated_forks(),
             no_worker_threads(),
             simulated_threads(),
             intercepted(lambda: disk[0] if disk else None),

@@ -155,6 +155,7 @@ WRONG: dict[str, tuple[object, str]] = {
     ),
     "a body of another kind": (Unknown("Odd", 1, b'{"kind":"MessageSent","text":"x"}'), "no Odd"),
     "a body that is no JSON": (Unknown("Odd", 1, b"{"), "is not JSON"),
+    "a newer body that is no JSON": (Unknown("MessageSent", 99, b"{"), "is not JSON"),
     "an empty kind": (Unknown("", 1, b"{}"), "a kind that is not empty"),
     "no event": ("MessageSent", "only events can be appended, not a str"),
 }

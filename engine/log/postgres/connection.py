@@ -35,7 +35,15 @@ if TYPE_CHECKING:
 else:  # generic for type checkers only
     Connection = asyncpg.Connection
 
-LOST: Final = (OSError, asyncio.TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresError)
+# The last of them is raised by a connection which the server has taken leave of, before it is closed.
+_UNUSABLE: Final = (
+    OSError,
+    asyncio.TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+
+LOST: Final = (*_UNUSABLE, asyncpg.PostgresError)
 """What may be raised where the server is gone; see ``is_lost``."""
 
 # Classes of SQLSTATE: connection failures, operator intervention (shut down, starting up), a server
@@ -63,7 +71,7 @@ def is_lost(error: BaseException) -> bool:
     """Whether an error says that the server, or the connection to it, is gone for the moment."""
     if isinstance(error, asyncpg.PostgresError):
         return (error.sqlstate or "").startswith(_GONE)
-    return isinstance(error, OSError | asyncio.TimeoutError | asyncpg.InterfaceError)
+    return isinstance(error, _UNUSABLE)
 
 
 async def connect(settings: Settings) -> Connection:

@@ -39,6 +39,7 @@ from .leases import PostgresLeases
 from .maintenance import forget, vacuum, verify
 from .reader import Reader
 from .settings import Settings
+from .tables import LAYOUT
 from .tail import Tail
 from .writer import Writer
 
@@ -84,6 +85,7 @@ class PostgresLog:
             raise LogClosed("a log is entered once; open another with open_log")
         self._process = OwnProcess()
         self._identity = await open_schema(self._settings, create=self._create)
+        self._writable = self._identity.layout == LAYOUT
         self._reader = Reader(self._settings)
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -129,7 +131,8 @@ class PostgresLog:
             )
 
     def _check_open(self) -> None:
-        self._process.check(self.url)
+        if self._process.forked:
+            self._process.check(self.url)
         if self._state == "open":
             return
         if self._state == "new":
@@ -152,7 +155,8 @@ class PostgresLog:
         checkpoint: Advance | None = None,
     ) -> list[Record]:
         """Appends all drafts or none, durably; see ``EventLog.append``."""
-        self._check_writable()
+        if self._state != "open" or not self._writable or self._process.forked:
+            self._check_writable()
         append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
         return await write_by(self._writer, self._line, append)
 

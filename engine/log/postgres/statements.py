@@ -60,8 +60,8 @@ class Statements:
                     events = n.events, version = n.version, rounds = n.rounds, acted = n.acted,
                     last = n.last, position = n.position
                 FROM unnest(
-                    $1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                    $6::double precision[], $7::bigint[]
+                    $1::text::bigint[], $2::text::bigint[], $3::text::bigint[], $4::text::bigint[],
+                    $5::text::bigint[], $6::text::double precision[], $7::text::bigint[]
                 ) AS n (key, events, version, rounds, acted, last, position)
                 WHERE o.key = n.key
             ), moved AS (
@@ -102,6 +102,16 @@ class Statements:
         self.partition = f"SELECT {s}.add_partition()"
         self.status = "SELECT pg_xact_status($1::text::xid8)"
         self.record = f"SELECT crc FROM {s}.records WHERE position = $1"
+
+    def begin_if(self, position: int, epoch: int) -> str:
+        """Begins a transaction, and takes the lock if the log is as it is known and nobody has it.
+
+        Answered with ``SELECT 1``, and else with ``SELECT 0``.
+        """
+        return (
+            f"{self.begin}; SELECT FROM {self._schema}.log "
+            f"WHERE position = {position} AND epoch = {epoch} FOR UPDATE SKIP LOCKED"
+        )
 
     def begin_at(self, position: int, epoch: int, upto: int) -> str:
         """Begins a transaction and takes the lock, if the log is as it is known; moves its position.

@@ -35,6 +35,7 @@ _Work: TypeAlias = Callable[[Connection], Awaitable[object]]
 _EVENTS: Final = (
     512  # in one transaction, more only if they are one append; others prepare meanwhile
 )
+_AHEAD: Final = 256  # appends that are a group of their own while another is being committed
 _SLOW: Final = 1.0  # seconds from which a commit is reported
 
 # Where the server refuses values, and not the transaction.
@@ -67,10 +68,12 @@ class Writer:
         self._url = settings.url
         self._committer = committer
         self._publish = publish
+        self._loop = asyncio.get_running_loop()
         self._connection: Connection | None = None
         self._queue: deque[Append | Job[_Work]] = deque()
         self._room = Room(self._queue)
         self._bell = asyncio.Event()
+        self._next: list[Append] = []  # the group that was taken ahead
         self._closing = False
         self._finished = anyio.Event()
         self.groups = 0
@@ -88,7 +91,7 @@ class Writer:
 
     def submit(self, append: Append) -> asyncio.Future[None]:
         """Queues an append; the future is done when its outcome is there."""
-        append.future = future = asyncio.get_running_loop().create_future()
+        append.future = future = self._loop.create_future()
         self._queue.append(append)
         self._bell.set()
         return future
@@ -105,7 +108,7 @@ class Writer:
         """
         if self._closing:
             raise LogClosed(f"{self._url} is closed")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[T] = self._loop.create_future()
         self._queue.append(Job(work, future))
         self._bell.set()
         return await future
@@ -148,8 +151,8 @@ class Writer:
                 while not self._closing or self._queue:
                     await self._bell.wait()
                     self._bell.clear()
-                    while self._queue:
-                        group = self._take()
+                    while self._next or self._queue:
+                        group, self._next = self._next or self._take(), []
                         if group:
                             await self._write(group)
                         else:
@@ -165,12 +168,13 @@ class Writer:
     def _end(self, group: list[Append]) -> None:
         """Ends the waiting of those who are left: there are none but after a forced cancellation."""
         for append in group:
-            if not append.settled and append.outcome is None:
+            if not (append.settled or isinstance(append.outcome, Exception)):
                 append.outcome = OutcomeUnknown(
                     f"{self._url}: its writer was cancelled while it committed; read the log to find "
                     "out whether this was written"
                 )
         closed = LogClosed(f"{self._url} is closed: its writer task was cancelled from outside")
+        self._queue.extendleft(reversed(self._next))  # none of it was sent
         while self._queue:
             item = self._queue.popleft()
             if isinstance(item, Append):
@@ -215,14 +219,43 @@ class Writer:
                 waiting=len(self._queue),
             )
         if failure is not None:
+            self._committer.reset()
             for append in group:  # whatever it was to be: it is not in the log, or nobody knows
                 append.outcome = copy.copy(failure)
         if records:
             self.groups += 1
             self.events += len(records)
+        if self._goes_on:
+            await self._begin()
         self._hand_out(group)
         self._publish(records)
         self._room.give()
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether another group follows."""
+        return bool(self._next or (self._queue and isinstance(self._queue[0], Append)))
+
+    def _take_ahead(self) -> None:
+        """Decides of the next group, if it is large enough to be one."""
+        if not self._next and len(self._queue) >= _AHEAD:
+            self._next = self._take()
+            if self._next:
+                self._committer.take_ahead(self._next)
+
+    async def _begin(self) -> None:
+        """Begins the next transaction before those go on whose outcomes are there.
+
+        Else the server would wait until all of them have prepared what they append next.
+        """
+        if self._connection is None:
+            return
+        try:
+            await self._committer.begin(self._connection)
+            if not self._goes_on:  # who waited was cancelled meanwhile
+                await self._committer.end(self._connection)
+        except LOST as error:
+            await self._lose(error)
 
     def _hand_out(self, group: Sequence[Append]) -> None:
         for append in group:
@@ -254,6 +287,7 @@ class Writer:
                 sent = await self._prepare(connection, group)
                 if sent is None:
                     return await self._one_by_one(group)
+                self._loop.call_soon(self._take_ahead)  # while the server commits
                 await connection.execute("COMMIT")
             except LOST as error:
                 await self._lose(error)
@@ -322,13 +356,13 @@ class Writer:
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
-            self._committer.reset()
+            self._committer.lose()
             self._connection = await connect(self._settings)
         return self._connection
 
     async def _lose(self, error: BaseException) -> None:
         """Drops a connection on which something failed: what it held open is rolled back."""
-        self._committer.reset()
+        self._committer.lose()
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()

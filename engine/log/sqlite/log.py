@@ -147,7 +147,8 @@ class SqliteLog:
             )
 
     def _check_open(self) -> None:
-        self._process.check(self.url)
+        if self._process.forked:
+            self._process.check(self.url)
         if self._state == "open":
             return
         if self._state == "new":

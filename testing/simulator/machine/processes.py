@@ -8,18 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import SimpleNamespace
 from typing import Final
 
-from ....engine.log import process
+from ....engine.log.process import CURRENT
 
-__all__ = ("as_process", "current_process", "forked", "simulated_forks")
+__all__ = ("as_process", "current_process", "forked")
 
 _process: ContextVar[int] = ContextVar("duolog_simulated_process", default=0)
-_OWN: Final = 1
-_FORK: Final = 2
-
-_pid = [_OWN]
+_FORK: Final = -1  # no process has this number
 
 
 def current_process() -> int:
@@ -40,19 +36,8 @@ def as_process(number: int) -> Iterator[None]:
 @contextmanager
 def forked() -> Iterator[None]:
     """What is done in the block is done in a fork of the process. It must not wait for anything."""
-    _pid[0] = _FORK
+    before, CURRENT[0] = CURRENT[0], _FORK
     try:
         yield
     finally:
-        _pid[0] = _OWN
-
-
-@contextmanager
-def simulated_forks() -> Iterator[None]:
-    """Has logs that are opened meanwhile ask here which process they are in."""
-    before = vars(process)["os"]
-    vars(process)["os"] = SimpleNamespace(getpid=lambda: _pid[0])
-    try:
-        yield
-    finally:
-        vars(process)["os"] = before
+        CURRENT[0] = before

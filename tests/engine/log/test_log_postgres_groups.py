@@ -1,0 +1,163 @@
+"""The log on PostgreSQL where groups follow one another: the next is decided of during a commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from duolog.engine.errors import DuologError, InvalidInput, LogClosed, OutcomeUnknown
+from duolog.engine.events import MessageSent
+from duolog.engine.log.append import Append
+from duolog.engine.log.contract import Store
+from duolog.engine.log.open import open_log
+from duolog.engine.log.postgres.commit import Committer
+from duolog.engine.records import Draft
+from duolog.testing.postgres_server import PostgresServer
+from duolog.testing.tools import collect, message
+from postgres_shell import shell
+
+pytestmark = pytest.mark.slow
+
+WRITERS = 800  # more than a group takes, and enough that what is left is a group of its own
+ROUNDS = 4
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many groups were decided of ahead."""
+    counts: Counter[str] = Counter()
+    take_ahead = Committer.take_ahead
+
+    def counted(self: Committer, group: Sequence[Append]) -> None:
+        take_ahead(self, group)
+        counts["taken"] += bool(self._ahead)
+
+    monkeypatch.setattr(Committer, "take_ahead", counted)
+    return counts
+
+
+@asynccontextmanager
+async def writing(log: Store, name: str, rounds: int = ROUNDS) -> AsyncIterator[None]:
+    """Many tasks write to a session each, at expected versions, while the block runs."""
+
+    async def write(session: str) -> None:
+        for version in range(rounds):
+            [record] = await log.append(session, [message(str(version))], expected_version=version)
+            assert record.version == version + 1
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(WRITERS):
+            tasks.start_soon(write, f"{name}-{number}")
+        yield
+
+
+async def until(log: Store, position: int) -> None:
+    """Waits until the log has reached a position."""
+    while log.statistics().position < position:
+        await anyio.lowlevel.checkpoint()
+
+
+async def check(log: Store, events: int) -> None:
+    """Checks that the log holds so many events, in order and without gaps, each once."""
+    records = await collect(log.read_all())
+    assert [record.position for record in records] == list(range(1, events + 1))
+    assert len({(record.session, record.version) for record in records}) == events
+    assert not (await log.verify()).problems  # summaries among them
+
+
+async def test_a_value_that_the_server_refuses_fails_alone_in_a_group(
+    postgres: PostgresServer, ahead: Counter[str]
+) -> None:
+    bad = Draft(MessageSent(text="x"), "b\0", "human", 1.0)
+    async with open_log(postgres.url()) as log:
+        async with writing(log, "s", 2 * ROUNDS):
+            await until(log, ROUNDS * WRITERS)
+            with pytest.raises(InvalidInput, match="cannot be stored"):
+                await log.append("s-0", [bad])
+        await check(log, 2 * WRITERS * ROUNDS)
+    assert ahead["taken"]
+
+
+async def test_what_was_decided_of_ahead_is_decided_of_anew_where_the_connection_is_lost(
+    postgres: PostgresServer, ahead: Counter[str]
+) -> None:
+    url = postgres.url()
+    async with open_log(url) as log, shell(url) as other:
+        async with writing(log, "s", 2 * ROUNDS):
+            for at in range(1, 2 * ROUNDS, 2):
+                await until(log, at * WRITERS)
+                await other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name = 'duolog'"
+                )
+        await check(log, 2 * WRITERS * ROUNDS)
+    assert ahead["taken"]
+
+
+async def test_what_was_decided_of_ahead_is_decided_of_anew_where_others_write(
+    postgres: PostgresServer,
+) -> None:
+    url = postgres.url()
+    async with open_log(url) as log, open_log(url) as other:
+        async with writing(log, "a"), writing(other, "b"):
+            pass
+        await check(log, 2 * WRITERS * ROUNDS)
+
+
+async def test_who_is_cancelled_ahead_has_written_all_or_nothing(
+    postgres: PostgresServer, ahead: Counter[str]
+) -> None:
+    async with open_log(postgres.url()) as log:
+        async with writing(log, "s", 1):
+            pass
+        written = 0
+
+        async def write(number: int) -> None:
+            nonlocal written
+            await log.append(f"s-{number}", [message("x")], expected_version=1)
+            written += 1
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(WRITERS):
+                tasks.start_soon(write, number)
+            while not ahead["taken"]:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        position = log.statistics().position
+        assert position >= WRITERS + written
+        await check(log, position)
+        async with writing(log, "t", 1):  # the writer goes on
+            pass
+
+
+async def test_where_the_writer_is_cancelled_nobody_is_said_to_have_written(
+    postgres: PostgresServer,
+) -> None:
+    url = postgres.url()
+    async with open_log(url) as log:
+        async with writing(log, "s"):  # from now on, it is known how far each session has come
+            pass
+        outcomes: Counter[type[DuologError]] = Counter()
+
+        async def write(number: int) -> None:
+            try:
+                await log.append(f"s-{number}", [message("x")])
+            except DuologError as error:
+                outcomes[type(error)] += 1
+
+        with anyio.CancelScope(shield=True):  # the writer takes the tasks of the log along
+            async with shell(url) as other, anyio.create_task_group() as tasks:
+                await other.execute("BEGIN; SELECT FROM log FOR UPDATE")
+                for number in range(WRITERS):
+                    tasks.start_soon(write, number)
+                waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                while not await other.fetchval(waiting):
+                    await anyio.lowlevel.checkpoint()
+                [writer] = [t for t in asyncio.all_tasks() if t.get_name().startswith("writer of")]
+                writer.cancel()
+    assert set(outcomes) == {OutcomeUnknown, LogClosed}
+    assert outcomes.total() == WRITERS
