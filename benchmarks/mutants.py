@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant(
         "ids of callers are not looked up",
         SQLITE + "commit",
-        "            there = originals(append, [self._by_id(state, caller_id) for caller_id in append.ids])",
+        "            there = originals(append, self._by_ids(state, append.ids))",
         "            there = None",
     ),
     Mutant(
