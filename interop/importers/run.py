@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, final
 
+import anyio
 import anyio.to_thread
 import msgspec
 
-from ...engine import codec
-from ...engine.errors import CodecError, InvalidInput
-from ...engine.events import SessionOpened
+from ...engine.errors import InvalidInput
 from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
-from ...engine.records import TRACE, Draft, Record
+from ...engine.records import TRACE
 from ...engine.text import quantity
-from .batches import BATCH, BYTES, Part, Run, next_batch
+from .batches import BATCH, Part, Run, next_batch
 from .intake import unfit
 from .protocol import Found, Importer, Reading, Remark
+from .streams import ImportStream
 
 __all__ = ("ImportResult", "Survey", "import_foreign", "survey_foreign")
 
@@ -144,6 +144,7 @@ async def import_foreign(
                 await taking.take(part)
             _call(progress, taking.done)
             if batch.error is not None:
+                await taking.settle()
                 if not (keep_going and taking.done):
                     raise batch.error
                 await taking.take(Remark("problem", str(batch.error), str(source)))
@@ -164,113 +165,6 @@ def _call(progress: _Progress | None, done: int) -> None:
 
 
 @final
-class _Stream:
-    """One stream: what the log holds of it is compared, the rest is appended."""
-
-    def __init__(self, log: EventLog, session: str, stream: str) -> None:
-        self._log = log
-        self._session = session
-        self._stream = stream
-        self._held: AsyncIterator[Record] | None = log.read(session, stream=stream)
-        self._version = 0
-        self._waiting: list[Draft] = []
-        self._size = 0
-        self.known = 0
-        self.added = 0
-
-    async def take(self, run: Run) -> str | None:
-        """Takes the next events; gives what is wrong where the log has other ones there."""
-        drafts, bodies = run.drafts, run.bodies
-        at = 0
-        while self._held is not None and at < len(drafts):
-            record = await anext(self._held, None)
-            if record is None:
-                self._held = None
-                break
-            self._version = record.version
-            if not _same(record, drafts[at], bodies[at]):
-                return _other(record)
-            self.known += 1
-            at += 1
-        self._waiting += drafts[at:]
-        self._size += sum(map(len, bodies[at:]))
-        return None
-
-    @property
-    def version(self) -> int:
-        """Of the last record that was compared or written."""
-        return self._version
-
-    async def is_longer(self) -> bool:
-        """Whether the log holds more of it than was read."""
-        return self._held is not None and await anext(self._held, None) is not None
-
-    @property
-    def full(self) -> bool:
-        """Whether enough waits to be appended."""
-        return len(self._waiting) >= BATCH or self._size >= BYTES
-
-    async def flush(self) -> list[Remark]:
-        """Appends what waits; gives what the log cannot hold of it, which is left out.
-
-        Raises:
-            InvalidInput: the log refuses it.
-        """
-        waiting, self._waiting, self._size = self._waiting, [], 0
-        if not waiting:
-            return []
-        left_out: list[Remark] = []
-        try:
-            await self._append(waiting)
-        except CodecError:
-            found = [unfit(self._session, draft) for draft in waiting]
-            left_out = [one for one in found if one is not None]
-            fit = [draft for draft, wrong in zip(waiting, found, strict=True) if wrong is None]
-            if not left_out:
-                raise
-            if fit:
-                await self._append(fit)
-        return left_out
-
-    async def _append(self, drafts: Sequence[Draft]) -> None:
-        records = await self._log.append(
-            self._session, drafts, stream=self._stream, expected_version=self._version
-        )
-        self._version = records[-1].version
-        self.added += len(records)
-
-
-def _same(record: Record, draft: Draft, body: bytes) -> bool:
-    """Whether the log holds this event; an erased one stays erased."""
-    kind, schema = codec.kind_of(draft.event)
-    envelope = (record.kind, record.actor, record.role, record.time)
-    if envelope != (kind, draft.actor, draft.role, draft.time):
-        return False
-    if record.body is None or (record.body == body and record.schema == schema):
-        return True
-    return _is_grown(record.event, draft.event)
-
-
-def _is_grown(held: object, event: object) -> bool:
-    """Whether an opening differs in what shows only later in a source that grows: who else takes
-    part, and on which model. The log keeps what it has.
-    """
-    if not isinstance(held, SessionOpened) or not isinstance(event, SessionOpened):
-        return False
-    names = {(one.name, one.role) for one in event.participants}
-    known = all((one.name, one.role) in names for one in held.participants)
-    return known and msgspec.structs.replace(event, participants=held.participants) == held
-
-
-def _other(record: Record) -> str:
-    return (
-        f"the log has another {record.kind} at version {record.version} of its stream "
-        f"{record.stream!r}: the source has changed, or is read in another way; import it into "
-        "another log"
-    )
-
-
-@final
 class _Import:
     """One import."""
 
@@ -278,7 +172,8 @@ class _Import:
         self._log = log
         self._keep_going = keep_going
         self._session: str | None = None
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, ImportStream] = {}
+        self._short: list[ImportStream] = []  # traces of whole sessions that wait
         self._refused = False
         self._sessions = 0
         self._forks = 0
@@ -296,44 +191,56 @@ class _Import:
     async def take(self, part: Part) -> None:
         """Takes the next part of what was read."""
         if isinstance(part, Remark):
+            if part.kind == "problem":
+                await self.settle()
             self._remark(part)
             return
         if part.session != self._session or part.opened is not None:
-            await self.finish()
+            await self._end()
             self._session = part.session
             forked = part.opened.forked_from if part.opened is not None else None
             origin = None if forked is None else forked.session
-            # The branch that a session went on with since is what the log has of it: no fork besides.
-            self._refused = origin is not None and (origin in self._parted or origin in self._older)
             if origin is None:
+                self._refused = False
                 self._sessions += 1
-            elif not self._refused:
-                self._forks += 1
+            else:
+                await self.settle()
+                # The branch that a session went on with since is what the log has of it: no fork besides.
+                self._refused = origin in self._parted or origin in self._older
+                self._forks += not self._refused
         if self._refused:
             return
         stream = self._streams.get(part.stream)
         if stream is None:
-            stream = _Stream(self._log, part.session, part.stream)
+            stream = ImportStream(self._log, part.session, part.stream)
             self._streams[part.stream] = stream
-        wrong = await stream.take(part)
-        if wrong is not None:
-            if part.stream == TRACE and stream.version > 1:
-                self._parted[part.session] = stream.version - 1
-            self._refuse(part.session, wrong)
-        elif part.stream != TRACE:
+        stream.take(part)
+        if part.stream != TRACE:
             await self._flush(before=part.stream)
         elif stream.full:
-            await self._write(stream)
+            await self._flush()
 
     async def finish(self) -> None:
-        """Writes what waits of the session that was read last."""
-        await self._flush()
-        for name, stream in self._streams.items():
-            if name == TRACE and await stream.is_longer():
-                self._older.add(str(self._session))
-            self._records += stream.added
-            self._known += stream.known
-        self._streams = {}
+        """Writes all that waits."""
+        await self._end()
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Writes the sessions that wait as a whole, all at once: a commit for each, and a look whether
+        the log has it already, would take longer than what is in it.
+        """
+        short, self._short = self._short, []
+        if len(short) > 1:
+            async with anyio.create_task_group() as tasks:
+                for stream in short:
+                    tasks.start_soon(stream.begin)
+        written = [stream for stream in short if not stream.waiting]
+        for stream in written:
+            self._count(stream)
+        for stream in short:
+            if stream.waiting:  # the log has it, or refused it
+                await self._write(stream)
+                await self._close(stream)
 
     def taken(self, source: Path) -> ImportResult:
         """What was done."""
@@ -350,20 +257,53 @@ class _Import:
             remarks=tuple(self._remarks),
         )
 
+    async def _end(self) -> None:
+        """Has the session that was read last written, or wait where it is short."""
+        streams = list(self._streams.values())
+        if [stream.name for stream in streams] == [TRACE] and streams[0].is_short:
+            self._streams = {}
+            self._short += streams
+            if sum(stream.waiting for stream in self._short) >= BATCH:
+                await self.settle()
+            return
+        await self._flush()
+        self._streams = {}
+        for stream in streams:
+            await self._close(stream)
+
     async def _flush(self, before: str | None = None) -> None:
         """Writes the trace before what was measured of it."""
+        await self.settle()
         for name in sorted(self._streams, key=lambda name: name != TRACE):
             if name != before and not self._refused:
-                await self._write(self._streams[name])
+                self._refused = not await self._write(self._streams[name])
 
-    async def _write(self, stream: _Stream) -> None:
+    async def _write(self, stream: ImportStream) -> bool:
+        """Writes what waits of a stream; false where its session was refused."""
+        wrong = await stream.compare()
+        if wrong is not None:
+            if stream.name == TRACE and stream.version > 1:
+                self._parted[stream.session] = stream.version - 1
+            self._refuse(stream.session, wrong)
+            return False
         try:
             left_out = await stream.flush()
         except InvalidInput as error:
-            self._refuse(str(self._session), str(error))
-            return
+            self._refuse(stream.session, str(error))
+            return False
         for remark in left_out:
             self._remark(remark)
+        return True
+
+    async def _close(self, stream: ImportStream) -> None:
+        """Looks whether the log has more of a stream, and counts it."""
+        if stream.name == TRACE and await stream.is_longer():
+            self._older.add(stream.session)
+        self._count(stream)
+
+    def _count(self, stream: ImportStream) -> None:
+        self._records += stream.added
+        self._known += stream.known
 
     def _remark(self, remark: Remark) -> None:
         if remark.kind == "problem" and not self._keep_going:
@@ -373,4 +313,3 @@ class _Import:
 
     def _refuse(self, session: str, wrong: str) -> None:
         self._remark(Remark("problem", wrong, f"session {session!r}", session))
-        self._refused = True
