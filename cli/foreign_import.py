@@ -79,10 +79,12 @@ async def _take(
     path = Path(source)
     survey = None
     if not keep_going:  # before the log is created, so that no empty log is left behind
-        survey = await survey_foreign(path, importer, reading)
+        with RecordProgress("looking through", None) as progress:
+            survey = await survey_foreign(path, importer, reading, progress=progress)
         _refuse(survey.problems)
     async with new_log(where) as log:
-        with RecordProgress("importing", None) as progress:
+        total = None if survey is None else survey.events
+        with RecordProgress("importing", total) as progress:
             return await import_foreign(
                 log,
                 path,

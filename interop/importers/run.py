@@ -53,32 +53,46 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         problems: in it.
+        events: how many were read.
         parts: all that was read, to be taken without reading it again; None where that is too much
             to be kept.
     """
 
     problems: tuple[Remark, ...]
+    events: int = 0
     parts: tuple[Part, ...] | None = None
 
 
-async def survey_foreign(source: Path, importer: Importer, reading: Reading) -> Survey:
+async def survey_foreign(
+    source: Path, importer: Importer, reading: Reading, *, progress: _Progress | None = None
+) -> Survey:
     """Reads a source through without taking anything.
+
+    Args:
+        source: a file or a directory.
+        importer: reads it.
+        reading: how.
+        progress: called with the number of events read so far.
 
     Raises:
         InvalidInput: the source as a whole cannot be read.
+        PluginFailed: the importer or ``progress`` raised what is no ``Exception``.
     """
     found = _open(source, importer, reading)
     problems: list[Remark] = []
     kept: list[Part] = []
-    size = 0
+    events = size = 0
     while batch := await anyio.to_thread.run_sync(next_batch, found):
         if batch.error is not None:
             raise batch.error
         problems += await anyio.to_thread.run_sync(_problems, batch.parts)
+        events += sum(len(part.drafts) for part in batch.parts if isinstance(part, Run))
+        _call(progress, events)
         size += batch.size
         if size <= _KEPT:
             kept += batch.parts
-    return Survey(problems=tuple(problems), parts=tuple(kept) if size <= _KEPT else None)
+    parts = tuple(kept) if size <= _KEPT else None
+    return Survey(problems=tuple(problems), events=events, parts=parts)
 
 
 def _problems(parts: Sequence[Part]) -> list[Remark]:

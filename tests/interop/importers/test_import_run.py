@@ -32,7 +32,7 @@ from duolog.interop.importers.cogym.importer import CogymImporter
 from duolog.interop.importers.json_sniff import Shape
 from duolog.interop.importers.protocol import Foreign, Found, Reading, Remark
 from duolog.interop.importers.registry import find_importer, importer_names, recognise
-from duolog.interop.importers.run import ImportResult, import_foreign
+from duolog.interop.importers.run import ImportResult, import_foreign, survey_foreign
 from duolog.interop.importers.timestamps import seconds_of, zone_named
 from duolog.interop.importers.trace_builder import TraceBuilder
 from duolog.testing import by, check_importer, records_of
@@ -171,13 +171,16 @@ async def test_differences_are_no_problem() -> None:
         assert (empty.kind, empty.what) == ("difference", "nothing was said or done in it")
 
 
-async def test_progress_is_told() -> None:
+async def test_progress_is_told_and_how_much_there_is_is_known_before() -> None:
     told: list[int] = []
+    looked: list[int] = []
+    importer = Scripted(said(*map(str, range(600))))
+    survey = await survey_foreign(Path("s"), importer, Reading(), progress=looked.append)
     async with MemoryLog() as log:
-        found = said(*map(str, range(600)))
-        await import_foreign(log, Path("s"), Scripted(found), progress=told.append)
+        await import_foreign(log, Path("s"), importer, survey=survey, progress=told.append)
+    assert looked == sorted(looked)
     assert told == sorted(told)
-    assert told[-1] == 601
+    assert looked[-1] == survey.events == told[-1] == 601
 
 
 async def test_a_result_of_collaborative_gym(tmp_path: Path) -> None:
