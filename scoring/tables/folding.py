@@ -18,8 +18,6 @@ from .values import USUAL, Reading, reached_at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .rows import Table
-
     Array = NDArray[Any]
     Flags = NDArray[np.bool_]
     Floats = NDArray[np.float64]
@@ -71,16 +69,14 @@ class FoldedRounds:
         self._k = self._sum(self._counts)
         self._usual_runs = self._runs(self._bad(USUAL))
 
-    def table(self, taus: Sequence[int], *, formal: bool) -> Table:
-        """A row per session with rounds.
+    def columns(self, taus: Sequence[int], *, formal: bool) -> dict[str, Array]:
+        """What is asked of each session with rounds, by the names of columns.
 
         Args:
             taus: the tolerances; each has a column of k_τ.
             formal: whether k_τ is that of the formal convention; in the paper's, pending ratings count
                 as satisfactory, and closing rounds count.
         """
-        import pyarrow  # type: ignore[import-untyped]
-
         updated = self._has(_UPDATED) & self._counts
         valued, stale = self._has(_VALUED), self._has(_STALE)
         missing, pending = self._rating == _MISSING, self._rating == _PENDING
@@ -94,28 +90,26 @@ class FoldedRounds:
         update_stale = (update_at > 0) & stale[self._starts + np.maximum(update_at, 1) - 1]
         utilities = np.where(self._counts, self._utility, -np.inf)
         once = self._sum(valued & self._counts) == 1
-        return pyarrow.table(
-            {
-                "key": self._key,
-                "place": np.arange(len(self._n), dtype=np.int32),
-                "n": self._n,
-                "k": k,
-                "last_utility": self._utility[last],
-                "best": np.maximum.reduceat(utilities, self._starts),
-                "update_at": update_at,
-                "valued_at": self._first(valued),
-                "update_stale": update_stale,
-                "first_stale": np.where(update_at > 0, update_stale, stale[last]),
-                "unscored": self._unscored,
-                "result_only": (k > 1) & valued[last] & once & (update_at == 0),
-                "rated": self._sum(~missing & ~pending & self._counts) > 0,
-                "stale_points": self._sum(stale),
-                "missing_ratings": self._sum(missing),
-                "pending_ratings": self._sum(pending),
-                "closing_rounds": self._n - k,
-            }
-            | {reached_at(tau): at for tau, at in reached.items()}
-        )
+        return {
+            "key": self._key,
+            "place": np.arange(len(self._n), dtype=np.int32),
+            "n": self._n,
+            "k": k,
+            "last_utility": self._utility[last],
+            "best": np.maximum.reduceat(utilities, self._starts),
+            "update_at": update_at,
+            "valued_at": self._first(valued),
+            "update_stale": update_stale,
+            "first_stale": np.where(update_at > 0, update_stale, stale[last]),
+            "unscored": self._unscored,
+            "result_only": (k > 1) & valued[last] & once & (update_at == 0),
+            "rated": self._sum(~missing & ~pending & self._counts) > 0,
+            "stale_points": self._sum(stale),
+            "missing_ratings": self._sum(missing),
+            "pending_ratings": self._sum(pending),
+            "closing_rounds": self._n - k,
+            **{reached_at(tau): at for tau, at in reached.items()},
+        }
 
     def reached(self, reading: Reading, taus: Sequence[int]) -> dict[int, Integers]:
         """k_τ of each session: tolerance waits for a pending rating, and a closing round counts not."""

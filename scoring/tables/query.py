@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..metrics.bootstrap_arrays import Floats
     from .folding import Array
 
-__all__ = ("FORKED", "Tables", "label_of", "listed", "quoted")
+__all__ = ("COUNTED", "FORKED", "Tables", "label_of", "listed", "quoted")
 
 
 _TOGETHER: Final = 12
@@ -33,7 +33,7 @@ _NO_ROUNDS: Final = """(
 )"""
 
 _CELLS: Final = """
-SELECT labels, state, baseline, judges, faults, estimated, silent,
+SELECT labels, state, baseline, faults, estimated, silent,
     agent_tokens, human_tokens, final, place, n, k, last_utility, best,
     nullif(update_at, 0) AS update_at, nullif(valued_at, 0) AS valued_at,
     COLUMNS('process_.*|effort_.*'), {reached},
@@ -58,11 +58,14 @@ SELECT labels, state, baseline, judges, faults, estimated, silent,
     END AS performance,
     state IN ({left}) AS left_early
 FROM all_sessions LEFT JOIN folded USING (key)
-WHERE state <> {forgotten} AND NOT {forked}
+WHERE {counted}
 """
 
 FORKED: Final = "coalesce(forked_from IN (SELECT session FROM all_sessions), false)"
 """Whether a session is a fork whose origin is there."""
+
+COUNTED: Final = f"state <> '{FORGOTTEN}' AND NOT {FORKED}"
+"""Which of all sessions are cells."""
 
 
 def quoted(text: str) -> str:
@@ -115,34 +118,38 @@ class Tables:
             source = f"read_parquet([{', '.join(files)}], hive_partitioning = false)"
             self.do(f"CREATE VIEW {name} AS SELECT * FROM {source if files else _NO_ROUNDS}")
         self.rounds = FoldedRounds(self.columns(ROUNDS))
-        self._connection.register("folded", self.rounds.table(taus, formal=formal))
+        cursor = self._connection.cursor()
+        cursor.register("folded", self.rounds.columns(taus, formal=formal))
         select = _CELLS.format(
             not_evaluated=quoted(NOT_EVALUATED),
             no_round=quoted(NO_ROUND),
             no_score=quoted(NO_SCORE),
             broken=listed(BROKEN_OFF),
             left=listed(LEFT),
-            forgotten=quoted(FORGOTTEN),
-            forked=FORKED,
+            counted=COUNTED,
             reached=", ".join(f"coalesce({at}, 0) AS {at}" for at in map(reached_at, taus)),
         )
         names = self.rows("SELECT DISTINCT unnest(map_keys(labels)) FROM all_sessions")
         labels = sorted({*LABELS, *(name for (name,) in names)})
         named = ", ".join(f"labels[{quoted(name)}] AS {label_of(name)}" for name in labels)
-        self.do(f"CREATE TEMP TABLE cells AS SELECT * EXCLUDE (labels), {named} FROM ({select})")
-        self._connection.unregister("folded")
+        self.do(f"CREATE TABLE cells AS SELECT * EXCLUDE (labels), {named} FROM ({select})", cursor)
+        cursor.close()
         counts = ", ".join(f"count({label_of(name)})" for name in labels)
         (found,) = self.rows(f"SELECT {counts} FROM cells")
         self.labels = frozenset(name for name, count in zip(labels, found, strict=True) if count)
 
-    def do(self, statement: str) -> DuckDBPyConnection:
-        """Runs a statement.
+    def do(self, statement: str, cursor: DuckDBPyConnection | None = None) -> DuckDBPyConnection:
+        """Runs a statement. Several threads may.
+
+        Args:
+            statement: SQL.
+            cursor: what knows the names in it; None where all do.
 
         Raises:
             InvalidInput: a file is damaged, or is not there.
         """
         try:
-            return self._connection.execute(statement)
+            return (cursor or self._connection.cursor()).execute(statement)
         except self._failed as error:
             raise InvalidInput(
                 f"the tables cannot be read: {str(error).splitlines()[0]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
@@ -46,7 +47,7 @@ from ..trajectory.tolerance import check_taus
 from .labels import matching, named, selected
 from .layout import load_manifest, view_of
 from .order import order_warnings
-from .query import FORKED, Tables, label_of, listed, quoted
+from .query import COUNTED, FORKED, Tables, label_of, listed, quoted
 from .rows import COLUMNS
 from .values import (
     WALKED,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = ("TablesReport", "report_tables")
 
+_JUDGES: Final = f"SELECT DISTINCT unnest(judges) FROM all_sessions WHERE {COUNTED}"
 _EFFORTS: Final = tuple(sorted(set(MEASURES) - ELSEWHERE))
 
 
@@ -160,17 +162,9 @@ class _TablesFold:
             (bool(baseline), tuple(named(labels, values)))
             for baseline, *values in rows(f"SELECT DISTINCT baseline{selected(labels)} FROM cells")
         )
-        groups: list[Group] = []
-        references: dict[tuple[tuple[str, str], ...], Estimate] = {}
-        for baseline, mine in keys:
-            where = f"baseline = {baseline} AND {matching(labels, dict(mine))}"
-            beside = compared_labels(mine)
-            if baseline:
-                groups.append(self._baseline(dict(mine), where))
-                continue
-            if beside not in references:
-                references[beside] = self._reference(dict(beside))
-            groups.append(self._collaboration(dict(mine), where, references[beside]))
+        with ThreadPoolExecutor(1) as pool:  # of two cores, resampling leaves one half free
+            warnings = pool.submit(self._order_warnings)
+            groups = self._groups(labels, keys)
         forks = number(f"SELECT count(*) FROM all_sessions WHERE {FORKED}")
         lost = number("SELECT count(*) FROM all_sessions") - forks
         lost -= number("SELECT count(*) FROM cells")
@@ -184,15 +178,32 @@ class _TablesFold:
             groups=tuple(groups),
             buckets=self._buckets(labels) if self._whole else (),
             scores=(),
-            judges=tuple(
-                sorted(name for (name,) in rows("SELECT DISTINCT unnest(judges) FROM cells"))
-            ),
-            warnings=order_warnings(self._tables, self._taus) if self._formal else (),
+            judges=tuple(sorted(name for (name,) in rows(_JUDGES))),
+            warnings=warnings.result(),
             forgotten=lost,
         )
         return TablesReport(report, forks)
 
+    def _order_warnings(self) -> tuple[str, ...]:
+        return order_warnings(self._tables, self._taus) if self._formal else ()
+
     # --- groups ----------------------------------------------------------------------------------
+
+    def _groups(
+        self, labels: Sequence[str], keys: Iterable[tuple[bool, tuple[tuple[str, str], ...]]]
+    ) -> list[Group]:
+        groups: list[Group] = []
+        references: dict[tuple[tuple[str, str], ...], Estimate] = {}
+        for baseline, mine in keys:
+            where = f"baseline = {baseline} AND {matching(labels, dict(mine))}"
+            beside = compared_labels(mine)
+            if baseline:
+                groups.append(self._baseline(dict(mine), where))
+                continue
+            if beside not in references:
+                references[beside] = self._reference(dict(beside))
+            groups.append(self._collaboration(dict(mine), where, references[beside]))
+        return groups
 
     def _baseline(self, labels: Mapping[str, str], where: str) -> Group:
         cell = self._cell(labels, where, published=False)
