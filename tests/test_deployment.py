@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 from duolog.cli import main
+from later import imported_later
 
-compose_spec = pytest.importorskip("compose_spec")
-kubernetes_validate = pytest.importorskip("kubernetes_validate")
+compose_spec = imported_later("compose_spec")
+kubernetes_validate = imported_later("kubernetes_validate")
 yaml = pytest.importorskip("yaml")
 
 DEPLOY = Path(__file__).parents[1] / "docs" / "deploy"

@@ -13,13 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import acp
-import acp_agent
 import anyio
 import pytest
-from acp import schema
 from duolog.engine.events import (
     ActorFailed,
     ApprovalGiven,
@@ -31,13 +28,22 @@ from duolog.engine.events import (
 )
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
+from later import imported_later
+
+if TYPE_CHECKING:
+    from acp import Agent
+    from acp.schema import RequestPermissionResponse
+    from acp_agent import Block
+
+acp = imported_later("acp")
+schema = imported_later("acp.schema")
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals of POSIX"),
 ]
 
-AGENT = (sys.executable, "-P", acp_agent.__file__)
+AGENT = (sys.executable, "-P", str(Path(__file__).parents[2] / "support" / "acp_agent.py"))
 BARE = """
 import sys
 from duolog.interop.acp.process import end_like, run_proxy
@@ -118,20 +124,21 @@ class Editor:
     def __init__(self) -> None:
         self.updates: list[object] = []
 
-    def on_connect(self, conn: acp.Agent) -> None:
+    def on_connect(self, conn: Agent) -> None:
         """It needs no connection of its own."""
 
     async def request_permission(
         self, session_id: str, tool_call: object, options: object, **_: object
-    ) -> schema.RequestPermissionResponse:
+    ) -> RequestPermissionResponse:
         outcome = schema.AllowedOutcome(outcome="selected", option_id="yes")
-        return schema.RequestPermissionResponse(outcome=outcome)
+        answer: RequestPermissionResponse = schema.RequestPermissionResponse(outcome=outcome)
+        return answer
 
     async def session_update(self, session_id: str, update: object, **_: object) -> None:
         self.updates.append(update)
 
 
-def text(prompt: str) -> list[acp_agent.Block]:
+def text(prompt: str) -> list[Block]:
     return [acp.text_block(prompt)]
 
 

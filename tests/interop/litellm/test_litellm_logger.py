@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import duolog
-import openai
 import pytest
 from duolog.engine.errors import InvalidInput, MissingExtra
 from duolog.engine.events import ModelCalled, Tokens
@@ -25,6 +24,7 @@ from duolog.interop.litellm.recorder import CallRecorder, LiteLLMStatistics
 from openai_server import Answer, Body, Fault, OpenAIServer
 
 if TYPE_CHECKING:
+    import openai
     from duolog.interop.litellm.hooks import LiteLLMLogger
 
 ASKED = [{"role": "user", "content": "Where is my order?"}]
@@ -352,7 +352,9 @@ async def test_a_log_that_is_closed_harms_nobody(
 @pytest.fixture
 def client(openai_server: OpenAIServer) -> Iterator[openai.OpenAI]:
     """A client whose connections are closed; LiteLLM's own leaves that to the end of the process."""
-    with openai.OpenAI(base_url=openai_server.url, max_retries=0) as made:
+    from openai import OpenAI  # takes seconds
+
+    with OpenAI(base_url=openai_server.url, max_retries=0) as made:
         yield made
 
 

@@ -6,8 +6,9 @@ import pytest
 from duolog.scoring.comparison.agreement import agreement, alpha, weighted_kappa
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from later import imported_later
 
-inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+inter_rater = imported_later("statsmodels.stats.inter_rater")
 
 LIKERT = st.integers(1, 5)
 

@@ -11,9 +11,10 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.scoring.comparison.pairs import Comparison, Difference, compare
 from duolog.scoring.trajectory.points import Point, Trajectory
+from later import imported_later
 
-stats = pytest.importorskip("scipy.stats")
-pytest.importorskip("statsmodels")
+stats = imported_later("scipy.stats")
+power = imported_later("statsmodels.stats.power")
 
 
 def played(
@@ -75,12 +76,12 @@ def test_a_worked_example() -> None:
 
 
 def test_the_number_needed_has_the_power() -> None:
-    power = pytest.importorskip("statsmodels.stats.power").TTestPower()
+    solver = power.TTestPower()
     needed = quantity(compare(pairs(), ("a", "b"))[0], "overall")
     assert needed.needed is not None
     assert needed.effect is not None
-    assert power.power(needed.effect, needed.needed, 0.05) >= 0.8
-    assert power.power(needed.effect, needed.needed - 1, 0.05) < 0.8
+    assert solver.power(needed.effect, needed.needed, 0.05) >= 0.8
+    assert solver.power(needed.effect, needed.needed - 1, 0.05) < 0.8
 
 
 def test_holm_is_over_all_that_is_printed() -> None:

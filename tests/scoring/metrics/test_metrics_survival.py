@@ -12,8 +12,9 @@ from duolog.scoring.metrics.survival import (
 from duolog.scoring.trajectory.points import Point, Trajectory
 from hypothesis import given
 from hypothesis import strategies as st
+from later import imported_later
 
-stats = pytest.importorskip("scipy.stats")
+stats = imported_later("scipy.stats")
 
 
 def test_a_worked_example() -> None:

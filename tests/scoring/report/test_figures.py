@@ -25,11 +25,12 @@ from duolog.scoring.report.figures.scatter import draw_scatter
 from duolog.scoring.report.figures.style import AUTOMATED, SETTINGS, colours
 from duolog.scoring.report.figures.survival import draw_survival
 from duolog.scoring.trajectory.points import Point, Trajectory
+from later import imported_later
 
 pytestmark = pytest.mark.slow
 
-figure = pytest.importorskip("matplotlib.figure")
-matplotlib = pytest.importorskip("matplotlib")
+figure = imported_later("matplotlib.figure")
+matplotlib = imported_later("matplotlib")
 
 
 @pytest.fixture(autouse=True)

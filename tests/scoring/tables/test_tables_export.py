@@ -22,9 +22,10 @@ from duolog.scoring.tables.layout import Manifest, load_manifest, part_files, sa
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
+from later import imported_later
 from table_oracle import by_fold, by_tables, differences
 
-pyarrow = pytest.importorskip("pyarrow.parquet")
+pyarrow = imported_later("pyarrow.parquet")
 
 
 def session(name: str, *, closed: bool = True) -> RecordWriter:
