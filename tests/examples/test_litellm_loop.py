@@ -1,7 +1,9 @@
-"""The chat that asks a model through LiteLLM, as a program, against a server on loopback."""
+"""The chat that asks a model through LiteLLM, as a program and in this process, against a server on
+loopback."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -71,10 +73,21 @@ async def test_it_talks_and_tells(root: Path, tmp_path: Path) -> None:
     ]
 
 
-async def test_a_model_that_cannot_be_reached_is_no_end(root: Path, tmp_path: Path) -> None:
-    server = OpenAIServer(fault=lambda number, body: "401")
-    with server.running():
-        said = chat(root, server, tmp_path, "Hello?\nAnybody?\n")
+async def test_a_model_that_cannot_be_reached_is_no_end(
+    tmp_path: Path,
+    openai_server: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # In this process: as a program it would load LiteLLM anew, which takes seconds.
+    openai_server.fault = lambda number, body: "401"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Hello?\nAnybody?\n"))
+    from duolog.examples import litellm_loop
+
+    monkeypatch.setattr(litellm_loop.litellm, "callbacks", [])
+    await litellm_loop.main("openai/gpt-4o", openai_server.url)
+    said = capsys.readouterr().out
     assert said.count("(the model cannot be reached: AuthenticationError)") == 2
     assert "2 calls, 0 + 0 tokens, at an unknown price" in said
     calls = [r.event for r in await trace(tmp_path) if isinstance(r.event, ModelCalled)]

@@ -1,4 +1,5 @@
-"""The pytest plug-in, in runs of pytest of their own."""
+"""The pytest plug-in, in runs of pytest of their own: in this process, but for those that show what a
+process loads, that all works in one, and that two may share a file."""
 
 from __future__ import annotations
 
@@ -57,10 +58,17 @@ def elsewhere_than_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+SETTINGS = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cacheprovider")
+
+
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """Runs pytest in a process of its own, with the plug-in as it is installed."""
-    settings = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cacheprovider")
-    return pytester.runpytest_subprocess("-W", "error", *settings, *arguments)
+    """Runs pytest with the plug-in as it is installed."""
+    return pytester.runpytest_inprocess("-W", "error", *SETTINGS, *arguments)
+
+
+def start(pytester: pytest.Pytester) -> pytest.RunResult:
+    """Runs pytest in a process of its own."""
+    return pytester.runpytest_subprocess("-W", "error", *SETTINGS)
 
 
 def sessions(path: Path) -> list[tuple[str, str]]:
@@ -94,12 +102,12 @@ def test_a_run_that_does_not_use_it_loads_nothing_of_it(pytester: pytest.Pyteste
             assert not {{"msgspec", "aiosqlite", "structlog", "typer"}} & set(sys.modules)
         """
     )
-    run(pytester).assert_outcomes(passed=1)
+    start(pytester).assert_outcomes(passed=1)
 
 
 def test_a_test_records_and_asserts(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TALKS)
-    run(pytester).assert_outcomes(passed=1)
+    start(pytester).assert_outcomes(passed=1)
 
 
 def test_what_does_not_hold_is_shown_with_the_transcript_once(pytester: pytest.Pytester) -> None:
