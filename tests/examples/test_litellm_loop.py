@@ -85,7 +85,7 @@ async def test_a_model_that_cannot_be_reached_is_no_end(
     monkeypatch.setattr(sys, "stdin", io.StringIO("Hello?\nAnybody?\n"))
     from duolog.examples import litellm_loop
 
-    monkeypatch.setattr(litellm_loop.litellm, "callbacks", [])
+    monkeypatch.setattr("litellm.callbacks", [])
     await litellm_loop.main("openai/gpt-4o", openai_server.url)
     said = capsys.readouterr().out
     assert said.count("(the model cannot be reached: AuthenticationError)") == 2

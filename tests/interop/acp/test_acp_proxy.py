@@ -169,7 +169,8 @@ async def talk(editor: Editor, start: Sequence[str], work: Path) -> int | None:
             await anyio.wait_all_tasks_blocked()
             await agent.cancel(session_id=session)
         assert waiting.is_set()
-    return process.returncode
+    code: int | None = process.returncode
+    return code
 
 
 async def test_between_a_real_editor_and_a_real_agent(tmp_path: Path) -> None:
