@@ -94,7 +94,8 @@ class OpenHandsImporter:
                 continue
             yield from _evaluated(result, piece.where, reading)
         if events:
-            made = codec.digest([data.decode("utf-8", "replace") for _, data in events])[:12]
+            # Of the first event alone, which stays as it is while the others come.
+            made = codec.digest(events[0][1].decode("utf-8", "replace"))[:12]
             yield from _session(f"{source.stem}-{made}", str(source), events, reading)
 
 

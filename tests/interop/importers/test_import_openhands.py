@@ -156,6 +156,18 @@ def test_a_directory_with_a_file_for_each_event_is_one_conversation(tmp_path: Pa
     assert [one.draft.event for one in events[1:]] == [one.draft.event for one in whole[1:]]
 
 
+@pytest.mark.parametrize("events", [OLD, NEW])
+def test_a_conversation_that_goes_on_is_the_same_session(
+    events: list[Json], tmp_path: Path
+) -> None:
+    whole, _ = read(OpenHandsImporter(), write_lines(tmp_path / "log.jsonl", events))
+    for end in range(1, len(events)):
+        source = write_lines(tmp_path / "log.jsonl", events[:end])
+        begun, _ = read(OpenHandsImporter(), source)
+        assert [one.session for one in begun] == [one.session for one in whole[: len(begun)]]
+        assert [one.draft for one in begun[1:]] == [one.draft for one in whole[1 : len(begun)]]
+
+
 def test_thoughts_in_a_message_are_none_and_only_edits_that_change_a_file_are_snapshots(
     tmp_path: Path,
 ) -> None:
