@@ -33,6 +33,7 @@ from ..engine.records import TRACE, Record
 from ..engine.scorers.protocol import Scorer, stream_of
 from ..engine.scorers.runner import ScorerRunner
 from ..engine.scorers.shards import SHARDS, ShardKeeper, shard_of
+from ..engine.session.cast import first_error
 
 __all__ = ("FollowingScorer", "FollowingStatistics", "ScorersOf")
 
@@ -312,11 +313,17 @@ class FollowingScorer:
     async def save(self) -> None:
         """Moves the checkpoints of this process's shards to where all before is measured.
 
+        All at once, so that the log commits them together.
+
         Raises:
             LogError: the log cannot take it.
         """
-        for number in tuple(self._shards):
-            await self._save(number)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for number in tuple(self._shards):
+                    tasks.start_soon(self._save, number)
+        except BaseExceptionGroup as group:
+            raise first_error(group) from None
 
     async def _save(self, number: int) -> None:
         shard = self._shards.get(number)

@@ -215,6 +215,24 @@ async def test_the_sessions_are_listed_once_for_all_shards(
         assert len(calls) == 1
 
 
+async def test_the_checkpoints_of_all_shards_are_committed_together(path: str) -> None:
+    names = [f"s{number}" for number in range(SHARDS)]
+    shards = {shard_of(name) for name in names}
+    async with open_log(path) as log:
+        await record(log, *names)
+        scorer = following(log, Marks())
+        async with running(scorer):
+            await settled(scorer)
+            await scorer.save()
+            position = (await log.append("s", [message("a")]))[0].position
+            await settled(scorer)
+            before = log.statistics().groups
+            await scorer.save()
+            assert log.statistics().groups - before < len(shards) // 2
+        for shard in shards:
+            assert await log.checkpoint(f"score/marks/{shard}-of-{SHARDS}", "1") >= position
+
+
 async def test_no_checkpoint_passes_what_came_while_the_sessions_were_listed(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
