@@ -30,7 +30,6 @@ __all__ = ("StepReader",)
 _SYNTHETIC: Final = "<synthetic>"
 _PROGRAM: Final = "claude-code"
 _QUEUED: Final = "queued_command"
-_EMPTY: Final = "(no content)"  # stands where a model said nothing
 _REMEMBERED: Final = 64  # replies that may go on after results of their calls
 
 
@@ -107,7 +106,7 @@ class StepReader:
         blocks = blocks_of(message.content)
         if message.model == _SYNTHETIC or line.is_api_error_message:
             return [Utterance("system", _PROGRAM, plain_text(blocks))]
-        said = [spoken(block, self._name) for block in blocks if block.get("text") != _EMPTY]
+        said = [spoken(block, self._name) for block in blocks]
         steps = list(self._questions.read(step for step in said if step is not None))
         tokens = tokens_of(message.usage)
         if message.model or tokens is not None:

@@ -97,7 +97,6 @@ def test_only_what_was_typed_is_a_message_of_the_human(tmp_path: Path) -> None:
     lines.user([text("[Request interrupted by user]")])
     lines.user("Not that <system-reminder>x</system-reminder>one")
     lines.agent(text("API Error"), reply="r2", isApiErrorMessage=True)
-    lines.agent(text("(no content)"), reply="r3")
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
     assert said_in(path) == [("human", "Fix it"), ("agent", "I look."), ("human", "Not that one")]
     assert events_in(path, TurnYielded) == [TurnYielded(reason="interrupted by the user")]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -15,7 +16,7 @@ from duolog.engine.log.contract import EventLog
 from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
 from duolog.interop.importers.codex.importer import CodexImporter
 from duolog.interop.importers.follow import follow_foreign
-from duolog.interop.importers.protocol import Remark
+from duolog.interop.importers.protocol import Importer, Remark
 from duolog.interop.importers.run import import_foreign
 
 EVERY = 0.005
@@ -35,6 +36,23 @@ async def add(path: Path, text: str) -> None:
         await file.write(text)
 
 
+@asynccontextmanager
+async def followed(
+    log: EventLog,
+    source: Path,
+    importer: Importer | None,
+    on_import: Callable[[Path, int, tuple[Remark, ...]], None] | None = None,
+) -> AsyncIterator[None]:
+    """Follows a source for ten seconds at most, while something is done."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(
+            lambda: follow_foreign(log, source, importer, every=EVERY, on_import=on_import)
+        )
+        with anyio.fail_after(10):
+            yield
+        tasks.cancel_scope.cancel()
+
+
 async def messages(log: EventLog) -> AsyncGenerator[str, None]:
     async with log.subscribe() as records:
         async for record in records:
@@ -46,13 +64,8 @@ async def messages(log: EventLog) -> AsyncGenerator[str, None]:
 async def test_what_is_added_is_recorded_as_it_is_complete(tmp_path: Path) -> None:
     source = tmp_path / "s.jsonl"
     await add(source, line(0, "user", "Hello"))
-    async with duolog.open("memory://") as log, anyio.create_task_group() as tasks:
-
-        async def follow() -> None:
-            await follow_foreign(log, source, ClaudeCodeImporter(), every=EVERY)
-
-        tasks.start_soon(follow)
-        with anyio.fail_after(10):
+    async with duolog.open("memory://") as log:
+        async with followed(log, source, ClaudeCodeImporter()):
             said = messages(log)
             assert await anext(said) == "Hello"
             more = line(3, "assistant", "Two.")
@@ -64,7 +77,6 @@ async def test_what_is_added_is_recorded_as_it_is_complete(tmp_path: Path) -> No
             assert await anext(said) == "Thanks"
             await said.aclose()
         used = [record.event async for record in log.read("s")]
-        tasks.cancel_scope.cancel()
     calls = [event for event in used if isinstance(event, ModelCalled)]
     assert [call.tokens.completion for call in calls] == [3]
 
@@ -77,18 +89,11 @@ async def test_new_files_of_a_directory_are_found_and_problems_told(tmp_path: Pa
         send.send_nowait((path.name, records, len(problems)))
 
     source = tmp_path / "a.jsonl"
-    async with duolog.open("memory://") as log, anyio.create_task_group() as tasks, send, told:
-
-        async def follow() -> None:
-            await follow_foreign(log, tmp_path, None, every=EVERY, on_import=show)
-
-        tasks.start_soon(follow)
-        with anyio.fail_after(10):
-            await add(source, line(0, "user", "Hello"))
-            assert await told.receive() == ("a.jsonl", 2, 0)
-            await add(source, '{"type": 5}\n')
-            assert await told.receive() == ("a.jsonl", 0, 1)
-        tasks.cancel_scope.cancel()
+    async with duolog.open("memory://") as log, send, told, followed(log, tmp_path, None, show):
+        await add(source, line(0, "user", "Hello"))
+        assert await told.receive() == ("a.jsonl", 2, 0)
+        await add(source, '{"type": 5}\n')
+        assert await told.receive() == ("a.jsonl", 0, 1)
 
 
 @pytest.mark.asyncio
@@ -120,22 +125,12 @@ async def test_what_a_person_takes_back_stays_and_what_goes_on_is_a_fork(tmp_pat
     source = tmp_path / "r.jsonl"
     back = codex("event_msg", type="thread_rolled_back", num_turns=1)
     problems: list[Remark] = []
-    async with duolog.open("memory://") as log, anyio.create_task_group() as tasks:
-
-        async def follow() -> None:
-            await follow_foreign(
-                log,
-                source,
-                CodexImporter(),
-                every=EVERY,
-                on_import=lambda path, records, found: problems.extend(found),
-            )
-
-        with anyio.fail_after(10):
-            said = messages(log)
-            asked = codex_said("user", "one") + codex_said("assistant", "1")
-            await add(source, codex("session_meta", id="r") + asked + codex_said("user", "two"))
-            tasks.start_soon(follow)
+    async with duolog.open("memory://") as log:
+        said = messages(log)
+        asked = codex_said("user", "one") + codex_said("assistant", "1")
+        await add(source, codex("session_meta", id="r") + asked + codex_said("user", "two"))
+        importer = CodexImporter()
+        async with followed(log, source, importer, lambda *found: problems.extend(found[2])):
             assert [await anext(said) for _ in range(3)] == ["one", "1", "two"]
             await add(source, back)
             await add(source, codex_said("user", "three"))
@@ -145,7 +140,6 @@ async def test_what_a_person_takes_back_stays_and_what_goes_on_is_a_fork(tmp_pat
             await add(source, back + codex_said("user", "four"))
             assert [await anext(said) for _ in range(3)] == ["one", "1", "four"]
             await said.aclose()
-        tasks.cancel_scope.cancel()
         everything = [record.event async for record in log.read_all()]
         assert [one.forked_from for one in everything if isinstance(one, SessionOpened)] == [
             None,
@@ -166,14 +160,9 @@ async def test_following_anew_goes_on_with_the_last_line(tmp_path: Path) -> None
     async with duolog.open("memory://") as log:
 
         async def until(text: str) -> None:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(
-                    lambda: follow_foreign(log, source, ClaudeCodeImporter(), every=EVERY)
-                )
-                with anyio.fail_after(10):
-                    while text not in str(await said_by_session(log)):  # noqa: ASYNC110
-                        await anyio.sleep(EVERY)
-                tasks.cancel_scope.cancel()
+            async with followed(log, source, ClaudeCodeImporter()):
+                while text not in str(await said_by_session(log)):  # noqa: ASYNC110
+                    await anyio.sleep(EVERY)
 
         await add(source, line(0, "user", "Hello") + line(1, "assistant", "Yes?"))
         await add(source, line(2, "user", "Go"))
@@ -210,27 +199,16 @@ async def test_a_session_whose_source_has_changed_is_refused_as_a_whole(tmp_path
 @pytest.mark.asyncio
 async def test_a_problem_is_told_once_however_often_its_file_changes(tmp_path: Path) -> None:
     source = tmp_path / "s.jsonl"
-    told: list[tuple[int, int]] = []
+    told: list[tuple[int, tuple[Remark, ...]]] = []
     await add(source, line(0, "user", "Hello") + '{"type": 5}\n')
-    async with duolog.open("memory://") as log, anyio.create_task_group() as tasks:
-
-        async def follow() -> None:
-            await follow_foreign(
-                log,
-                source,
-                ClaudeCodeImporter(),
-                every=EVERY,
-                on_import=lambda path, records, found: told.append((records, len(found))),
-            )
-
-        tasks.start_soon(follow)
-        with anyio.fail_after(10):
-            said = messages(log)
+    async with duolog.open("memory://") as log:
+        said = messages(log)
+        importer = ClaudeCodeImporter()
+        async with followed(log, source, importer, lambda _, *found: told.append(found)):
             assert await anext(said) == "Hello"
             await add(source, line(1, "assistant", "Yes?"))
             assert await anext(said) == "Yes?"
             while len(told) < 2:  # noqa: ASYNC110
                 await anyio.sleep(EVERY)
             await said.aclose()
-        tasks.cancel_scope.cancel()
-    assert told == [(2, 1), (1, 0)]
+    assert [(records, len(problems)) for records, problems in told] == [(2, 1), (1, 0)]
