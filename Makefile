@@ -69,7 +69,7 @@ demo: $(WITH_PLOTS)
 demo-postgres: $(WITH_DEV)
 	@$(RUN) duolog.testing.postgres_server sh -c '\
 	    play() { $(RUN) duolog run tutoring --agents one-stage,two-stage,adaptive --users proactive \
-	        --sessions 10 --seed 7 --concurrency 4 --log "$$DUOLOG_POSTGRES"; }; \
+	        --sessions 10 --seed 7 --log "$$DUOLOG_POSTGRES"; }; \
 	    play & other=$$!; play && wait $$other && $(RUN) duolog report "$$DUOLOG_POSTGRES"'
 
 workbench: $(WITH_DEV) | demo.db

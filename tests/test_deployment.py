@@ -93,3 +93,5 @@ def test_the_image_installs_what_the_commands_need() -> None:
     assert re.search(r"'/src\[analytics,postgres,web\]'", text)
     assert "USER 10001" in text
     assert len(text.splitlines()) <= 10
+    ignored = (DEPLOY.parents[1] / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {".git", ".venv", "build"} <= {*ignored}  # of which a checkout may hold gigabytes

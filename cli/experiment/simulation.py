@@ -32,6 +32,11 @@ __all__ = ("Unfinished", "run_sessions")
 
 _LOOK: Final = 1.0  # seconds between two looks at who else is at work
 
+_PACE: Final = 0.05
+"""Seconds between the first sessions of a run, so that a program started with it finds some left."""
+
+_STARTED: Final = 2.0  # seconds until as many run as may, however many that are
+
 
 class Unfinished(NamedTuple):
     """A run that ended early.
@@ -85,6 +90,7 @@ async def _run_sessions(plan: Plan) -> Unfinished | None:
                     makers if models is None else models.while_reachable(makers),
                     concurrency=experiment.concurrency,
                     on_outcome=show,
+                    pace=min(_PACE, _STARTED / experiment.concurrency),
                 )
             stopped = None if models is None else models.stopped
             left = await _count_incomplete(log, makers) if stopped or failures else 0

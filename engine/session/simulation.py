@@ -79,6 +79,7 @@ async def simulate(
     concurrency: int = 32,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
     terms: LeaseTerms = _DEFAULT,
+    pace: float = 0.0,
 ) -> None:
     """Runs many sessions against one log, a set number of them at a time.
 
@@ -108,14 +109,19 @@ async def simulate(
         concurrency: how many sessions run at once, 1 at least.
         on_outcome: called with the outcome of each session as it ends.
         terms: how long a process may be silent before others take over its sessions.
+        pace: seconds between the first sessions that are begun, until as many run as may. So a
+            process that joins at about the same time finds some left. A session that follows
+            another waits for nothing.
 
     Raises:
-        InvalidInput: the concurrency is below 1, or no lease can have these terms.
+        InvalidInput: the concurrency is below 1, the pace below 0, or no lease can have these terms.
         PluginFailed: a maker or ``on_outcome`` raised what is no ``Exception``.
         LogError: the log failed; every session then stands where it was, and can be resumed.
     """
     if concurrency < 1:
         raise InvalidInput(f"at least one session has to run at a time, not {concurrency}")
+    if not pace >= 0:
+        raise InvalidInput(f"sessions cannot be begun {pace} seconds apart")
     holder = LeaseHolder(log.leases(), terms) if isinstance(log, Leasing) else None
     run = _Simulation(log, SessionQueue(sessions), holder, on_outcome)
     try:
@@ -125,7 +131,9 @@ async def simulate(
                 tasks.start_soon(run.queue.watch, holder, terms.looked_at)
             async with anyio.create_task_group() as workers:
                 for _ in range(concurrency):
-                    workers.start_soon(run.work)
+                    workers.start_soon(run.work, workers.cancel_scope)
+                    if pace:
+                        await anyio.sleep(pace)
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise first_error(group) from None
@@ -147,8 +155,8 @@ class _Simulation:
         self._on_outcome = on_outcome
         self._conflicts: Counter[str] = Counter()
 
-    async def work(self) -> None:
-        """Runs one session after the other."""
+    async def work(self, workers: anyio.CancelScope) -> None:
+        """Runs one session after the other; ends all workers once every session is settled."""
         while (given := await self.queue.next()) is not None:
             with PluginCall("the maker of a session"):
                 session = given.make()
@@ -159,6 +167,7 @@ class _Simulation:
             with PluginCall("on_outcome"):
                 self._on_outcome(outcome)
             self.queue.settle()
+        workers.cancel()  # those that have not begun wait for nothing
 
     async def _outcome(self, session: Session, *, aside: bool) -> Outcome | None:
         """How a session comes out; None where another process has it."""

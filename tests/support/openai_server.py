@@ -11,7 +11,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -135,6 +135,8 @@ class OpenAIServer:
             finally:
                 tasks.discard(task)
                 writer.close()
+                with suppress(ConnectionError):
+                    await writer.wait_closed()  # else the loop may end before it is
 
         server = await asyncio.start_server(connected, "127.0.0.1", self.port, backlog=512)
         self.port = server.sockets[0].getsockname()[1]

@@ -140,7 +140,7 @@ async def test_killed_a_few_times(url: str, seed: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(7200)
 async def test_killed_two_hundred_times(url: str, seed: int) -> None:
     seen = await crash_again_and_again(url, 200, seed)
     assert seen["rounds"] == 200

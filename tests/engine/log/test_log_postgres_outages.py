@@ -43,7 +43,7 @@ async def crash_when(server: PostgresServer, url: str, positions: list[int]) -> 
     ("crashes", "sessions", "each", "rate"),
     [
         (1, 4, 40, 0),
-        pytest.param(5, 50, 600, 500, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
+        pytest.param(5, 50, 600, 500, marks=[pytest.mark.soak, pytest.mark.timeout(5400)]),
     ],
 )
 async def test_machines_with_wrong_clocks_lose_and_double_nothing_while_the_server_is_killed(

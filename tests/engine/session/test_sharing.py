@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from duolog.engine.errors import InvalidInput
 from duolog.engine.events import ScorerRef, UtilityScored
 from duolog.engine.log.contract import Store
 from duolog.engine.log.leases import LeaseTerms, Leasing
@@ -95,6 +96,36 @@ async def test_they_share_the_work_and_each_returns_when_all_is_done(tmp_path: P
     for some in outcomes:
         assert len(some) == len(names)
         assert not any(isinstance(outcome, SessionFailure) for outcome in some)
+
+
+async def test_who_begins_one_session_after_another_leaves_some_for_who_joins(
+    tmp_path: Path,
+) -> None:
+    reached, go_on, outcomes = anyio.Event(), anyio.Event(), list[Outcome]()
+    names = ("s1", "s2", "s3")
+
+    def note(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if len(outcomes) == len(names):
+            go_on.set()
+
+    async with two(tmp_path) as (one, other), anyio.create_task_group() as tasks:
+        makers = [held_up(reached, go_on), *(partial(chat, name) for name in names)]
+        tasks.start_soon(partial(simulate, one, makers, terms=BRISK, pace=3600.0))
+        await reached.wait()
+        makers = [partial(chat, name) for name in ("s0", *names)]
+        await simulate(other, makers, on_outcome=note, terms=BRISK)
+        assert await whole(other, "s0", *names)
+    ran = [outcome.session for outcome in outcomes if isinstance(outcome, SessionResult)]
+    assert sorted(ran) == [*names]  # all but the one that the first has begun
+
+
+async def test_the_pace_ends_with_the_sessions(tmp_path: Path) -> None:
+    async with open_log(f"{tmp_path}/log.db") as log:
+        await simulate(log, [partial(chat, name) for name in ("s0", "s1")], pace=3600.0)
+        assert await whole(log, "s0", "s1")
+        with pytest.raises(InvalidInput, match="seconds apart"):
+            await simulate(log, [], pace=-1.0)
 
 
 async def test_what_one_that_died_had_begun_is_resumed_once_its_lease_has_run_out(

@@ -1,0 +1,88 @@
+"""``duolog run`` on models by several programs into one log: the budget is that of all together."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from duolog.engine.events import ModelCalled
+from duolog.engine.log.open import open_log
+from openai_server import Answer, Body, OpenAIServer
+from travel_model import play
+
+pytestmark = pytest.mark.slow
+
+BUDGET = 40_000
+
+EACH = 1_000
+"""Tokens of a call."""
+
+AT_ONCE = 2
+"""Sessions of a program."""
+
+LATE = 2 * 2 * AT_ONCE
+"""Calls that may be under way, or not be in the log yet, when the limit is reached: by agent and user."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """Plays all parts of travel planning, and counts as many tokens for each call."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+
+    def answer(body: Body) -> Answer:
+        said = play(body)
+        return Answer(
+            text=said.text,
+            tool_calls=said.tool_calls,
+            prompt_tokens=EACH - 10,
+            completion_tokens=10,
+        )
+
+    with OpenAIServer(answer=answer).running() as server:
+        yield server
+
+
+@pytest.fixture(params=["postgres", pytest.param("sqlite", marks=pytest.mark.soak)])
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/shared.db?durability=normal"
+    found: str = request.getfixturevalue("postgres").url(durability="normal")
+    return found
+
+
+def spent(where: str) -> int:
+    """Tokens of all calls that a log holds."""
+
+    async def read() -> int:
+        async with open_log(where, create=False) as log:
+            calls = [r.event async for r in log.read_all() if isinstance(r.event, ModelCalled)]
+        return sum((call.tokens.prompt or 0) + (call.tokens.completion or 0) for call in calls)
+
+    return anyio.run(read)
+
+
+def test_programs_keep_one_budget(log: str, server: OpenAIServer) -> None:
+    """What both have spent counts for each. A call that is under way when the limit is reached still
+    counts, and so does one that is made before the log says what the other has spent."""
+    command = [sys.executable, "-P", "-m", "duolog", "run", "travel", "--agents", "two-stage"]
+    command += ["--models", "openai/gpt-4o", "--user-model", "openai/gpt-4o", "--log", log]
+    command += ["--api-base", server.url, "--sessions", "8", "--concurrency", str(AT_ONCE)]
+    command += ["--budget-tokens", str(BUDGET)]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=600)[1] for process in running]
+    assert [process.returncode for process in running] == [3, 3], said
+    assert spent(log) == EACH * len(server.requests)
+    assert BUDGET <= spent(log) <= BUDGET + EACH * LATE
+    for err in said:
+        assert re.search(r"^models: \d+ calls", err, re.MULTILINE)  # each has made some
+        last = err.splitlines()[-1]
+        assert "8 of 8 sessions left to be run: the budget of the experiment is used up: " in last
+        assert f"of {BUDGET}; the same command continues from here" in last
