@@ -62,18 +62,18 @@ class PostgresServer:
     Args:
         programs: where its programs are.
         directory: for its files.
+        wal: for its write-ahead log, where that lies elsewhere; not there yet.
     """
 
-    def __init__(self, programs: Path, directory: Path) -> None:
+    def __init__(self, programs: Path, directory: Path, wal: Path | None = None) -> None:
         self._programs = programs
         self._data = directory / "data"
         self._as = _account() if os.geteuid() == 0 else None
         if self._as is not None:
             shutil.chown(directory, self._as)
         self._directory = directory
-        self._run(
-            "initdb", "-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C", "-N", "-D", self._data
-        )
+        options = ("-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C", "-N", "-D", self._data)
+        self._run("initdb", *options, *(() if wal is None else ("-X", wal)))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -114,18 +114,22 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres(*, durable: bool = True) -> Iterator[PostgresServer]:
+def running_postgres(
+    *, durable: bool = True, place: Path | None = None, wal: Path | None = None
+) -> Iterator[PostgresServer]:
     """A server, while the block runs.
 
     Args:
         durable: keeps its files on a disk. In memory, a crash of the server still loses nothing.
+        place: a directory to keep them in, whichever that is.
+        wal: a directory to be made for its write-ahead log, where that is to lie elsewhere.
     """
     programs = _programs()
     assert programs is not None, missing()
-    place = "/tmp" if durable or not os.access(_MEMORY, os.W_OK) else _MEMORY
-    with TemporaryDirectory(prefix="duolog-postgres-", dir=place) as directory:
+    usual = "/tmp" if durable or not os.access(_MEMORY, os.W_OK) else _MEMORY
+    with TemporaryDirectory(prefix="duolog-postgres-", dir=place or usual) as directory:
         os.chmod(directory, 0o755)
-        server = PostgresServer(programs, Path(directory))
+        server = PostgresServer(programs, Path(directory), wal)
         server.start()
         try:
             yield server

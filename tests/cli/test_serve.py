@@ -21,6 +21,7 @@ from duolog.cli import main
 from duolog.engine.events import MessageSent
 from duolog.engine.installation import install_command
 from duolog.engine.log.open import open_log
+from duolog.testing.postgres_server import PostgresServer
 from http_server import Client, message, until
 
 TOKEN = "a-token-of-these-tests-0123456789"
@@ -57,7 +58,7 @@ class Served:
 
 @contextmanager
 def served(
-    log: Path, *arguments: str, port: int = 0, environment: dict[str, str] | None = None
+    log: Path | str, *arguments: str, port: int = 0, environment: dict[str, str] | None = None
 ) -> Iterator[Served]:
     server = Served("--log", str(log), f"--port={port}", *arguments, environment=environment)
     try:
@@ -240,6 +241,60 @@ def test_a_server_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> No
 
     anyio.run(run)
     assert acknowledged.total() == CLIENTS * POSTS
+    anyio.run(check)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_copies_that_are_replaced_one_after_another_answer_all_and_double_nothing(
+    postgres: PostgresServer,
+) -> None:
+    """As a rolling update does it: a new copy takes requests, then an old one is told to end."""
+    log = postgres.url()
+    random = Random(5)
+    copies: list[Served] = []
+    repeated: list[str] = []
+    done: Counter[str] = Counter()
+    over = anyio.Event()
+
+    async def talk(session: str) -> None:
+        while not over.is_set():
+            number = done[session]
+            event = message(f"{number}", id=f"{number}")
+            while True:
+                try:
+                    answer = await Client(random.choice(copies).port).post(session, event)
+                    break
+                except OSError:  # it was sent to a copy that has just ended
+                    repeated.append(session)
+            assert answer.status == 200, answer
+            done[session] += 1
+
+    async def run() -> None:
+        with ExitStack() as servers:
+            copies.extend(servers.enter_context(served(log)) for _ in range(2))
+            async with anyio.create_task_group() as tasks:
+                for number in range(CLIENTS):
+                    tasks.start_soon(talk, f"s{number}")
+                for _ in range(4):
+                    before = done.total()
+                    while done.total() < before + CLIENTS:  # noqa: ASYNC110
+                        await anyio.sleep(0.01)
+                    new = await anyio.to_thread.run_sync(servers.enter_context, served(log))
+                    old, copies[:] = copies[0], [copies[1], new]
+                    assert await anyio.to_thread.run_sync(old.end, signal.SIGTERM) == 0
+                over.set()
+
+    async def check() -> None:
+        async with open_log(log) as opened:
+            for number in range(CLIENTS):
+                records = [record async for record in opened.read(f"s{number}")]
+                texts = [r.event.text for r in records if isinstance(r.event, MessageSent)]
+                assert texts == [f"{n}" for n in range(done[f"s{number}"])]
+            assert not (await opened.verify()).problems
+
+    anyio.run(run)
+    sys.stdout.write(f"{done.total()} posts, {len(repeated)} of them sent again\n")
     anyio.run(check)
 
 

@@ -134,6 +134,52 @@ async def test_an_older_layout_is_changed_by_its_owner_and_read_by_others(
         assert await owner.fetchval("SELECT layout FROM log") == 2
 
 
+NEWER = """
+import sys
+import anyio
+from duolog.engine.log.open import open_log
+from duolog.engine.log.postgres import commit, connection, tables
+from duolog.testing.tools import appended
+
+tables._MIGRATIONS = {tables.LAYOUT: "ALTER TABLE {schema}.streams ADD extra text"}
+tables.LAYOUT = connection.LAYOUT = commit.LAYOUT = tables.LAYOUT + 1
+
+async def main():
+    async with open_log(sys.argv[1]) as log:
+        await appended(log, "s0", 1)
+
+anyio.run(main)
+"""
+"""A program of a newer Duolog, whose tables have one column more."""
+
+
+async def test_a_newer_program_takes_the_log_over_from_writers_and_nothing_is_lost(
+    postgres: PostgresServer,
+) -> None:
+    url = postgres.url()
+    acknowledged: list[Record] = []
+    async with open_log(url) as log, log.subscribe() as reader:
+
+        async def write(name: str) -> None:
+            while True:
+                try:
+                    acknowledged.extend(await appended(log, name, 1))
+                except NewerLog as error:
+                    assert "a newer Duolog has taken over this log" in str(error)  # noqa: PT017
+                    return
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(4):
+                tasks.start_soon(write, f"s{number}")
+            seen = [await anext(reader) for _ in range(20)]
+            await anyio.run_process([sys.executable, "-P", "-c", NEWER, url])
+        while len(seen) <= len(acknowledged):
+            seen.append(await anext(reader))
+        assert seen[:-1] == acknowledged
+        assert await collect(log.read_all()) == seen
+        assert not (await log.verify()).problems
+
+
 # --- what stays ------------------------------------------------------------------------------------
 
 
