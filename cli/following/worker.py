@@ -6,6 +6,7 @@ once its standard input is closed: by who started it, or since that one is gone.
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 
@@ -36,16 +37,17 @@ async def _main(options: FollowOptions) -> str | None:
         await anyio.to_thread.run_sync(sys.stdin.buffer.read, abandon_on_cancel=True)
         until.set()
 
+    def write(statistics: FollowingStatistics) -> None:
+        try:  # unbuffered, so that nothing is left for the interpreter to write at its end
+            os.write(sys.stdout.fileno(), msgspec.json.encode(statistics) + b"\n")
+        except BrokenPipeError:  # who started it was killed, and nobody reads it
+            until.set()
+
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait_for_the_end)
-        why = await follow(options, _write, until=until)
+        why = await follow(options, write, until=until)
         tasks.cancel_scope.cancel()
     return why
-
-
-def _write(statistics: FollowingStatistics) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(statistics) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 def _run() -> int:

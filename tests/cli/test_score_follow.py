@@ -102,6 +102,17 @@ def test_workers_measure_what_comes_as_one_run_over_it_would(tmp_path: Path) -> 
     assert measured(log) == in_one_go(log, tmp_path)
 
 
+@pytest.mark.slow
+def test_workers_end_quietly_where_who_started_them_is_killed(tmp_path: Path) -> None:
+    log = f"{tmp_path}/log.db"
+    duolog("run", "travel", "--agents", "auto", "--sessions", "1", "--log", log)
+    with following(log, "--workers", "2") as process:
+        wait_until_measured(process, workers=2)
+        process.kill()
+        _, errors = process.communicate(timeout=100)  # until the workers are gone, too
+    assert "Traceback" not in errors
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(3 * 3600)
 def test_workers_of_two_machines_are_killed_and_nothing_is_lost_or_doubled(

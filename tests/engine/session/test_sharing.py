@@ -110,10 +110,11 @@ async def test_who_begins_one_session_after_another_leaves_some_for_who_joins(
             go_on.set()
 
     async with two(tmp_path) as (one, other), anyio.create_task_group() as tasks:
-        makers = [held_up(reached, go_on), *(partial(chat, name) for name in names)]
+        rest: list[Callable[[], Session]] = [partial(chat, name) for name in names]
+        makers = [held_up(reached, go_on), *rest]
         tasks.start_soon(partial(simulate, one, makers, terms=BRISK, pace=3600.0))
         await reached.wait()
-        makers = [partial(chat, name) for name in ("s0", *names)]
+        makers = [lambda: chat("s0"), *rest]
         await simulate(other, makers, on_outcome=note, terms=BRISK)
         assert await whole(other, "s0", *names)
     ran = [outcome.session for outcome in outcomes if isinstance(outcome, SessionResult)]
