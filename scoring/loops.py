@@ -61,7 +61,8 @@ class _Acts:
     def next(self, key: object) -> tuple[bool, int]:
         """Takes an act: whether a loop begins with it, and how many acts are now known to repeat."""
         if key not in self._last:  # most acts are like none of the last ones
-            self._last = [*self._last[1 - LONGEST :], key]
+            self._last.append(key)
+            del self._last[:-LONGEST]
             if self._holds:
                 self._held = [0] * LONGEST
                 self._holds = self._inside = False

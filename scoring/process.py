@@ -142,12 +142,13 @@ class ProcessFold:
             if self._in_flight:
                 self._in_flight.discard(resolved_action(record.schema, record.body) or 0)
             return
-        self._strain.feed(record)
         self._loops.feed(record)
-        if kind == "ActionTaken":
-            if record.role == "agent":
-                self._in_flight.add(record.version)
-        elif kind in ("MessageSent", "ApprovalAsked", "ApprovalGiven"):
+        if kind == "ActionTaken" and record.role == "agent":
+            self._in_flight.add(record.version)
+            self._strain.agent_acted(record.time)
+            return
+        self._strain.feed(record)
+        if kind in ("MessageSent", "ApprovalAsked", "ApprovalGiven"):
             if record.role == "human" or record.role == "agent":
                 self._utterance(record)
         elif kind == "SessionOpened":
@@ -199,7 +200,8 @@ class ProcessFold:
     def _utterance(self, record: Record) -> None:
         event = record.event
         human = record.role == "human"
-        self._join(record.actor, record.role)
+        if record.actor not in self._roles:
+            self._join(record.actor, record.role)
         if isinstance(event, ApprovalGiven):
             self._decision(event, human)
             return

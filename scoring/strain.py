@@ -70,8 +70,9 @@ class StrainFold:
 
     def feed(self, record: Record) -> None:
         """Takes the next record of the trace."""
-        if record.kind == "ActionTaken" and record.role == "agent":  # most acts are like this
-            self._since = record.time
+        if record.kind == "SessionClosed":
+            self._seen, self._output = [], []  # nobody acts any more
+            self._gone, self._own = set(), set()
             return
         event = record.event if record.kind in _READABLE else None
         if isinstance(event, SessionOpened):
@@ -82,6 +83,10 @@ class StrainFold:
             self._agent(record, event)
         elif record.role == "human":
             self._human(record, event)
+
+    def agent_acted(self, time: float) -> None:
+        """Takes an agent's act that holds no text: an action."""
+        self._since = time
 
     def _opened(self, event: SessionOpened) -> None:
         self._timed = True

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import product
+from itertools import filterfalse, product
+from operator import itemgetter
 from typing import final
 
 __all__ = (
@@ -145,18 +146,9 @@ _CLARIFY = _any(
     r"which (?:one )?do you mean",
     r"makes? no sense to me",
     hints=(
-        *(
-            "mean",
-            "supposed",
-            "understand",
-            "follow",
-            "get ",
-            "not sure",
-            "confused",
-            "lost",
-            "explain",
-        ),
-        *("clarify", "rephrase", "say ", "?", "no sense"),
+        *("mean", "supposed", "understand", "follow", "get that", "get it", "get this", "confused"),
+        *("lost", "explain", "clarify", "rephrase", "say that", "say it", "no sense"),
+        *("sorry?", "pardon?", "huh?", "come again?", "what?"),
     ),
 )
 
@@ -273,6 +265,7 @@ _GENERAL = frozenset(
 """Words that say nothing of what a message is about."""
 _VAGUE_WORDS = 20
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_TEXT = itemgetter(0)  # of a match
 _LONGEST_VAGUE = 120
 
 
@@ -353,7 +346,7 @@ def takes_initiative(text: str) -> bool:
     Collaborative Gym uses it. What merely acknowledges, greets, or asks back takes none.
     """
     words = _WORD.finditer(text.lower().replace("’", "'"))
-    return any(word[0] not in _PASSIVE for word in words)
+    return any(filterfalse(_PASSIVE.__contains__, map(_TEXT, words)))
 
 
 def repeats(before: str, after: str) -> bool:
