@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import msgspec
 
-from ..errors import DuologError, InvalidInput
+from ..errors import DuologError, InvalidInput, SessionNotFound
 from ..records import Record
 from .checksum import envelope_of
 from .contract import EventLog, Store, Subscription
@@ -62,7 +62,8 @@ async def copy_log(
     position = target.statistics().position
     await _check_beginning(source, target, position)
     copied = await _copy(source, target, progress)
-    forgotten = await _forget(source, target)
+    known: set[str] = set()
+    forgotten = await _forget(source, target, known)
     if follow:
         async with source.subscribe(after_position=target.statistics().position) as news:
             while True:
@@ -70,7 +71,7 @@ async def copy_log(
                 while await _grows(news, target.statistics().position, due):
                     await _copy(source, target, progress)
                 await _copy(source, target, progress)  # what came just as the time was over
-                await _forget(source, target)
+                await _forget(source, target, known)
     position = target.statistics().position
     return LogCopied(records=copied, position=position, forgotten=forgotten)
 
@@ -133,11 +134,17 @@ async def _batches(source: EventLog, after: int) -> AsyncIterator[list[Record]]:
         yield batch
 
 
-async def _forget(source: EventLog, target: Store) -> tuple[str, ...]:
-    """Forgets in the target what is forgotten in the source."""
-    states = {one.session: one.state async for one in target.sessions()}
+async def _forget(source: EventLog, target: Store, known: set[str]) -> tuple[str, ...]:
+    """Forgets in the target what is forgotten in the source, but for what is known to be in both."""
     forgotten: list[str] = []
     async for summary in source.sessions():
-        if summary.state == FORGOTTEN and states.get(summary.session, FORGOTTEN) != FORGOTTEN:
-            forgotten += (await target.forget(summary.session)).sessions
+        session = summary.session
+        if summary.state != FORGOTTEN or session in known:
+            continue
+        try:
+            if (await target.summary(session)).state != FORGOTTEN:
+                forgotten += (await target.forget(session)).sessions
+        except SessionNotFound:
+            continue  # it was not copied yet
+        known.add(session)
     return tuple(forgotten)

@@ -86,6 +86,19 @@ async def test_it_follows_a_source_that_grows() -> None:
         assert len(await collect(target.read("s"))) == 5
 
 
+async def test_to_forget_it_lists_the_sessions_of_the_source_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_log("memory://") as source, open_log(f"{tmp_path}/copy.db") as target:
+        for name in ("s", "t"):
+            await appended(source, name, 2)
+        await copy_log(source, target)
+        await source.forget("s")
+        monkeypatch.delattr(type(target), "sessions")
+        assert (await copy_log(source, target)).forgotten == ("s",)
+        assert (await copy_log(source, target)).forgotten == ()
+
+
 @pytest.mark.parametrize("between", [0.0, 0.01])  # with 0.0 all comes just as the time is over
 async def test_while_it_follows_it_forgets_what_is_forgotten(
     between: float, monkeypatch: pytest.MonkeyPatch
