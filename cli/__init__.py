@@ -69,16 +69,16 @@ def _run(arguments: Sequence[str]) -> int:
     from typer import Abort, TyperException
 
     from ..engine.errors import DuologError
-    from .app import app, show_help_of_bare_commands
+    from .app import app, built_from, commands_of
 
     completing = "_DUOLOG_COMPLETE" in os.environ  # as the completions of shells set it
     if completing:
         from .completion import offer_completions
 
         offer_completions(app)
-    show_help_of_bare_commands()
+    commands = (built_from if completing else commands_of)(app)
     try:
-        code = app(args=arguments, prog_name="duolog", standalone_mode=False)
+        code = commands(args=arguments, prog_name="duolog", standalone_mode=False)
     except TyperException as error:
         context = getattr(error, "ctx", None)
         if context is not None and error.message == context.get_help():

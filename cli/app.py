@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from typing import Annotated
@@ -11,7 +13,7 @@ import typer
 from .._version import __version__
 from .diagnostics import FORMATS, LEVELS
 
-__all__ = ("COMMANDS", "app", "show_help_of_bare_commands")
+__all__ = ("COMMANDS", "app", "built_from", "commands_of")
 
 COMMANDS = (
     "tour",
@@ -90,12 +92,24 @@ for _name in COMMANDS:
     import_module(f".commands.{_name}", __package__)
 
 
-def show_help_of_bare_commands() -> None:
+@cache
+def commands_of(declared: typer.Typer) -> Callable[..., object]:
+    """Commands as arguments are parsed by, made once: that takes longer than many a command."""
+    return built_from(declared)
+
+
+def built_from(declared: typer.Typer) -> Callable[..., object]:
+    """Commands as arguments are parsed by, made of what is declared now."""
+    _show_help_of_bare_commands(declared)
+    return typer.main.get_command(declared)
+
+
+def _show_help_of_bare_commands(declared: typer.Typer) -> None:
     """Has a command that needs arguments and is given none print its help, as a group does.
 
     Commands are looked at now: one whose module is imported before this one registers late.
     """
-    for command in app.registered_commands:
+    for command in declared.registered_commands:
         parameters = signature(command.callback).parameters.values() if command.callback else ()
         # The workbench needs a log or a task, whichever.
         needed = any(one.default is one.empty for one in parameters)

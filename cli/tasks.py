@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from typing import Protocol, final, runtime_checkable
 
 import msgspec
@@ -16,7 +15,7 @@ from ..agents.external.address import names_external, read_address
 from ..engine import codec
 from ..engine.errors import DuologError, InvalidInput
 from ..engine.events import SessionOpened
-from ..engine.loading import Loaded, LoadedFrom, load, names_code
+from ..engine.loading import Loaded, LoadedFrom, entry_points, load, names_code
 from ..engine.plugins import PluginCall, error_with_place, failure_of
 from ..engine.scorers.protocol import Scorer
 from ..engine.session.actors import actor_of

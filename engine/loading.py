@@ -1,11 +1,15 @@
-"""Loads what somebody wrote out of a Python file or a module: ``file.py:Name``, ``module:Name``."""
+"""Loads what somebody wrote out of a Python file or a module: ``file.py:Name``, ``module:Name``; and
+finds what installed packages offer.
+"""
 
 from __future__ import annotations
 
 import ast
 import os
 import sys
-from importlib import import_module
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module, metadata
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -18,7 +22,7 @@ from . import codec
 from .errors import DuologError, InvalidInput
 from .plugins import error_with_place
 
-__all__ = ("Loaded", "LoadedFrom", "load", "names_code")
+__all__ = ("Loaded", "LoadedFrom", "entry_points", "load", "names_code")
 
 _SUFFIX: Final = ".py"
 
@@ -40,6 +44,30 @@ class Loaded(NamedTuple):
 
     value: object
     origin: LoadedFrom
+
+
+def entry_points(*, group: str) -> Sequence[metadata.EntryPoint]:
+    """What installed packages offer under a group, in no order.
+
+    What they declare is read again only after something was installed or removed: to read the files
+    of all packages takes longer than most of what then asks for it.
+    """
+    return _entry_points(group, tuple((place, _changed(place)) for place in sys.path))
+
+
+@lru_cache(maxsize=64)
+def _entry_points(
+    group: str, places: tuple[tuple[str, int | None], ...]
+) -> Sequence[metadata.EntryPoint]:
+    return tuple(metadata.entry_points(group=group))
+
+
+def _changed(place: str) -> int | None:
+    """When a directory of packages was changed; None where there is none."""
+    try:
+        return os.stat(place or ".").st_mtime_ns
+    except OSError:
+        return None
 
 
 def names_code(name: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -19,7 +18,7 @@ from .._version import __version__
 from . import codec
 from .errors import InvalidInput
 from .events import JSON, Participant, SessionOpened
-from .loading import LoadedFrom, load, names_code
+from .loading import LoadedFrom, entry_points, load, names_code
 from .models.clients.rehearsal import Rehearsal
 from .models.gateway import Models
 from .models.prompting.conversation import ModelUse

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Final
 
 from ...engine.errors import InvalidInput
+from ...engine.loading import entry_points
 from .json_sniff import Shape, shape_of
 from .protocol import Importer
 

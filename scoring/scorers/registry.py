@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 from inspect import signature
 from typing import Final, Protocol, final, runtime_checkable
 
@@ -16,7 +15,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import SessionOpened, SnapshotTaken
-from ...engine.loading import load, names_code
+from ...engine.loading import entry_points, load, names_code
 from ...engine.models.gateway import Models
 from ...engine.models.prompting.conversation import ModelUse
 from ...engine.plugins import error_with_place
