@@ -260,7 +260,7 @@ def may_hold_forms(text: str) -> bool:
     for first, search in _SIGNS:  # no generator: this runs for every record that is imported
         if first in text and search(text) is not None:
             return True
-    return "earer " in text or "earer:" in text
+    return "earer" in text and ("earer " in text or "earer:" in text)
 
 
 def is_secret_name(name: str) -> bool:

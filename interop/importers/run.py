@@ -188,6 +188,7 @@ class _Import:
         self._session: str | None = None
         self._streams: dict[str, ImportStream] = {}
         self._short: list[ImportStream] = []  # traces of whole sessions that wait
+        self._waiting = 0  # events in them
         self._refused = False
         self._sessions = 0
         self._forks = 0
@@ -243,7 +244,7 @@ class _Import:
         """Writes the sessions that wait as a whole, all at once: a commit for each, and a look whether
         the log has it already, would take longer than what is in it.
         """
-        short, self._short = self._short, []
+        short, self._short, self._waiting = self._short, [], 0
         if len(short) > 1:
             async with anyio.create_task_group() as tasks:
                 for stream in short:
@@ -277,7 +278,8 @@ class _Import:
         if [stream.name for stream in streams] == [TRACE] and streams[0].is_short:
             self._streams = {}
             self._short += streams
-            if sum(stream.waiting for stream in self._short) >= BATCH:
+            self._waiting += streams[0].waiting
+            if self._waiting >= BATCH:
                 await self.settle()
             return
         await self._flush()
