@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -138,8 +139,8 @@ class Tables:
         (found,) = self.rows(f"SELECT {counts} FROM cells")
         self.labels = frozenset(name for name, count in zip(labels, found, strict=True) if count)
 
-    def do(self, statement: str, cursor: DuckDBPyConnection | None = None) -> DuckDBPyConnection:
-        """Runs a statement. Several threads may.
+    def do(self, statement: str, cursor: DuckDBPyConnection | None = None) -> None:
+        """Runs a statement.
 
         Args:
             statement: SQL.
@@ -148,27 +149,42 @@ class Tables:
         Raises:
             InvalidInput: a file is damaged, or is not there.
         """
+        with self._reading():
+            (cursor or self._connection).execute(statement)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query. Several threads may ask.
+
+        Raises:
+            InvalidInput: as ``do``.
+        """
+        with self._reading():
+            return self._connection.cursor().execute(query).fetchall()
+
+    def columns(self, query: str) -> dict[str, Array]:
+        """The columns of a query that gives no null. Several threads may ask.
+
+        Raises:
+            InvalidInput: as ``do``.
+        """
+        import numpy as np
+
+        with self._reading():
+            found = self._connection.cursor().execute(query).fetchnumpy()
+        return {name: np.ma.getdata(column) for name, column in found.items()}
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         try:
-            return (cursor or self._connection.cursor()).execute(statement)
+            yield
         except self._failed as error:
             raise InvalidInput(
                 f"the tables cannot be read: {str(error).splitlines()[0]}"
             ) from error
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
-        return self.do(query).fetchall()
-
     def number(self, query: str) -> int:
         """The only value of a query that counts something."""
         return int(self.rows(query)[0][0])
-
-    def columns(self, query: str) -> dict[str, Array]:
-        """The columns of a query that gives no null."""
-        import numpy as np
-
-        found = self.do(query).fetchnumpy()
-        return {name: np.ma.getdata(column) for name, column in found.items()}
 
     def arrays(self, columns: Mapping[str, Value], where: str) -> dict[str, Floats]:
         """Columns of ``cells``; not a number where a value is missing.

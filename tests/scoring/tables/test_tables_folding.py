@@ -106,3 +106,18 @@ def test_rounds_that_do_not_stand_together_are_refused(tmp_path: Path) -> None:
     parquet.write_table(rows.take([0, 2, 1]), file)
     with pytest.raises(InvalidInput, match="rounds of a session do not stand together"):
         report_tables(tmp_path, Options())
+
+
+def test_damaged_rounds_are_refused_by_one_line(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    write_tables(tmp_path, [rated("a", [1, 2], False)], Options())
+    (file,) = tmp_path.glob("rounds/**/*.parquet")
+    rows = parquet.ParquetFile(file).read().take(np.repeat([0, 1], 100_000))
+    parquet.write_table(rows, file, row_group_size=10_000)
+    last = parquet.ParquetFile(file).metadata.row_group(19).column(0)
+    data = bytearray(file.read_bytes())
+    begin = last.dictionary_page_offset or last.data_page_offset
+    data[begin : begin + 20] = bytes(20)
+    file.write_bytes(data)
+    with pytest.raises(InvalidInput, match=r"^the tables cannot be read: [^\n]+$"):
+        report_tables(tmp_path, Options())
