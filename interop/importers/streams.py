@@ -46,6 +46,8 @@ class ImportStream:
         self.added = 0
         self._log = log
         self._held: AsyncIterator[Record] | None = None
+        self._next: Record | None = None  # that was read and not matched yet
+        self._left_out: list[Remark] = []
         self._compared = False
         self._drafts: list[Draft] = []
         self._bodies: list[bytes] = []
@@ -96,16 +98,23 @@ class ImportStream:
             self._held = self._log.read(self.session, stream=self.name)
         at = 0
         while self._held is not None and at < len(self._drafts):
-            record = await anext(self._held, None)
+            record = self._next = self._next or await anext(self._held, None)
             if record is None:
                 self._held = None
                 break
-            self.version = record.version
-            if not _same(record, self._drafts[at], self._bodies[at]):
+            if _same(record, self._drafts[at], self._bodies[at]):
+                self.version = record.version
+                self._next = None
+                self.known += 1
+                at += 1
+                continue
+            left_out = unfit(self.session, self._drafts[at])
+            if left_out is None:
+                self.version = record.version
                 return _other(record)
-            self.known += 1
-            at += 1
-        del self._drafts[:at]
+            self._left_out.append(left_out)  # as it was when the rest was imported
+            del self._drafts[at], self._bodies[at]
+        del self._drafts[:at], self._bodies[:at]
         return None
 
     async def flush(self) -> list[Remark]:
@@ -115,26 +124,28 @@ class ImportStream:
         Raises:
             InvalidInput: the log refuses it.
         """
-        drafts = self._drafts
+        drafts, left_out = self._drafts, self._left_out
         self._clear()
         if not drafts:
-            return []
-        left_out: list[Remark] = []
+            return left_out
         try:
             await self._append(drafts)
         except CodecError:
             found = [unfit(self.session, draft) for draft in drafts]
-            left_out = [one for one in found if one is not None]
-            fit = [draft for draft, wrong in zip(drafts, found, strict=True) if wrong is None]
-            if not left_out:
+            wrong = [one for one in found if one is not None]
+            fit = [draft for draft, bad in zip(drafts, found, strict=True) if bad is None]
+            if not wrong:
                 raise
+            left_out += wrong
             if fit:
                 await self._append(fit)
         return left_out
 
     async def is_longer(self) -> bool:
         """Whether the log holds more of it than was read."""
-        return self._held is not None and await anext(self._held, None) is not None
+        if self._held is None:
+            return False
+        return self._next is not None or await anext(self._held, None) is not None
 
     async def _append(self, drafts: Sequence[Draft]) -> None:
         self._appended(
@@ -149,6 +160,7 @@ class ImportStream:
 
     def _clear(self) -> None:
         self._drafts, self._bodies, self._size = [], [], 0
+        self._left_out = []
 
 
 def _same(record: Record, draft: Draft, body: bytes) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from duolog.engine import codec
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
+    JSON,
     ActionResolved,
     ActionTaken,
     ApprovalGiven,
@@ -161,6 +162,18 @@ async def test_an_event_that_no_log_can_hold_is_a_problem() -> None:
         with pytest.raises(InvalidInput, match="session s: cannot write MessageSent"):
             await take(log, [*said("a"), odd])
         assert (await take(log, [*said("a"), odd], keep_going=True)).records == 2
+
+
+async def test_what_was_left_out_is_left_out_again_and_the_rest_is_known() -> None:
+    nested: JSON = json.loads("[" * 300 + "]" * 300)
+    deep = Foreign("s", TRACE, by("agent", ActionTaken(name="go", arguments={"to": nested})))
+    first, second = said("a"), said("b")[1:]
+    async with MemoryLog() as log:
+        begun = await take(log, [*first, deep, *second], keep_going=True)
+        again = await take(log, [*first, deep, *second, *second], keep_going=True)
+        more = await take(log, [*first, deep, *second, *second, deep], keep_going=True)
+    assert [(one.records, one.known) for one in (begun, again, more)] == [(3, 0), (1, 3), (0, 4)]
+    assert [len(one.remarks) for one in (begun, again, more)] == [1, 1, 2]
 
 
 async def test_differences_are_no_problem() -> None:
