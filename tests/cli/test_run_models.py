@@ -118,18 +118,18 @@ def test_a_wrong_key_ends_the_run_and_is_not_shown(
 ) -> None:
     server.fault = lambda number, body: "401"  # whose message quotes the key
     path = tmp_path / "log.db"
-    assert main(arguments(server, path, "--sessions", "2")) == 3
+    assert main(arguments(server, path, "--sessions", "1")) == 3
     out, err = capfd.readouterr()
     assert out == ""  # there is nothing to report on
-    assert "6 of 6 sessions left to be run" in err
+    assert "3 of 3 sessions left to be run" in err
     assert "Incorrect API key provided: [removed]" in err
     assert "Traceback" not in err
     assert KEY not in err
     assert nowhere(KEY, tmp_path)
 
     server.fault = lambda number, body: None
-    assert main(arguments(server, path, "--sessions", "2")) == 0
-    assert list(ends(path).values()) == ["finished"] * 6
+    assert main(arguments(server, path, "--sessions", "1")) == 0
+    assert list(ends(path).values()) == ["finished"] * 3
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
     server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "log.db"
-    few = ("--sessions", "2", "--concurrency", "2")
+    few = ("--sessions", "1", "--concurrency", "2")
     assert main(arguments(server, path, *few, "--budget-tokens", "30000")) == 3
     err = capfd.readouterr().err
     assert "the budget of the experiment is used up" in err

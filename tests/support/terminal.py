@@ -127,7 +127,7 @@ def at_terminal(
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-c", _TAKE_TERMINAL, *command],
+        [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *command],
         stdin=slave,
         stdout=slave,
         stderr=slave,

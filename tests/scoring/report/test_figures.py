@@ -209,7 +209,7 @@ def test_quintiles_show_each_session_and_the_mean() -> None:
 
 @pytest.mark.slow
 def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
-    report = reported(models=("m", "n"), count=6)
+    report = reported(count=6)
     kinds = ("png", "svg", "pdf")
     first = save_figures(report, tmp_path / "a", kinds)
     second = save_figures(report, tmp_path / "b" / "c", kinds)
