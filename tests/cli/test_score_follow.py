@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -118,18 +118,23 @@ def test_workers_end_quietly_where_who_started_them_is_killed(tmp_path: Path) ->
 def test_workers_of_two_machines_are_killed_and_nothing_is_lost_or_doubled(
     postgres: object, tmp_path: Path
 ) -> None:
+    """Half-way one of the machines is lost as a whole, and another joins."""
     log: str = postgres.url(durability="normal")  # type: ignore[attr-defined]
     chance = random.Random(7)
     run = [sys.executable, "-P", "-m", "duolog", "run", "travel", "--sessions", "60", "--log", log]
     kills = 0
+    joined: subprocess.Popen[str] | None = None
     with (
         subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running,
-        following(log, "--workers", "2") as one,
-        following(log, "--workers", "2") as other,
+        ExitStack() as stack,
     ):
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
+        one, other = [stack.enter_context(following(log, "--workers", "2")) for _ in range(2)]
+        begun = time.monotonic()
+        while (elapsed := time.monotonic() - begun) < 60:
             time.sleep(2)
+            if elapsed > 30 and not joined:
+                other.kill()
+                other = joined = stack.enter_context(following(log, "--workers", "2"))
             found = subprocess.run(
                 ["pgrep", "-P", str(chance.choice((one, other)).pid)],
                 check=False,
@@ -148,6 +153,7 @@ def test_workers_of_two_machines_are_killed_and_nothing_is_lost_or_doubled(
                 if not stand["lag"] and stand["workers"] == 2 and stand["shards"] == 16:
                     break
     assert kills
+    assert joined
     assert measured(log) == in_one_go(log, tmp_path)
 
 
