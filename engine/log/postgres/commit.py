@@ -44,7 +44,7 @@ class Prepared(NamedTuple):
     """A group as it was sent to be committed, to find out later whether it was.
 
     Attributes:
-        transaction: its id; empty where there was nothing to be written.
+        transaction: its id; empty where it was begun without a look at the log.
         position: of its last record; 0 where it has none.
         crc: of that record.
         records: its records.
@@ -124,8 +124,8 @@ class Committer:
         self.reset()
 
     async def prepare(self, connection: Connection, group: Sequence[Append]) -> Prepared:
-        """Begins a transaction and does all of a group but the commit; leaves each append's outcome
-        in it. An append in conflict fails alone.
+        """Begins a transaction under the lock of the log and writes what belongs to a group besides its
+        records; leaves each append's outcome in it. An append in conflict fails alone.
 
         Raises:
             NewerLog: a newer Duolog has taken the log over.
@@ -143,16 +143,39 @@ class Committer:
             transaction = await self._lock(group)
         while self._position >= self._partitioned:
             self._partitioned = await connection.fetchval(self._sql.partition)
-        transaction = await self._write() or transaction
+        await self._write()
         self._known = (self._position, self._known[1])
         if len(self._cache) > _SESSIONS:
             for session in list(self._cache)[: len(self._cache) - _SESSIONS]:
                 del self._cache[session]
-        records = list(self._records)
+        records = self._records
         return Prepared(transaction, records[-1].position if records else 0, self._crc, records)
+
+    async def commit(self, connection: Connection) -> None:
+        """Writes the records of the group that was prepared, and commits it, in one go.
+
+        Raises:
+            OSError, asyncpg.PostgresError: it was not committed, or that is unknown.
+        """
+        rows, sql = self._rows, self._sql
+        if not rows:
+            await connection.execute("COMMIT")
+            return
+        known = [_progress(state) for state, about in self._touched.items() if not about]
+        # The client sends what stands there as it is, behind the COPY: further statements that stand
+        # there, too, save two exchanges with the server.
+        await connection.copy_records_to_table(
+            "records",
+            schema_name=self._settings.schema,
+            columns=COLUMNS,
+            records=rows,
+            where=f"true; {sql.commit_at(self._position, list(zip(*known, strict=True)))}",
+        )
 
     async def was_committed(self, connection: Connection, group: Prepared) -> bool | None:
         """Whether a group whose commit was not answered is in the log; None while that is open."""
+        if group.position:
+            return await self._has(connection, group)
         if not group.transaction:  # there was nothing to be written
             return False
         try:
@@ -161,12 +184,21 @@ class Committer:
             status = None
         if status == "in progress":
             return None
-        if status == "aborted":
-            return False
-        if not group.position:
-            return bool(status)
-        # A server that took over may know nothing of the transaction, or of another by its number.
-        return bool(await connection.fetchval(self._sql.record, group.position) == group.crc)
+        return bool(status == "committed")
+
+    async def _has(self, connection: Connection, group: Prepared) -> bool | None:
+        """Whether the log has a group's last record; None while somebody has the log locked.
+
+        The group had the lock when its records were sent. Who has it now finds the group committed, or
+        never will; also on a server that took over.
+        """
+        try:
+            async with connection.transaction():
+                await connection.execute(self._sql.look)
+                crc = await connection.fetchval(self._sql.record, group.position)
+        except asyncpg.LockNotAvailableError:
+            return None
+        return bool(crc == group.crc)
 
     # --- beginning --------------------------------------------------------------------------------
 
@@ -281,7 +313,8 @@ class Committer:
 
     def _take_all(self, group: Sequence[Append], position: int) -> None:
         """Decides of all appends of a group, behind a position, and gathers what is to be written."""
-        for gathered in (self._rows, self._records, self._links, self._taken, self._new):
+        self._rows, self._records = [], []  # the client may still be sending those before
+        for gathered in (self._links, self._taken, self._new):
             gathered.clear()
         self._touched.clear()
         self._moved.clear()
@@ -407,16 +440,9 @@ class Committer:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def _write(self) -> str:
-        """Writes what was gathered; gives the id of the transaction, if there are records in it."""
+    async def _write(self) -> None:
+        """Writes what was gathered besides records, and how far sessions have got."""
         connection, sql = self._connection, self._sql
-        if self._rows:
-            await connection.copy_records_to_table(
-                "records",
-                schema_name=self._settings.schema,
-                columns=COLUMNS,
-                records=self._rows,
-            )
         moved = [(*key, self._consumers[key]) for key in self._moved]
         opened = [_state_row(state) for state, about in self._touched.items() if about]
         for statement, rows in (
@@ -428,11 +454,6 @@ class Committer:
         ):
             if rows:
                 await connection.execute(statement, *zip(*rows, strict=True))
-        if not self._rows:
-            return ""
-        known = [_progress(state) for state, about in self._touched.items() if not about]
-        progress = map(_array, zip(*known, strict=True)) if known else ["{}"] * 7
-        return str(await connection.fetchval(sql.summarize, *progress, self._position))
 
 
 def refused(append: Append, error: Exception) -> InvalidInput:
@@ -474,11 +495,6 @@ def _state_row(state: SessionState) -> tuple[object, ...]:
         state.position,
         state.salt,
     )
-
-
-def _array(numbers: Sequence[float]) -> str:
-    """An array of numbers as the server reads it; the driver would look at each of them."""
-    return f"{{{msgspec.json.encode(numbers).decode()[1:-1]}}}"
 
 
 def _progress(state: SessionState) -> tuple[float, ...]:

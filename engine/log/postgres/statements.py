@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, final
+
+import msgspec
 
 from .reader import EVENT
 from .settings import Settings
@@ -54,20 +57,6 @@ class Statements:
             "SELECT c.consumer, c.version, c.position FROM unnest($1::text[], $2::text[]) "
             f"AS wanted (consumer, version) JOIN {s}.consumers c USING (consumer, version)"
         )
-        self.summarize = f"""
-            WITH summed AS (
-                UPDATE {s}.summaries AS o SET
-                    events = n.events, version = n.version, rounds = n.rounds, acted = n.acted,
-                    last = n.last, position = n.position
-                FROM unnest(
-                    $1::text::bigint[], $2::text::bigint[], $3::text::bigint[], $4::text::bigint[],
-                    $5::text::bigint[], $6::text::double precision[], $7::text::bigint[]
-                ) AS n (key, events, version, rounds, acted, last, position)
-                WHERE o.key = n.key
-            ), moved AS (
-                UPDATE {s}.log SET position = $8 WHERE position <> $8
-            )
-            SELECT pg_current_xact_id()::text, pg_notify('{s}', '')"""
         self.opened = f"""
             INSERT INTO {s}.summaries ({_STATE})
             SELECT * FROM unnest(
@@ -100,8 +89,37 @@ class Statements:
             "SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])"
         )
         self.partition = f"SELECT {s}.add_partition()"
+        self.look = f"SET LOCAL lock_timeout = '1s'; SELECT FROM {s}.log FOR UPDATE"
         self.status = "SELECT pg_xact_status($1::text::xid8)"
         self.record = f"SELECT crc FROM {s}.records WHERE position = $1"
+
+    def commit_at(self, position: int, progress: Sequence[Sequence[float]]) -> str:
+        """Ends a transaction in which records were copied.
+
+        Args:
+            position: of the last of them.
+            progress: key, events, version, rounds, acted, last and position of sessions in which no
+                more than these has changed, one sequence for each.
+        """
+        s = self._schema
+        columns = [f"{{{msgspec.json.encode(column).decode()[1:-1]}}}" for column in progress]
+        summarize = ""
+        if columns:
+            key, events, version, rounds, acted, last, at = columns
+            summarize = f"""
+                UPDATE {s}.summaries AS o SET
+                    events = n.events, version = n.version, rounds = n.rounds, acted = n.acted,
+                    last = n.last, position = n.position
+                FROM unnest(
+                    '{key}'::bigint[], '{events}'::bigint[], '{version}'::bigint[],
+                    '{rounds}'::bigint[], '{acted}'::bigint[], '{last}'::double precision[],
+                    '{at}'::bigint[]
+                ) AS n (key, events, version, rounds, acted, last, position)
+                WHERE o.key = n.key;"""
+        return (
+            f"{summarize} UPDATE {s}.log SET position = {position} WHERE position <> {position}; "
+            f'NOTIFY "{s}"; COMMIT'
+        )
 
     def begin_if(self, position: int, epoch: int) -> str:
         """Begins a transaction, and takes the lock if the log is as it is known and nobody has it.

@@ -284,13 +284,17 @@ class Writer:
                         return sent.records
                     sent = None
                     self._forget_outcomes(group)
-                sent = await self._prepare(connection, group)
-                if sent is None:
+                prepared = self._committer.prepare(connection, group)
+                sent = await self._accepted(connection, group, prepared)
+                if sent is None or not await self._accepted(
+                    connection, group, self._finish(connection)
+                ):
                     return await self._one_by_one(group)
-                self._loop.call_soon(self._take_ahead)  # while the server commits
-                await connection.execute("COMMIT")
             except LOST as error:
                 await self._lose(error)
+                sent = (
+                    sent if is_lost(error) else None
+                )  # else, the server says why it did not commit
                 if sent is None:
                     self._forget_outcomes(group)
                 if not is_lost(error) or time.monotonic() >= until:
@@ -301,10 +305,18 @@ class Writer:
                 return []
             await backoff.wait()
 
-    async def _prepare(self, connection: Connection, group: list[Append]) -> Prepared | None:
-        """The group, ready to be committed; None where the server refuses a value in it."""
+    async def _finish(self, connection: Connection) -> bool:
+        """Has the group that was prepared committed, and decides of the next meanwhile; gives True."""
+        self._loop.call_soon(self._take_ahead)
+        await self._committer.commit(connection)
+        return True
+
+    async def _accepted(
+        self, connection: Connection, group: list[Append], step: Awaitable[T]
+    ) -> T | None:
+        """What a step of a commit gives; None where the server refuses a value in the group."""
         try:
-            return await self._committer.prepare(connection, group)
+            return await step
         except _REFUSED as error:
             if is_lost(error):
                 raise
