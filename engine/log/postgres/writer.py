@@ -205,10 +205,8 @@ class Writer:
         failure: Exception | None = None
         try:
             records = await self._commit(group)
-        except DuologError as error:
-            failure = error.with_traceback(None)
         except Exception as error:  # noqa: BLE001 (it is for those who wait for the outcome)
-            failure = error
+            failure = await self._failure(error)
         seconds = time.perf_counter() - began
         if seconds > _SLOW:
             get_logger("log").warning(
@@ -341,9 +339,18 @@ class Writer:
         for append in group:
             try:
                 records += await self._commit([append])
-            except DuologError as error:
-                append.outcome = error.with_traceback(None)
+            except Exception as error:  # noqa: BLE001 (it is for who waits for the outcome)
+                append.outcome = await self._failure(error)
         return records
+
+    async def _failure(self, error: Exception) -> Exception:
+        """What appends are answered. Where nobody foresaw it, the connection is given up: the next
+        group would go on in the transaction that was left open.
+        """
+        if isinstance(error, DuologError):
+            return error.with_traceback(None)
+        await self._lose(error)
+        return error
 
     def _forget_outcomes(self, group: Sequence[Append]) -> None:
         for append in group:

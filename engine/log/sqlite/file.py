@@ -271,7 +271,8 @@ def _create(connection: sqlite3.Connection, settings: Settings) -> None:
             connection.execute(f"PRAGMA user_version = {LAYOUT}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # where the disk is full, SQLite has rolled it back
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -161,3 +161,23 @@ async def test_where_the_writer_is_cancelled_nobody_is_said_to_have_written(
                 writer.cancel()
     assert set(outcomes) == {OutcomeUnknown, LogClosed}
     assert outcomes.total() == WRITERS
+
+
+async def test_an_error_nobody_foresaw_fails_its_group_and_leaves_no_transaction_open(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_log(postgres.url()) as log:
+        await log.append("s", [message("0")])
+        with monkeypatch.context() as patch:
+            write = Committer._write
+
+            async def fail_afterwards(self: Committer) -> str:
+                await write(self)
+                raise ZeroDivisionError("a bug")
+
+            patch.setattr(Committer, "_write", fail_afterwards)
+            with pytest.raises(ZeroDivisionError):
+                await log.append("s", [message("x")], expected_version=1)
+        [record] = await log.append("s", [message("1")], expected_version=1)
+        assert record.position == 2
+        await check(log, 2)

@@ -433,6 +433,26 @@ async def test_a_full_disk_is_a_clear_error_and_harms_nothing(tmp_path: Path) ->
         assert (await log.verify()).problems == ()
 
 
+@pytest.mark.slow
+def test_a_log_that_finds_no_room_for_its_tables_says_so(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, resource, signal, sys\n"
+        "from duolog.engine.log.open import open_log\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))\n"
+        "async def create():\n"
+        "    async with open_log(sys.argv[1]): pass\n"
+        "asyncio.run(create())\n"
+    )
+    command = [sys.executable, "-P", "-c", script, str(tmp_path / "a.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode
+    [*_, last] = done.stderr.strip().splitlines()
+    assert "LogUnavailable" in last
+    assert "disk" in last
+    assert "cannot rollback" not in done.stderr
+
+
 async def test_an_error_nobody_foresaw_reaches_who_appends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
