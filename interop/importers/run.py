@@ -158,7 +158,7 @@ async def import_foreign(
                 await taking.take(part)
             _call(progress, taking.done)
             if batch.error is not None:
-                await taking.settle()
+                await (taking.finish() if keep_going else taking.settle())
                 if not (keep_going and taking.done):
                     raise batch.error
                 await taking.take(Remark("problem", str(batch.error), str(source)))

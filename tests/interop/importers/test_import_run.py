@@ -176,6 +176,25 @@ async def test_what_was_left_out_is_left_out_again_and_the_rest_is_known() -> No
     assert [len(one.remarks) for one in (begun, again, more)] == [1, 1, 2]
 
 
+async def test_where_a_source_breaks_off_what_was_read_before_is_taken() -> None:
+    class BreaksOff(Scripted):
+        def read(self, source: Path, reading: Reading) -> Iterator[Found]:
+            yield from super().read(source, reading)
+            raise InvalidInput("line 9: cut off")
+
+    importer = BreaksOff(said("a", "b"))
+    async with MemoryLog() as log:
+        with pytest.raises(InvalidInput, match="line 9: cut off"):
+            await import_foreign(log, Path("s"), importer, look_first=False)
+        assert await held(log) == []  # of a session that is not over yet
+        for records, known in ((3, 0), (0, 3)):
+            taken = await import_foreign(log, Path("s"), importer, keep_going=True)
+            assert (taken.records, taken.known) == (records, known)
+            assert [remark.what for remark in taken.remarks] == ["line 9: cut off"]
+        with pytest.raises(InvalidInput, match="line 9: cut off"):
+            await import_foreign(log, Path("s"), BreaksOff([]), keep_going=True)
+
+
 async def test_differences_are_no_problem() -> None:
     difference = Remark("difference", "counted otherwise", "round 1", "s")
     async with MemoryLog() as log:
