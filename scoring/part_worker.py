@@ -7,6 +7,7 @@ MessagePack both.
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from functools import partial
 
@@ -32,6 +33,7 @@ async def _score(request: Request) -> Answer:
 
 
 def _main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked is interrupted too, and ends this one
     request = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Request)
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # folds hold millions of objects that stay until the end

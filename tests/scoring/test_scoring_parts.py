@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -97,11 +98,13 @@ async def test_a_damaged_body_is_what_one_process_raises(tmp_path: Path) -> None
         assert str(together.value) == str(alone.value)
 
 
-@pytest.mark.parametrize("end", ["raise SystemExit(3)", "print('no answer')"])
+@pytest.mark.parametrize("end", ["raise SystemExit(3)", "print('no answer')", ""])
 async def test_where_a_process_fails_this_one_does_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, end: str
 ) -> None:
     monkeypatch.setattr(parts, "WORKER", ("-c", end))
+    if not end:
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
     url = str(tmp_path / "log.db")
     async with odd_log(url) as log:
         shared = Shared(url=url, processes=2)
