@@ -30,7 +30,6 @@ from duolog.engine.records import TRACE, Record
 from duolog.engine.rounds import RoundProjector
 from duolog.interop.importers import registry as finding
 from duolog.interop.importers.cogym.importer import CogymImporter
-from duolog.interop.importers.json_sniff import Shape
 from duolog.interop.importers.protocol import Foreign, Found, Reading, Remark
 from duolog.interop.importers.registry import find_importer, importer_names, recognise
 from duolog.interop.importers.run import ImportResult, import_foreign, survey_foreign
@@ -40,25 +39,10 @@ from duolog.testing import by, check_importer, records_of
 from foreign_logs import collaboration, write_lines, write_run
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_importer import Scripted
 
 OPENED = SessionOpened(task="t", instance="1", participants=(), clock="virtual")
 REF = ScorerRef(name="judge", version="1", config="")
-
-
-class Scripted:
-    """An importer that reads what it is told, whatever the source."""
-
-    name = "scripted"
-    about = "made up"
-
-    def __init__(self, found: Sequence[Found]) -> None:
-        self.found = found
-
-    def recognises(self, source: Path, shape: Shape | None) -> bool:
-        return True
-
-    def read(self, source: Path, reading: Reading) -> Iterator[Found]:
-        yield from self.found
 
 
 def said(*texts: str, session: str = "s", closed: bool = False) -> list[Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,26 +11,10 @@ from duolog.engine.events import MessageSent, Origin, SessionOpened
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import TRACE
-from duolog.interop.importers.json_sniff import Shape
-from duolog.interop.importers.protocol import Foreign, Found, Reading, Remark
+from duolog.interop.importers.protocol import Foreign, Found, Remark
 from duolog.interop.importers.run import ImportResult, import_foreign
 from duolog.testing import by
-
-
-class Scripted:
-    """An importer that reads what it is told, whatever the source."""
-
-    name = "scripted"
-    about = "made up"
-
-    def __init__(self, found: Sequence[Found]) -> None:
-        self.found = found
-
-    def recognises(self, source: Path, shape: Shape | None) -> bool:
-        return True
-
-    def read(self, source: Path, reading: Reading) -> Iterator[Found]:
-        yield from self.found
+from scripted_importer import Scripted
 
 
 def session(name: str, *texts: str, origin: str | None = None) -> list[Found]:
