@@ -147,6 +147,8 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
         InvalidInput: the file cannot be read.
     """
     offset = 0
+    texts: dict[str | None, str | None] = {}
+    before: str | None = None
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -156,9 +158,13 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
                 if growing and not line.endswith(b"\n"):
                     return
                 try:
-                    yield _envelope(line, number, here)
+                    found = _decode_entry(line.removeprefix(_BOM))
+                    envelope = _envelope(found, number, here, len(line), before, texts)
                 except InvalidInput as error:
                     yield Remark("problem", f"no entry: {error}", f"{path}, line {number}")
+                    continue
+                before = envelope.uuid
+                yield envelope
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -174,27 +180,35 @@ def line_at(file: BinaryIO, envelope: Envelope) -> tuple[Line, bytes]:
     return _decode_line(data), data
 
 
-def _envelope(line: bytes, number: int, offset: int) -> Envelope:
-    found = _decode_entry(line.removeprefix(_BOM))
+def _envelope(
+    found: _Entry,
+    number: int,
+    offset: int,
+    size: int,
+    before: str | None,
+    texts: dict[str | None, str | None],
+) -> Envelope:
+    """The envelope of a line. A text that others have as well is the same object in all of them."""
     kind, message, kept = found.type, found.message, found.tool_use_result
+    same = texts.setdefault
     helper = None
     if _OBJECT.match(kept) is not None and _AGENT.search(kept) is not None:
         helper = decode(kept, _Result).agent_id
     return Envelope(
         number,
         offset,
-        len(line),
-        kind,
+        size,
+        same(kind, kind) or kind,
         found.subtype,
         found.uuid,
-        found.parent_uuid,
+        before if found.parent_uuid == before else found.parent_uuid,
         found.logical_parent_uuid,
         bool(found.is_sidechain),
-        found.session_id,
-        found.agent_id,
+        same(found.session_id, found.session_id),
+        same(found.agent_id, found.agent_id),
         kind == "user" and message is not None and _has_result(message.content),
         message.id if message is not None and kind == "assistant" else None,
-        message.model if message is not None else None,
+        None if message is None else same(message.model, message.model),
         helper,
         found.timestamp,
     )
