@@ -8,11 +8,8 @@ kept between groups as long as nobody else writes; the row that is locked shows 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, final
+from typing import Final, final
 from zlib import crc32
-
-import asyncpg
-import msgspec
 
 from ...errors import (
     InvalidInput,
@@ -21,7 +18,6 @@ from ...errors import (
     NotALog,
 )
 from ...records import Record
-from ...rounds import RoundCount
 from ..admission import advances, check_admitted
 from ..append import Append, originals
 from ..checksum import envelope_checksum
@@ -29,31 +25,17 @@ from ..contract import Advance
 from ..hash_chain import START, link, mac, new_salt
 from ..summary import SessionState, StreamState
 from .connection import Connection
+from .prepared import Prepared
 from .reader import records_of
+from .session_rows import progress_of, state_of, state_row
 from .settings import Settings
 from .statements import COLUMNS, Statements
 from .tables import LAYOUT
 
-__all__ = ("Committer", "Prepared", "refused")
+__all__ = ("Committer", "refused")
 
 _SESSIONS: Final = 20_000  # kept; a few hundred bytes each
 _DETACHED: Final = -1  # version of a stream whose records are all in partitions that were detached
-
-
-class Prepared(NamedTuple):
-    """A group as it was sent to be committed, to find out later whether it was.
-
-    Attributes:
-        transaction: its id; empty where it was begun without a look at the log.
-        position: of its last record; 0 where it has none.
-        crc: of that record.
-        records: its records.
-    """
-
-    transaction: str
-    position: int
-    crc: int
-    records: list[Record]
 
 
 @final
@@ -161,7 +143,7 @@ class Committer:
         if not rows:
             await connection.execute("COMMIT")
             return
-        known = [_progress(state) for state, about in self._touched.items() if not about]
+        known = [progress_of(state) for state, about in self._touched.items() if not about]
         # The client sends what stands there as it is, behind the COPY: further statements that stand
         # there, too, save two exchanges with the server.
         await connection.copy_records_to_table(
@@ -171,34 +153,6 @@ class Committer:
             records=rows,
             where=f"true; {sql.commit_at(self._position, list(zip(*known, strict=True)))}",
         )
-
-    async def was_committed(self, connection: Connection, group: Prepared) -> bool | None:
-        """Whether a group whose commit was not answered is in the log; None while that is open."""
-        if group.position:
-            return await self._has(connection, group)
-        if not group.transaction:  # there was nothing to be written
-            return False
-        try:
-            status = await connection.fetchval(self._sql.status, group.transaction)
-        except asyncpg.InvalidParameterValueError:  # its number was never written down
-            status = None
-        if status == "in progress":
-            return None
-        return bool(status == "committed")
-
-    async def _has(self, connection: Connection, group: Prepared) -> bool | None:
-        """Whether the log has a group's last record; None while somebody has the log locked.
-
-        The group had the lock when its records were sent. Who has it now finds the group committed, or
-        never will; also on a server that took over.
-        """
-        try:
-            async with connection.transaction():
-                await connection.execute(self._sql.look)
-                crc = await connection.fetchval(self._sql.record, group.position)
-        except asyncpg.LockNotAvailableError:
-            return None
-        return bool(crc == group.crc)
 
     # --- beginning --------------------------------------------------------------------------------
 
@@ -261,7 +215,7 @@ class Committer:
         if wanted:
             by_key = {}
             for row in await fetch(self._sql.states, list(wanted)):
-                state = _state(row)
+                state = state_of(row)
                 by_key[state.key] = cache[state.session] = state
             if by_key:
                 for owner, stream, key, version in await fetch(self._sql.streams, list(by_key)):
@@ -444,7 +398,7 @@ class Committer:
         """Writes what was gathered besides records, and how far sessions have got."""
         connection, sql = self._connection, self._sql
         moved = [(*key, self._consumers[key]) for key in self._moved]
-        opened = [_state_row(state) for state, about in self._touched.items() if about]
+        opened = [state_row(state) for state, about in self._touched.items() if about]
         for statement, rows in (
             (sql.opened, opened),
             (sql.begun, self._new),
@@ -459,53 +413,3 @@ class Committer:
 def refused(append: Append, error: Exception) -> InvalidInput:
     """What an append is answered that the server refuses for its values."""
     return InvalidInput(f"an event of session {append.session!r} cannot be stored: {error}")
-
-
-def _state(row: asyncpg.Record) -> SessionState:
-    state = SessionState(row["session"], row["key"])
-    state.task, state.instance = row["task"], row["instance"]
-    state.group = msgspec.json.decode(row["labels"], type=dict[str, str])
-    state.origin, state.state = row["origin"], row["state"]
-    state.events, state.version = row["events"], row["version"]
-    state.counted = RoundCount(row["rounds"], row["acted"])
-    state.utility, state.evaluated = row["utility"], row["evaluated"]
-    state.opened, state.last, state.position = row["opened"], row["last"], row["position"]
-    state.salt = row["salt"]
-    return state
-
-
-def _state_row(state: SessionState) -> tuple[object, ...]:
-    """A session's values in the order of ``_STATE``."""
-    return (
-        state.key,
-        state.session,
-        state.task,
-        state.instance,
-        msgspec.json.encode(state.group).decode(),
-        state.origin,
-        state.state,
-        state.events,
-        state.version,
-        state.counted.number,
-        state.counted.acted,
-        state.utility,
-        state.evaluated,
-        state.opened,
-        state.last,
-        state.position,
-        state.salt,
-    )
-
-
-def _progress(state: SessionState) -> tuple[float, ...]:
-    """What of a session changes with each append."""
-    counted = state.counted
-    return (
-        state.key,
-        state.events,
-        state.version,
-        counted.number,
-        counted.acted,
-        state.last,
-        state.position,
-    )

@@ -22,9 +22,11 @@ from ...records import Record
 from ..append import Append
 from ..append_writer import Job, Room, wait_until_settled
 from ..backoff import Backoff
-from .commit import Committer, Prepared, refused
+from .commit import Committer, refused
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
+from .prepared import Prepared, was_committed
 from .settings import Settings
+from .statements import Statements
 
 __all__ = ("Writer",)
 
@@ -66,6 +68,7 @@ class Writer:
     ) -> None:
         self._settings = settings
         self._url = settings.url
+        self._sql = Statements(settings)
         self._committer = committer
         self._publish = publish
         self._loop = asyncio.get_running_loop()
@@ -275,7 +278,7 @@ class Writer:
             try:
                 connection = await self._connected()
                 if sent is not None:
-                    there = await self._committer.was_committed(connection, sent)
+                    there = await was_committed(connection, self._sql, sent)
                     if there is None:
                         raise ConnectionError("the server still ends the transaction")
                     if there:
@@ -290,9 +293,8 @@ class Writer:
                     return await self._one_by_one(group)
             except LOST as error:
                 await self._lose(error)
-                sent = (
-                    sent if is_lost(error) else None
-                )  # else, the server says why it did not commit
+                if not is_lost(error):  # the server says why it did not commit
+                    sent = None
                 if sent is None:
                     self._forget_outcomes(group)
                 if not is_lost(error) or time.monotonic() >= until:
