@@ -20,7 +20,7 @@ from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 from duolog.scoring import parts
 from duolog.scoring.live import score_sessions
-from duolog.scoring.parts import Shared, score_parts
+from duolog.scoring.parts import Request, Shared, score_parts
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Trajectory
 from duolog.testing.postgres_server import PostgresServer
@@ -128,6 +128,11 @@ async def test_a_process_is_gone_once_its_caller_is_cancelled(
         tasks.cancel_scope.cancel()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_process_is_asked_with_all_options_but_the_callers_functions() -> None:
+    asked = {*Request.__struct_fields__} - {"url", "part", "process"}
+    assert asked == {*Options.__struct_fields__} - {"count", "vague"}
 
 
 async def test_what_only_this_process_can_do_is_not_shared(tmp_path: Path) -> None:
