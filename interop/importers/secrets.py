@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ...engine import codec
-from ...engine.events import EVENTS, JSON, Event, SnapshotTaken, Unknown
+from ...engine.events import JSON, SnapshotTaken, Unknown
 from ...engine.redaction import may_hold_forms, redact_forms
 from .protocol import Foreign
 
@@ -27,14 +27,13 @@ def without_secrets(one: Foreign, body: bytes) -> tuple[Foreign, bytes]:
     held = _redacted(before)
     if held == before:
         return one, body
-    kind, _ = codec.kind_of(one.draft.event)
-    event: Event | Unknown
-    if kind in EVENTS:
-        event = msgspec.convert(held, type=EVENTS[kind])
+    event = one.draft.event
+    if isinstance(event, Unknown):
+        event = Unknown(event.kind, event.schema, msgspec.json.encode(held))
+    else:
+        event = msgspec.convert(held, type=type(event))
         if isinstance(event, SnapshotTaken):
             event = msgspec.structs.replace(event, digest=codec.digest(event.content))
-    else:
-        event = Unknown(kind, 1, msgspec.json.encode(held))
     clean = one._replace(draft=msgspec.structs.replace(one.draft, event=event))
     return clean, codec.encode_body(event)
 

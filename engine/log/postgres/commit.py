@@ -82,7 +82,11 @@ class Committer:
         Where that one fails, ``reset`` has everything decided anew.
         """
         if self._knows_all_of(group):
-            self._take_all(group, self._known[0])
+            try:
+                self._take_all(group, self._known[0])
+            except BaseException:
+                self.reset()  # what is kept of sessions counts a part of the group already
+                raise
             self._ahead = group
 
     async def begin(self, connection: Connection) -> None:

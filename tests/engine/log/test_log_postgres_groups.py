@@ -15,7 +15,7 @@ from duolog.engine.log.append import Append
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.commit import Committer
-from duolog.engine.records import Draft
+from duolog.engine.records import Draft, Record
 from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import collect, message
 from postgres_shell import shell
@@ -106,6 +106,37 @@ async def test_what_was_decided_of_ahead_is_decided_of_anew_where_others_write(
         async with writing(log, "a"), writing(other, "b"):
             pass
         await check(log, 2 * WRITERS * ROUNDS)
+
+
+async def test_what_could_not_be_decided_of_ahead_is_decided_of_anew(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_ahead, take = Committer.take_ahead, Committer._take
+    left: list[int] = []  # appends that can be taken before one fails
+
+    def decided(self: Committer, group: Sequence[Append]) -> None:
+        left.append(3)
+        try:
+            take_ahead(self, group)
+        finally:
+            left.clear()
+
+    def taken(self: Committer, append: Append) -> list[Record]:
+        if left:
+            left[0] -= 1
+            if not left[0]:
+                failed.append(append.session)
+                raise ZeroDivisionError("a bug")
+        return take(self, append)
+
+    failed: list[str] = []
+    monkeypatch.setattr(Committer, "take_ahead", decided)
+    monkeypatch.setattr(Committer, "_take", taken)
+    async with open_log(postgres.url()) as log:
+        async with writing(log, "s"):
+            pass
+        await check(log, WRITERS * ROUNDS)
+    assert failed
 
 
 async def test_who_is_cancelled_ahead_has_written_all_or_nothing(

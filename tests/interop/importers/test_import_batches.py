@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from duolog.engine import codec
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import MessageSent, SessionOpened
+from duolog.engine.events import MessageSent, SessionOpened, Unknown
 from duolog.engine.records import TRACE
 from duolog.interop.importers.batches import BATCH, BYTES, Batch, Run, next_batch
 from duolog.interop.importers.protocol import Foreign, Found, Remark
@@ -73,3 +73,13 @@ def test_drafts_and_bodies_are_without_secrets_and_say_the_same() -> None:
     texts = [draft.event.text for draft in run.drafts if isinstance(draft.event, MessageSent)]
     assert texts == ["the key is [removed]", "no key"]
     assert run.bodies == [codec.encode_body(draft.event) for draft in run.drafts]
+
+
+def test_an_event_of_a_newer_schema_stays_one_without_its_secrets() -> None:
+    newer = Unknown("MessageSent", 9, b'{"kind":"MessageSent","words":["sk-proj-abcDEF123456"]}')
+    batch = next_batch(iter([Foreign("s", TRACE, by("human", newer))]))
+    assert batch is not None
+    (run,) = batch.parts
+    assert isinstance(run, Run)
+    body = b'{"kind":"MessageSent","words":["[removed]"]}'
+    assert (run.drafts[0].event, run.bodies) == (Unknown("MessageSent", 9, body), [body])
