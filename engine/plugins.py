@@ -16,6 +16,7 @@ A failure that is no ``Exception`` becomes ``PluginFailed``, which is one.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import sys
 from pathlib import Path
@@ -23,9 +24,14 @@ from traceback import walk_tb
 from types import TracebackType
 from typing import final
 
+import anyio
+
 from .errors import PluginFailed, error_text
 
-__all__ = ("PluginCall", "error_with_place", "failure_of", "is_cancelled")
+__all__ = ("PluginCall", "cancellation", "error_with_place", "failure_of", "is_cancelled")
+
+_OF_A_SCOPE = "Cancelled via cancel scope in place of an error"
+"""By its first words anyio tells cancellations of its scopes from those of others."""
 
 _LIBRARIES = re.compile(r"^<|[/\\\\](site|dist)-packages[/\\\\]")
 
@@ -34,6 +40,27 @@ def is_cancelled() -> bool:
     """Whether the task that runs now is being cancelled; False outside of any event loop."""
     task = _current_task()
     return task is not None and task.cancelling() > 0
+
+
+def cancellation(instead: BaseException | None = None) -> asyncio.CancelledError:
+    """The cancellation of this task once more, for where it was swallowed or replaced by an error.
+
+    It is the same request, by which the scope that made it recognises it: else it would leave the scope, and end
+    the task in silence. Where the error does not know of the request, as one that the tasks of a group
+    raised on their way out, it is that of a scope, if one is cancelled.
+
+    Args:
+        instead: what was raised in its place.
+    """
+    earlier = instead
+    seen: set[int] = set()
+    while earlier is not None and id(earlier) not in seen:
+        if isinstance(earlier, asyncio.CancelledError):
+            return asyncio.CancelledError(*earlier.args)
+        seen.add(id(earlier))
+        earlier = earlier.__context__
+    scoped = anyio.current_effective_deadline() == -math.inf
+    return asyncio.CancelledError(_OF_A_SCOPE) if scoped else asyncio.CancelledError()
 
 
 def failure_of(error: BaseException) -> BaseException:
@@ -87,8 +114,7 @@ class PluginCall:
         if self._cancelled():
             if isinstance(error, asyncio.CancelledError):
                 return
-            # The same request again, by which the scope that made it recognises it.
-            raise asyncio.CancelledError(*_request(error)) from error
+            raise cancellation(error) from error
         if isinstance(error, Exception):
             return
         if isinstance(error, BaseExceptionGroup) and error.subgroup(KeyboardInterrupt):
@@ -106,18 +132,6 @@ def _current_task() -> asyncio.Task[object] | None:
         return asyncio.current_task()
     except RuntimeError:  # no event loop runs in this thread
         return None
-
-
-def _request(error: BaseException) -> tuple[object, ...]:
-    """The arguments of the cancellation in whose place an error was raised, if that is known."""
-    earlier: BaseException | None = error
-    seen: set[int] = set()
-    while earlier is not None and id(earlier) not in seen:
-        if isinstance(earlier, asyncio.CancelledError):
-            return earlier.args
-        seen.add(id(earlier))
-        earlier = earlier.__context__
-    return ()
 
 
 def error_with_place(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from ..errors import Divergence, DuologError, LogError, SessionClosedError, Sess
 from ..events import ACTS, CloseReason, Event, ModelCalled, Role, SessionClosed
 from ..log.contract import EventLog
 from ..logger import get_logger, log_session_events
+from ..plugins import cancellation
 from ..records import ENGINE, Draft, Record
 from ..scorers.runner import ScorerRunner
 from .commands import (
@@ -229,7 +230,7 @@ class Sequencer:
     def _check_cancelled(self) -> None:
         task = asyncio.current_task(self._loop)
         if task is not None and task.cancelling():
-            raise asyncio.CancelledError
+            raise cancellation()
 
     def _near_limit(self, role: Role, count: int) -> bool:
         """Whether this number of drafts may exceed a limit."""

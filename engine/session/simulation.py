@@ -5,6 +5,7 @@ Several processes may run the same sessions into one log: then each runs those t
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias, final
@@ -25,7 +26,7 @@ from ..errors import (
 )
 from ..log.contract import EventLog, SessionSummary
 from ..log.leases import LeaseHolder, LeaseTerms, Leasing
-from ..plugins import PluginCall
+from ..plugins import PluginCall, is_cancelled
 from .cast import first_error
 from .runner import Session, SessionResult, measured_mark, run_session
 from .sharing import SessionQueue, lease_name
@@ -115,7 +116,8 @@ async def simulate(
 
     Raises:
         InvalidInput: the concurrency is below 1, the pace below 0, or no lease can have these terms.
-        PluginFailed: a maker or ``on_outcome`` raised what is no ``Exception``.
+        PluginFailed: a maker or ``on_outcome`` raised what is no ``Exception``, or a worker was
+            cancelled though nobody asked for it.
         LogError: the log failed; every session then stands where it was, and can be resumed.
     """
     if concurrency < 1:
@@ -137,10 +139,17 @@ async def simulate(
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise first_error(group) from None
+    if not run.finished:  # a task group ends in silence where a task raised this by itself
+        raise PluginFailed("a worker of the simulation", asyncio.CancelledError())
 
 
 class _Simulation:
-    """What the workers of one call share."""
+    """What the workers of one call share.
+
+    Attributes:
+        queue: the sessions.
+        finished: whether every session is settled.
+    """
 
     def __init__(
         self,
@@ -150,6 +159,7 @@ class _Simulation:
         on_outcome: Callable[[Outcome], None],
     ) -> None:
         self.queue = queue
+        self.finished = False
         self._log = log
         self._holder = holder
         self._on_outcome = on_outcome
@@ -167,6 +177,7 @@ class _Simulation:
             with PluginCall("on_outcome"):
                 self._on_outcome(outcome)
             self.queue.settle()
+        self.finished = True
         workers.cancel()  # those that have not begun wait for nothing
 
     async def _outcome(self, session: Session, *, aside: bool) -> Outcome | None:
@@ -176,19 +187,34 @@ class _Simulation:
             return SessionElsewhere(session.id, held.utility) if aside else session.id
         if self._holder is None:
             return await self._run(session, fresh=held is None)
-        lease = lease_name(session.id)
-        with anyio.CancelScope() as scope:
-            if not await self._holder.claim(lease, scope.cancel):
-                return None
-            try:
-                if held is not None:  # its holder may have finished it before letting go of it
-                    held = await self._log.summary(session.id)
-                    if await _is_done(self._log, session, held):
-                        return SessionElsewhere(session.id, held.utility)
-                return await self._run(session, fresh=held is None)
-            finally:
-                await self._holder.release(lease)
+        scope = anyio.CancelScope()
+        try:
+            with scope:
+                return await self._run_with_lease(self._holder, session, held, scope)
+        except asyncio.CancelledError:
+            if is_cancelled() or not scope.cancel_called:
+                raise
+            # Raised anew on the way, it was nothing that the scope recognised.
         return None  # the lease was lost meanwhile
+
+    async def _run_with_lease(
+        self,
+        holder: LeaseHolder,
+        session: Session,
+        held: SessionSummary | None,
+        scope: anyio.CancelScope,
+    ) -> Outcome | None:
+        lease = lease_name(session.id)
+        if not await holder.claim(lease, scope.cancel):
+            return None
+        try:
+            if held is not None:  # its holder may have finished it before letting go of it
+                held = await self._log.summary(session.id)
+                if await _is_done(self._log, session, held):
+                    return SessionElsewhere(session.id, held.utility)
+            return await self._run(session, fresh=held is None)
+        finally:
+            await holder.release(lease)
 
     async def _run(self, session: Session, *, fresh: bool) -> Outcome | None:
         try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
@@ -80,6 +82,27 @@ async def test_what_is_raised_in_place_of_a_cancellation_is_the_cancellation() -
 
     with pytest.raises(TimeoutError):
         await timed()
+
+
+async def swallow_and_fail() -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        await anyio.sleep_forever()
+    raise ValueError("on its way out")
+
+
+async def fail_in_a_task() -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(swallow_and_fail)
+
+
+@pytest.mark.parametrize("hook", [swallow_and_fail, fail_in_a_task])
+async def test_an_error_that_does_not_know_of_the_cancellation_is_it_as_well(
+    hook: Callable[[], Awaitable[None]],
+) -> None:
+    with anyio.move_on_after(0.001) as scope:
+        with PluginCall("hook"):
+            await hook()
+    assert scope.cancelled_caught
 
 
 async def test_a_scope_of_the_call_itself_is_no_cancellation_of_ours() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,7 @@ from duolog.engine.session.simulation import (
     simulate,
 )
 from duolog.testing import Script, a_session, agent, human, played, streams
+from gated_log import Gate
 
 BRISK = LeaseTerms(looked_at=0.001)
 FLEETING = LeaseTerms(lasts=0.0, renewed=0.001, looked_at=0.001)  # each has run out at once
@@ -189,6 +192,55 @@ async def test_an_append_of_who_was_taken_for_dead_is_refused_and_nothing_is_dou
     async with open_log(f"{tmp_path}/log.db") as log:
         assert await whole(log, "s0")
     assert outcomes == [SessionElsewhere(session="s0", utility=0.5)]
+
+
+class OwnLeases:
+    """Leases that are free, until they are to be lost: those that are renewed then are."""
+
+    def __init__(self) -> None:
+        self.lost = False
+
+    async def claim(self, names: Sequence[str], holder: str, seconds: float) -> frozenset[str]:
+        return frozenset() if self.lost else frozenset(names)
+
+    async def release(self, names: Sequence[str], holder: str) -> None:
+        pass
+
+    async def holders(self) -> Mapping[str, str]:
+        return {}
+
+
+class SharedGate(Gate):
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.own = OwnLeases()
+
+    def leases(self) -> OwnLeases:
+        return self.own
+
+
+async def test_who_loses_a_lease_runs_all_others_however_the_session_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outcomes: list[Outcome] = []
+    begun: list[str] = []
+    async with open_log("memory://") as log:
+        gate = SharedGate(log)
+
+        async def run(log: Store, session: Session, *, fresh: bool) -> SessionResult:
+            if session.id == "s0" and not begun:
+                begun.append(session.id)
+                gate.own.lost = True
+                with contextlib.suppress(asyncio.CancelledError):
+                    await anyio.sleep_forever()
+                gate.own.lost = False
+                raise asyncio.CancelledError  # as a library may: it is not the scope's own
+            return await run_session(log, session, fresh=fresh)
+
+        monkeypatch.setattr("duolog.engine.session.simulation.run_session", run)
+        makers = [partial(chat, f"s{number}") for number in range(3)]
+        await simulate(gate.log, makers, concurrency=1, on_outcome=outcomes.append, terms=FLEETING)
+    assert {one.session for one in outcomes if isinstance(one, SessionResult)} == {"s0", "s1", "s2"}
 
 
 @pytest.mark.parametrize("count", [2, 3])
