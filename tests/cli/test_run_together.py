@@ -162,6 +162,8 @@ def test_a_thousand_sessions_on_four_machines_of_which_one_is_killed_every_two_s
     kills = sum(machine.kills for machine in started)
     print(f"{kills} kills", *(machine.said for machine in started), sep="\n")  # noqa: T201
     assert content(shared) == undisturbed(sessions)
+    for machine in started:  # none returned before all was done
+        assert machine.said.splitlines()[-1].startswith(f"{sessions:,} sessions: ")
 
 
 def wait_until_at_work(machine: Machine, where: str) -> None:
