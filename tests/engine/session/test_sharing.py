@@ -80,10 +80,19 @@ async def whole(log: Store, *names: str) -> bool:
 async def test_they_share_the_work_and_each_returns_when_all_is_done(tmp_path: Path) -> None:
     names = [f"s{number}" for number in range(12)]
     outcomes: tuple[list[Outcome], list[Outcome]] = ([], [])
+    helper = Script().hear().say("b").times(3)
+    begun, both = set[int](), anyio.Event()
     async with two(tmp_path) as logs:
 
         async def run(index: int) -> None:
-            makers = [partial(chat, name) for name in names]
+            async def agent_of(desk: Desk) -> None:
+                begun.add(index)
+                if len(begun) == 2:
+                    both.set()
+                await both.wait()  # else one of them may be through before the other has begun
+                await helper(desk)
+
+            makers = [partial(chat, name, agent_of) for name in names]
             note = outcomes[index].append
             await simulate(logs[index], makers, concurrency=2, on_outcome=note, terms=BRISK)
             assert await whole(logs[index], *names)
