@@ -19,7 +19,30 @@ from duolog.engine.rounds import RoundProjector
 from duolog.interop.importers.protocol import Importer, Reading, Remark
 from foreign_logs import read, trace_of
 
-__all__ = ("counted", "counts_of", "differences", "expected_of", "problems_of")
+__all__ = (
+    "ANSWER",
+    "ONE_CALL",
+    "QUESTION",
+    "counted",
+    "counts_of",
+    "differences",
+    "expected_of",
+    "problems_of",
+)
+
+QUESTION, ANSWER = "Find a train", "At 8."
+ONE_CALL: dict[str, Any] = {
+    "human_messages": 1,
+    "agent_messages": 1,
+    "tool_calls": 1,
+    "tool_results": 1,
+    "rounds": 1,
+    "first_human": QUESTION,
+    "last_agent": ANSWER,
+    "input_tokens": 30,
+    "output_tokens": 4,
+}
+"""What is in a question, a call with its result, and an answer, by two calls of a model."""
 
 _SHORT = 80
 

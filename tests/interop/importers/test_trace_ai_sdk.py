@@ -14,23 +14,11 @@ from duolog.interop.importers.registry import recognise
 from duolog.interop.importers.traces.langfuse import LangfuseImporter
 from duolog.interop.importers.traces.otlp import OtlpImporter
 from foreign_logs import read, trace_of
-from sample_counts import counted, differences
+from sample_counts import ANSWER, ONE_CALL, QUESTION, counted, differences
 
 Json = dict[str, Any]
 
-QUESTION, ANSWER = "Find a train", "At 8."
-WHOLE: Json = {
-    "human_messages": 1,
-    "agent_messages": 1,
-    "tool_calls": 1,
-    "tool_results": 1,
-    "rounds": 1,
-    "first_human": QUESTION,
-    "last_agent": ANSWER,
-    "input_tokens": 30,
-    "output_tokens": 4,
-    "models": ["m"],
-}
+WHOLE: Json = {**ONE_CALL, "models": ["m"]}
 USER: Json = {"role": "user", "content": [{"type": "text", "text": QUESTION}]}
 
 
