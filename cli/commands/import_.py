@@ -245,7 +245,7 @@ def _recognised(path: Path, *, grows: bool) -> Importer | None:
             raise InvalidInput(
                 f"{path} is empty so far: say which format it will have, with --format"
             )
-        if shape is not None and shape.keys >= {"session", "kind"} or _is_blank(path):
+        if shape is not None and "session" in shape.keys or _is_blank(path):
             return None
         with path.open("rb") as file:
             if file.read(len(_SQLITE)) == _SQLITE:

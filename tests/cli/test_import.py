@@ -160,9 +160,7 @@ def test_a_wrong_guess_is_a_clear_error(results: Path, tmp_path: Path, capsys: C
     chat = write(tmp_path / "chat.json", CHAT)
     tau = write(tmp_path / "tau.json", [TAU])
     other = write(tmp_path / "other.json", {"a": 1})
-    named = write(tmp_path / "named.json", {"session": "a", "sessions": 1})
     messages = {
-        (named, "auto"): f"{named} looks like none of the formats that can be imported (jsonl, ",
         (chat, "cogym"): f"{chat}, record 1: no record of Collaborative Gym: Object missing",
         (tau, "cogym"): f"{tau}, record 1: no record of Collaborative Gym: Object missing",
         (chat, "tau"): f"{chat} is neither of τ-bench",
