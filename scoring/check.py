@@ -31,6 +31,7 @@ from .live import score_records
 from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
 from .trajectory.tolerance import check_taus
+from .trajectory.updates import StopAdvice
 from .trajectory.utilities import utility_of
 
 __all__ = ("Check", "LogDifference", "check_session")
@@ -206,8 +207,8 @@ class _Checker:
         for record in records:
             event = record.event
             for fold in folds:
-                fold.feed(record)
-                held.update(fold.stops.items())
+                advices = (one for one in fold.feed(record) if isinstance(one, StopAdvice))
+                held.update((advice.tau, advice.round) for advice in advices)
             if isinstance(event, StopAdvised) and (event.tau, event.round) not in held:
                 what = f"the round after which {record.stream} stops at τ = {event.tau}"
                 self._differ(what, str(event.round), str(folds[0].stops.get(event.tau)))

@@ -9,6 +9,7 @@ versions, nothing is recorded twice.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias, final
 
@@ -143,7 +144,8 @@ class FollowingScorer:
         )
         self._shards: dict[int, _Shard] = {}
         self._sessions: SessionStates[_Session] = SessionStates(_KEPT, busy=lambda one: one.busy)
-        self._ready: dict[str, None] = {}  # sessions that wait and are not at work, in order
+        # Sessions that wait and are not at work, in order. Of a dict, the first is far to find.
+        self._ready: OrderedDict[str, None] = OrderedDict()
         self._news = anyio.Event()
         self._room = anyio.Event()
         self._taken = 0
@@ -235,8 +237,7 @@ class FollowingScorer:
                 if self._news.is_set():
                     self._news = anyio.Event()
                 await self._news.wait()
-            session = next(iter(self._ready))
-            del self._ready[session]
+            session, _ = self._ready.popitem(last=False)
             state = self._sessions.get(session) or _Session()
             self._sessions.keep(session, state)
             state.busy = True

@@ -136,18 +136,21 @@ class MemoryLog:
         self._check_open()
         if session not in self._sessions:
             raise SessionNotFound(session, self.url)
+        forks: dict[str, list[str]] = {}
+        for state in self._sessions.values():
+            if state.origin is not None:
+                forks.setdefault(state.origin, []).append(state.session)
         family = [session]
+        known = {session}
         for name in family:  # grows by the forks of each
-            family += [
-                state.session
-                for state in self._sessions.values()
-                if state.origin == name and state.session not in family
-            ]
+            fresh = [fork for fork in forks.get(name, ()) if fork not in known]
+            family += fresh
+            known.update(fresh)
         for name in family:
             self._sessions[name].erase()
             for at in self._of_session[name]:
                 self._records[at - 1] = erased(self._records[at - 1])
-        self._publisher.erase(family)
+        self._publisher.erase(known)
         for cache in caches:
             await cache.forget(tuple(family))
         return ForgetResult(

@@ -184,6 +184,7 @@ class ScorerWorker:
                     finally:
                         self._slots.release()
             except LogClosed:
+                self._room.set()  # nobody else will: the follower has to notice it too
                 return
             except (LogUnavailable, SessionInterrupted) as error:
                 seconds = backoff.next()

@@ -37,6 +37,7 @@ import msgspec
 from ..trajectory.points import Trajectory, counted
 from ..trajectory.tolerance import check_taus, stop_rounds
 from .formal import formal_ratings, formal_values
+from .grouping import LABELS
 from .numbers import mean
 from .results import Estimate
 from .sample import Sample
@@ -51,9 +52,6 @@ __all__ = (
     "stops_of",
     "variance_components",
 )
-
-LABELS = ("agent", "model", "user", "task")
-"""The labels by which sessions are grouped, as far as they occur."""
 
 _UNKNOWN = "nobody rated a round, or the human left before τ could be reached"
 _NO_CONTINUATION = "no continuation has a final utility"

@@ -9,7 +9,7 @@ from ..trajectory.points import Trajectory
 from .numbers import mean, quantile, sem
 from .results import CurvePoint
 from .sample import Column, Sample
-from .values import result_only, utilities
+from .values import missing_utility, result_only, utilities
 
 __all__ = ("carried", "effort_curve", "reached_rounds", "round_curve")
 
@@ -67,8 +67,8 @@ def effort_curve(
     most x; before its first round U_0 = 0; after its last round its final utility.
 
     Args:
-        trajectories: the sessions; those that never have this measure, or of which only the
-            result was measured, are left out.
+        trajectories: the sessions; those without a utility, that never have this measure, or of
+            which only the result was measured, are left out.
         measure: name of the measure, as in ``Point.effort``.
         steps: number of steps of the axis; a measure of whole numbers up to ``steps`` has a step
             for each.
@@ -79,7 +79,7 @@ def effort_curve(
     """
     walks: list[tuple[list[float], list[float]]] = []
     for item in trajectories:
-        if result_only(item):
+        if missing_utility(item) is not None or result_only(item):
             continue
         values = utilities(item)
         steps_taken = [

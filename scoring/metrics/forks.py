@@ -144,7 +144,7 @@ def _fork(fork: Trajectory, origin: Trajectory | None, version: int) -> Fork:
         origin=fork.forked_from.session if fork.forked_from else "",
         version=version,
         round=fork.forked_at,
-        before=before[-1] if before else 0.0 if fork.evaluated else None,
+        before=before[-1] if before else 0.0 if missing_utility(fork) is None else None,
         then=then,
         now=now,
         difference=None if then is None or now is None or reason is not None else now - then,

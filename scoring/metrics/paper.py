@@ -13,6 +13,7 @@ It differs from the formulas of section 3 (see ``formal``) in these choices:
       D@τ = mean_τ - mean_∞                           relative: D@τ / mean_∞
 
 - "Never" is a tolerance of 100 rounds.
+- A session whose every score failed is worth 0 throughout.
 - A missing rating is 5, one still pending likewise. A session in which the user never spoke, or
   took no turn after the request, has one round without a rating, worth its final performance.
 - Where fewer than two sessions have user interaction, the slice of lengths is empty, the

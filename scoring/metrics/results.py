@@ -128,8 +128,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         unvalued_sessions: sessions without any utility, for one of the next two reasons, or for
             want of any round and final performance: in no mean.
         unevaluated_sessions: those of them that were not evaluated at all.
-        failed_sessions: those of them whose every score failed.
-        unscored_first: sessions whose first update has no score: no ``first``, no gain.
+        failed_sessions: those of them whose every score failed. Under ``paper`` they are none of them:
+            they are worth 0.
+        unscored_first: sessions whose first update has no score: no ``first``, no gain. None under
+            ``paper``.
         result_only: sessions without any update that were evaluated only in the last of their
             rounds: no ``first``, no gain, no D@τ, no curve.
         unrated_sessions: sessions without any progress rating: no D@τ.

@@ -304,7 +304,7 @@ class _TablesFold:
         counts = self._counts_of(
             {
                 "estimated": "estimated",
-                "unscored": "NOT baseline AND missing IS NULL AND update_stale",
+                "unscored": f"NOT baseline AND missing IS NULL AND update_stale AND {not published}",
                 "results": f"NOT baseline AND result_only AND {not published}",
                 "unrated": "NOT baseline AND NOT rated",
                 "broken": f"baseline AND state IN ({listed(BROKEN_OFF)})",
@@ -325,7 +325,11 @@ class _TablesFold:
             missing_ratings=missing,
             pending_ratings=pending,
             estimated_tokens=counts["estimated"],
-            unvalued_sessions=sum(count for why, count in reasons.items() if why is not None),
+            unvalued_sessions=sum(
+                count
+                for why, count in reasons.items()
+                if why is not None and not (published and why == NO_SCORE)
+            ),
             unevaluated_sessions=reasons.get(NOT_EVALUATED, 0),
             failed_sessions=reasons.get(NO_SCORE, 0),
             unscored_first=counts["unscored"],

@@ -23,6 +23,7 @@ __all__ = (
     "Stop",
     "Tolerance",
     "check_taus",
+    "is_bad",
     "is_unsatisfactory",
     "stop_rounds",
 )
@@ -124,6 +125,35 @@ class Tolerance:
                 reached.append(stop)
             self._next += 1
         return reached
+
+    def worsen(self, number: int, rating: Callable[[int], Rating]) -> None:
+        """Counts a round as unsatisfactory that was counted as satisfactory.
+
+        It looks no further to either side than the greatest τ: what is reached beyond was reached
+        without this round.
+
+        Args:
+            number: of the round.
+            rating: as above; it gives the new rating of the round.
+        """
+        most = max(self.taus, default=1)
+        first = last = number
+        while number - first < most and first > 1 and is_bad(rating(first - 1)):
+            first -= 1
+        while last - first + 1 < most and last + 1 < self._next and is_bad(rating(last + 1)):
+            last += 1
+        run = last - first + 1
+        if last + 1 == self._next:
+            self._run = run
+        for tau in self.taus:
+            if tau <= run and first + tau - 1 < self._stops.get(tau, self._next):
+                self._stops[tau] = first + tau - 1
+        self._open = [tau for tau in self._open if tau not in self._stops]
+
+
+def is_bad(rating: Rating) -> bool:
+    """Whether a rating is known to be unsatisfactory."""
+    return rating is not PENDING and is_unsatisfactory(rating)
 
 
 def stop_rounds(ratings: Iterable[Rating], taus: Iterable[int]) -> dict[int, int | None]:

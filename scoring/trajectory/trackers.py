@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import final
 
 from ...engine.events import ProgressRated, UtilityScored
@@ -10,7 +10,7 @@ from ...engine.records import TRACE
 from .options import Options
 from .ratings import Changed, RatingBook
 from .round_index import RoundIndex
-from .tolerance import PENDING, Rating, Stop, Tolerance
+from .tolerance import PENDING, Rating, Stop, Tolerance, is_bad
 from .updates import RatingUpdated, StopAdvice, StopWithdrawn, Trigger, Update, UtilityUpdated
 from .utilities import Scored, UtilityBook, utility_of
 
@@ -58,7 +58,8 @@ class RatingTracker:
             event: the rating in the record, if it holds one.
         """
         updates: list[Update] = []
-        changed = again = False
+        changed = False
+        counted: list[int] = []  # rounds that were counted, and count otherwise now
         for number in numbers:
             before = self._known.get(number, PENDING)
             rating = self.book.rating(number)
@@ -66,14 +67,17 @@ class RatingTracker:
                 continue
             self._known[number] = rating
             changed = True
-            again = again or number < self.tolerance.next
+            if number < self.tolerance.next and (
+                rating is PENDING or is_bad(rating) != is_bad(before)
+            ):
+                counted.append(number)
             absent = rating is None and before is PENDING and number != about
             if absent and not self.book.configured:
                 continue  # nobody was to rate, so that this is no news
             cause = event if number == about else None
             updates.append(self._updated(trigger, number, rating, cause))
-        if again:
-            updates += self._recount(trigger)
+        if counted:
+            updates += self._recount(trigger, counted)
         elif changed:
             for stop in self.tolerance.advance(self._rating):
                 updates.append(self._advice(trigger, stop))
@@ -82,7 +86,9 @@ class RatingTracker:
     def leave_out_closing(self, trigger: Trigger) -> list[Update]:
         """Counts all over, if a round was counted that turned out to be a closing one."""
         closing = self._index.closing
-        return self._recount(trigger) if closing and closing < self.tolerance.next else []
+        return (
+            self._recount(trigger, [closing]) if closing and closing < self.tolerance.next else []
+        )
 
     def _updated(
         self, trigger: Trigger, number: int, rating: Rating, cause: ProgressRated | None
@@ -104,11 +110,14 @@ class RatingTracker:
     def _rating(self, number: int) -> Rating:
         return PENDING if number == self._index.closing else self._known.get(number, PENDING)
 
-    def _recount(self, trigger: Trigger) -> list[Update]:
-        """Counts all over, since a rating changed that had been counted."""
+    def _recount(self, trigger: Trigger, numbers: Sequence[int]) -> list[Update]:
+        """Counts rounds anew that had been counted: all of them, unless only one got worse."""
         before = self.tolerance.stops
-        self.tolerance = Tolerance(self.tolerance.taus)
-        reached = self.tolerance.advance(self._rating)
+        if len(numbers) == 1 and is_bad(self._rating(numbers[0])):
+            self.tolerance.worsen(numbers[0], self._rating)
+        else:
+            self.tolerance = Tolerance(self.tolerance.taus)
+        self.tolerance.advance(self._rating)
         now = self.tolerance.stops
         updates: list[Update] = [
             StopWithdrawn(
@@ -119,7 +128,9 @@ class RatingTracker:
             if now.get(tau) != number
         ]
         updates += [
-            self._advice(trigger, stop) for stop in reached if before.get(stop.tau) != stop.round
+            self._advice(trigger, Stop(tau, number))
+            for tau, number in now.items()
+            if before.get(tau) != number
         ]
         return updates
 

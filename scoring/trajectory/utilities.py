@@ -53,9 +53,8 @@ class _ScorerStream:
         if event.snapshot is None:
             until = event.until or 0
             whole = self.rounds.get(number)
-            if whole is not None and (until < whole[0] or value is None):
-                return
-            self.rounds[number] = (until, value)
+            if whole is None or (value is not None and (whole[1] is None or until >= whole[0])):
+                self.rounds[number] = (until, value)
         else:
             self.by_snapshot = True
             scored = self.snapshots.get(number)

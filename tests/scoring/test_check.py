@@ -19,10 +19,11 @@ from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.scorers.protocol import Measurement, Scorer, measurement_id, stream_of
-from duolog.scoring.check import Check, check_session
+from duolog.scoring.check import Check, _Checker, check_session
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
 from duolog.testing.records import RecordWriter, run_scorer
+from step_counter import count_lines
 
 
 @pytest.fixture
@@ -177,6 +178,21 @@ async def test_a_stop_whose_rating_was_replaced_before_it_was_recorded(log: Stor
     assert told(await check_session(log, "s")) == [
         "the round after which tolerance@1 stops at τ = 2"
     ]
+
+
+def test_checking_stops_costs_the_same_for_each_record() -> None:
+    def steps(name: str, count: int) -> float:
+        script = RecordWriter(name)
+        script.opened()
+        for number in range(1, count + 1):
+            script.human("plan a trip")
+            script.output(f"{number}")
+            script.rated(number, 1)
+        script.add(StopAdvised(round=1, tau=1, scorer=REF), "x", "scorer", stream="x@1")
+        lines, _ = count_lines(_Checker(name).compare_stops, script.records)
+        return lines / count
+
+    assert steps("long", 160) < 1.1 * steps("short", 40)
 
 
 async def test_the_line_in_the_session_list(log: Store) -> None:

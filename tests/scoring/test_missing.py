@@ -123,6 +123,32 @@ def test_every_score_failed_is_not_zero() -> None:
     assert group.counts.failed_sessions == 1
 
 
+def test_where_every_score_failed_the_published_analysis_has_0_and_the_report_says_so() -> None:
+    line = '{"session": "s", "rounds": [{"utility": null, "updated": true, "rating": 4}]}'
+    failed = decode_trajectory(line)
+    unscored = msgspec.structs.replace(
+        scored(None, 0.8), points=(Point(round=1, updated=True, stale=True), *scored(0.8).points)
+    )
+    report = aggregate([failed, unscored, scored(0.5, 0.8)], convention="paper", bootstrap=0)
+    [group] = report.groups
+    assert (group.overall.sessions, group.first.sessions) == (3, 3)
+    counts = group.counts
+    assert (counts.unvalued_sessions, counts.failed_sessions, counts.unscored_first) == (0, 1, 0)
+    [note] = [text for text in completeness(report) if "no score of" in text]
+    assert (
+        note
+        == "1 session has no score of the output, and counts as 0, as in the published analysis."
+    )
+
+
+def test_a_session_whose_scores_failed_is_in_no_curve_of_effort() -> None:
+    points = [{"utility": None, "updated": True, "effort": {"acts": 1}}]
+    failed = decode_trajectory(msgspec.json.encode({"session": "s", "rounds": points}))
+    scored_one = Trajectory(session="t", points=(Point(round=1, utility=0.8, effort={"acts": 1}),))
+    curve = effort_curve([failed, scored_one], "acts")
+    assert [(point.x, point.mean, point.sessions) for point in curve] == [(0, 0.0, 1), (1, 0.8, 1)]
+
+
 def test_an_output_that_never_came_is_worth_nothing() -> None:
     group = only(scored(None, None, ratings=[2, 3]))
     assert (group.overall.value, group.final.value, group.first.value) == (0, 0, 0)

@@ -109,10 +109,11 @@ class Budget:
 
     def note_recorded(self, asker: Asker, reply: ModelReply | None) -> None:
         """Counts a call that the log holds, unless it is one of this process, counted already."""
-        if self._unseen[asker]:
-            self._unseen[asker] -= 1
-        else:
+        left = self._unseen.pop(asker, 0)
+        if not left:
             self.spent = self.spent.after(reply)
+        elif left > 1:
+            self._unseen[asker] = left - 1
 
     @property
     def exhausted(self) -> str | None:

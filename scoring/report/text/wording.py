@@ -176,7 +176,7 @@ def completeness(report: Report) -> Iterator[str]:
         yield f"{quantity(pending, 'rating')} {_be(pending)} pending."
     if estimated := sum(one.estimated_tokens for one in counts):
         yield f"Tokens of {quantity(estimated, 'session')} are estimated from texts."
-    yield from _without_utility(counts)
+    yield from _without_utility(counts, published=report.convention == "paper")
     yield from _without_drop(groups)
     if broken := sum(group.counts.broken_baselines for group in groups):
         yield f"{quantity(broken, 'automated run')} broke off, and {_be(broken)} in no mean."
@@ -195,9 +195,16 @@ def provenance(report: Report) -> Iterator[str]:
         yield f"{warning[0].upper()}{warning[1:]}."
 
 
-def _without_utility(counts: Sequence[Counts]) -> Iterator[str]:
+def _without_utility(counts: Sequence[Counts], *, published: bool) -> Iterator[str]:
     unevaluated = sum(one.unevaluated_sessions for one in counts)
     unscored = sum(one.failed_sessions for one in counts)
+    if published and unscored:
+        have, count = ("has", "counts") if unscored == 1 else ("have", "count")
+        yield (
+            f"{quantity(unscored, 'session')} {have} no score of the output, and {count} as 0, as in the "
+            "published analysis."
+        )
+        unscored = 0
     others = sum(one.unvalued_sessions for one in counts) - unevaluated - unscored
     first = sum(one.unscored_first for one in counts)
     for number, one, several in (

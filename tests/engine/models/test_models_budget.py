@@ -133,6 +133,7 @@ async def test_what_other_processes_spend_counts_too_and_what_this_one_did_count
         await log.append("theirs", [Draft(called, "bot", "agent", 0.0)])
         await anyio.wait_all_tasks_blocked()
         assert budget.spent.cost == 0.75
+        assert not budget._unseen  # nothing is kept of what both sides have seen
         await log.append("mine", [Draft(called, "bot", "agent", 0.0)])  # by who took it over
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()

@@ -508,6 +508,23 @@ async def test_it_ends_with_the_log() -> None:
     await measurer.settle()
 
 
+async def test_it_ends_with_the_log_while_it_waits_for_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "_BACKLOG", 3)
+    gone = anyio.Event()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks, open_log("memory://") as log:
+            measurer = ScorerPool(log, [Reader(lambda record: gone.wait())])
+            tasks.start_soon(measurer.run)
+            await say(log, "a", *"vwxyz")
+            await anyio.wait_all_tasks_blocked()
+            assert measurer.statistics()[0].lag == 2
+            tasks.start_soon(log.aclose)
+            await anyio.wait_all_tasks_blocked()
+            gone.set()
+
+
 @pytest.mark.parametrize(
     ("scorers", "pace"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from duolog.engine.events import Origin, SessionOpened, UtilityScored
 from duolog.scoring.live import score_records
@@ -78,6 +79,14 @@ def test_a_fork_whose_origin_is_elsewhere() -> None:
 def test_a_fork_that_has_not_gone_on() -> None:
     [fork] = compare_forks([*ORIGINS, session("c", 0.25, origin="a")]).forks
     assert (fork.difference, fork.reason) == (None, "it has no record of its own yet")
+
+
+def test_a_fork_without_utility_stood_at_nothing_before_it_left() -> None:
+    failed = msgspec.structs.replace(
+        session("c", 0.5, origin="a", at=1), points=(Point(round=1, utility=None, stale=True),)
+    )
+    [fork] = compare_forks([*ORIGINS, failed]).forks
+    assert (fork.before, fork.now, fork.difference) == (None, None, None)
 
 
 def test_means_count_no_beginning_twice() -> None:

@@ -6,11 +6,14 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from duolog.engine.events import ScorerRef, UtilityScored
 from duolog.engine.records import Record
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.points import Point
-from duolog.scoring.trajectory.updates import UtilityUpdated
+from duolog.scoring.trajectory.updates import StopAdvice, StopWithdrawn, UtilityUpdated
 from duolog.testing.records import RecordWriter
+from hypothesis import given
+from hypothesis import strategies as st
 from step_counter import count_lines
 
 
@@ -82,3 +85,68 @@ def test_scores_that_come_at_the_end_cost_the_same_at_any_length(backwards: bool
         return lines / rounds
 
     assert steps(200) < 1.1 * steps(50)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_ratings_that_come_at_the_end_cost_the_same_at_any_length(backwards: bool) -> None:
+    def steps(rounds: int) -> float:
+        script = RecordWriter()
+        script.opened()
+        for number in range(rounds):
+            script.human(f"ask {number}")
+            script.agent("done")
+        fold = TrajectoryFold(script.session)
+        for record in script.records:
+            fold.feed(record)
+        done = len(script.records)
+        numbers = range(1, rounds + 1)
+        for number in reversed(numbers) if backwards else numbers:
+            script.rated(number, 1 if number % 3 else 4)
+        ratings = script.records[done:]
+        lines, _ = count_lines(lambda: [fold.feed(record) for record in ratings])
+        assert fold.stops == {1: 1, 2: 2}
+        return lines / rounds
+
+    assert steps(200) < 1.1 * steps(50)
+
+
+@given(st.lists(st.tuples(st.integers(1, 8), st.sampled_from([None, 1, 2, 3, 5])), max_size=30))
+def test_stops_follow_ratings_that_are_given_late_and_again(
+    ratings: list[tuple[int, int | None]],
+) -> None:
+    script = RecordWriter()
+    script.opened()
+    for number in range(1, 9):
+        script.human(f"ask {number}")
+        script.agent("done")
+    for number, rating in ratings:
+        script.rated(number, rating)
+    fold = TrajectoryFold(script.session)
+    advised: dict[int, int] = {}
+    for record in script.records:
+        for update in fold.feed(record):
+            if isinstance(update, StopAdvice):
+                assert advised.setdefault(update.tau, update.round) == update.round
+            elif isinstance(update, StopWithdrawn):
+                assert advised.pop(update.tau) == update.round
+        assert advised == fold.stops
+
+
+@pytest.mark.parametrize("order", [(3, 5), (5, 3)])
+def test_a_score_that_is_missing_replaces_no_value_of_its_round_in_any_order(
+    order: tuple[int, int],
+) -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("ask")
+    for _ in range(3):
+        script.agent("done")
+    for until in order:
+        value = 0.5 if until == 3 else None
+        ref = ScorerRef(name="u", version="1", config="")
+        score = UtilityScored(scorer=ref, round=1, until=until, value=value)
+        script.add(score, "u", "scorer", stream="u@1")
+    fold = TrajectoryFold(script.session)
+    for record in script.records:
+        fold.feed(record)
+    assert [point.value for point in fold.trajectory().points] == [0.5]
