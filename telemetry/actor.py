@@ -359,7 +359,7 @@ class RecordedActor(Generic[R]):
         Raises:
             InvalidInput: the rating is not 1 to 5.
         """
-        if rating not in (1, 2, 3, 4, 5):
+        if type(rating) is not int or rating not in (1, 2, 3, 4, 5):
             raise InvalidInput(f"a rating is 1 to 5, not {rating!r}")
         event = ProgressRated(
             round=UNNAMED if round is None else round,

@@ -7,6 +7,7 @@ from typing import Final, final
 
 from ...engine.events import JSON, ModelCalled, Tokens
 from ...telemetry.receipt import Receipt
+from ..importers.conversation.numbers import amount_of, count_of
 from .chunks import CHUNKS, Chunks, Message
 from .content import items_at, mapping_at, prompt_of, text_at
 from .files import FileTexts, file_of, share_kept
@@ -237,20 +238,20 @@ class AgentSession:
             self._voice.did("update_plan", plan, time)
 
     def _note_cost(self, cost: Mapping[str, JSON]) -> None:
-        amount = cost.get("amount")
-        if cost.get("currency") == "USD" and isinstance(amount, int | float):
-            self._cost = float(amount)
+        amount = amount_of(cost.get("amount"))
+        if cost.get("currency") == "USD" and amount is not None:
+            self._cost = amount
 
     def _use(self, usage: Mapping[str, JSON], time: float) -> None:
         cost = None
         if self._cost is not None and self._cost > self._spent:
             cost, self._spent = self._cost - self._spent, self._cost
         tokens = Tokens(
-            prompt=_count(usage, "inputTokens"),
-            completion=_count(usage, "outputTokens"),
-            cached=_count(usage, "cachedReadTokens"),
-            reasoning=_count(usage, "thoughtTokens"),
-            cache_creation=_count(usage, "cachedWriteTokens"),
+            prompt=count_of(usage.get("inputTokens")),
+            completion=count_of(usage.get("outputTokens")),
+            cached=count_of(usage.get("cachedReadTokens")),
+            reasoning=count_of(usage.get("thoughtTokens")),
+            cache_creation=count_of(usage.get("cachedWriteTokens")),
         )
         if cost is not None or tokens != Tokens():
             model = self._model or _UNKNOWN
@@ -270,8 +271,3 @@ class AgentSession:
                 revised = self._voice.wrote(file, time, by_human=True)
         if share is not None and revised is not None:
             self._voice.kept(share, revised, time)
-
-
-def _count(usage: Mapping[str, JSON], name: str) -> int | None:
-    value = usage.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -11,6 +11,7 @@ from ...engine.errors import CodecError, InvalidInput
 from ...engine.events import JSON, ActorFailed, ApprovalAsked, ModelCalled, Role, Tokens
 from ...telemetry.actor import RecordedActor
 from ...telemetry.receipt import Awaited, Receipt
+from ..importers.conversation.numbers import count_of
 from .assembler import Whole, WholeCall, WholeMessage
 from .entries import AguiEntry, Deduplicator, add_entry, parse_timestamp
 from .json_patch import apply_patch
@@ -161,10 +162,7 @@ class AguiDecoder:
         for number, one in enumerate(listed if isinstance(listed, list) else (), start=1):
             if not isinstance(one, Mapping):
                 continue  # the event itself is kept
-            counts = [one.get(key) for key in _COUNTS]
-            prompt, completion, cached, reasoning = (
-                count if type(count) is int else None for count in counts
-            )
+            prompt, completion, cached, reasoning = (count_of(one.get(key)) for key in _COUNTS)
             model = one.get("model")
             called = ModelCalled(
                 model=model if isinstance(model, str) and model else "unknown",

@@ -19,6 +19,7 @@ from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
 from ..importers.conversation.cast import Cast
+from ..importers.conversation.numbers import amount_of, count_of
 from ..importers.conversation.steps import (
     AGENT,
     HUMAN,
@@ -293,9 +294,8 @@ class _Thread:
 
 def _time(stamp: JSON) -> float | None:
     """Seconds of a time stamp, which is in milliseconds where it is a number."""
-    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
-        return float(stamp) * _MILLI
-    return seconds_of(stamp, None)
+    milliseconds = amount_of(stamp)
+    return seconds_of(stamp if milliseconds is None else milliseconds * _MILLI, None)
 
 
 def _used(usage: JSON) -> Iterator[Step]:
@@ -310,7 +310,6 @@ def _used(usage: JSON) -> Iterator[Step]:
             "cached": "cachedInputTokens",
             "cache_creation": "cacheWriteInputTokens",
         }
-        counts = {field: one.get(name) for field, name in names.items()}
+        tokens = Tokens(**{field: count_of(one.get(name)) for field, name in names.items()})
         model = one.get("model")
-        tokens = Tokens(**{field: n for field, n in counts.items() if isinstance(n, int)})
         yield ModelUse(model=model if isinstance(model, str) else None, tokens=tokens)

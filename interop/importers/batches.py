@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from ...engine.errors import InvalidInput
@@ -10,9 +11,9 @@ from ...engine.events import SessionOpened
 from ...engine.plugins import PluginCall
 from ...engine.records import Draft
 from .intake import taken_in
-from .protocol import Found, Remark
+from .protocol import Found, Importer, Reading, Remark
 
-__all__ = ("BATCH", "BYTES", "Batch", "Part", "Run", "next_batch")
+__all__ = ("BATCH", "BYTES", "Batch", "Part", "Run", "next_batch", "read_from")
 
 BATCH: Final = 1024
 """Events in a batch."""
@@ -54,6 +55,23 @@ class Batch(NamedTuple):
     parts: Sequence[Part]
     size: int
     error: InvalidInput | None = None
+
+
+def read_from(source: Path, importer: Importer, reading: Reading) -> Iterator[Found]:
+    """What an importer reads, whatever the source holds.
+
+    Raises:
+        InvalidInput: the source as a whole cannot be read.
+        PluginFailed: the importer raised what is no ``Exception``.
+    """
+    try:
+        with PluginCall(f"importer {importer.name!r}"):
+            found = importer.read(source, reading)
+        yield from found
+    except RecursionError as error:
+        raise InvalidInput(f"{source}: something in it nests too deeply to be read") from error
+    except OSError as error:
+        raise InvalidInput(f"cannot read {source}: {error.strerror or error}") from error
 
 
 def next_batch(found: Iterator[Found]) -> Batch | None:

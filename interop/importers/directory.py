@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, final
 from ...engine.errors import InvalidInput, MissingExtra
 from .json_sniff import Shape
 from .protocol import Found, Importer, Reading, Remark
-from .registry import ENDINGS, HIDDEN, installed_importers, recognise
+from .registry import ENDINGS, entries_of, installed_importers, recognise
 from .repeats import SessionNames
 
 __all__ = ("DirectoryImporter", "Source", "sources_in")
@@ -98,25 +98,32 @@ def sources_in(
     """
     if importer is None and recogniser is None:
         recogniser = partial(recognise, importers=installed_importers())
+    return _below(directory, importer, recogniser, set())
+
+
+def _below(
+    directory: Path,
+    importer: Importer | None,
+    recogniser: Callable[[Path], Importer | None] | None,
+    seen: set[Path],
+) -> Iterator[Source | Remark]:
     try:
-        paths = sorted(directory.iterdir())
+        paths = entries_of(directory, seen)
     except OSError as error:
         yield Remark("problem", f"cannot be read: {error.strerror or error}", str(directory))
         return
     for path in paths:
-        if path.name.startswith(HIDDEN):
-            continue
         if path.is_dir() and importer is not None:
-            yield from sources_in(path, importer)
+            yield from _below(path, importer, recogniser, seen)
         elif importer is not None:
             if path.suffix in ENDINGS:
                 yield Source(path, importer)
         elif recogniser is not None:
-            yield from _recognised(path, recogniser)
+            yield from _recognised(path, recogniser, seen)
 
 
 def _recognised(
-    path: Path, recogniser: Callable[[Path], Importer | None]
+    path: Path, recogniser: Callable[[Path], Importer | None], seen: set[Path]
 ) -> Iterator[Source | Remark]:
     try:
         found = recogniser(path)
@@ -126,6 +133,6 @@ def _recognised(
     if found is not None:
         yield Source(path, found)
     elif path.is_dir():
-        yield from sources_in(path, None, recogniser)
+        yield from _below(path, None, recogniser, seen)
     elif path.suffix in ENDINGS:
         yield Remark("difference", "a file of no format that is known, left out", str(path))

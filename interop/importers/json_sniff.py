@@ -41,6 +41,8 @@ def shape_of(path: Path) -> Shape | None:
     Raises:
         InvalidInput: it cannot be read.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InvalidInput(f"cannot read {path}: it is no file; a source is read more than once")
     try:
         with path.open("rb") as file:
             return shape_of_text(file.read(_HEAD))

@@ -15,6 +15,7 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.records import TRACE
+from .batches import read_from
 from .protocol import Importer, Reading, Remark
 
 __all__ = ("ImportPreview", "SessionPreview", "preview_foreign")
@@ -64,7 +65,7 @@ def preview_foreign(source: Path, importer: Importer, reading: Reading) -> Impor
     """
     sessions: dict[str, SessionPreview] = {}
     remarks: list[Remark] = []
-    for one in importer.read(source, reading):
+    for one in read_from(source, importer, reading):
         if isinstance(one, Remark):
             remarks.append(one)
             continue

@@ -15,7 +15,7 @@ from .protocol import Importer
 __all__ = (
     "ENDINGS",
     "GROUP",
-    "HIDDEN",
+    "entries_of",
     "find_importer",
     "importer_names",
     "installed_importers",
@@ -25,7 +25,7 @@ __all__ = (
 GROUP: Final = "duolog.importers"
 ENDINGS: Final = frozenset({".json", ".jsonl", ".ndjson", ".eval", ".traj", ".parquet"})
 """Of files that may hold conversations."""
-HIDDEN: Final = "."
+_HIDDEN: Final = "."
 """How names begin that are passed over."""
 
 
@@ -94,19 +94,37 @@ def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Impo
     return found[0]
 
 
-def _importable_below(directory: Path) -> Iterator[Path]:
-    """The files below a directory that may hold conversations, by their names; hidden ones are left
-    out. What cannot be read is left out too.
+def entries_of(directory: Path, seen: set[Path]) -> list[Path]:
+    """The files and directories in a directory, by their names. Hidden ones are left out, and what is
+    neither, such as a pipe that nobody writes.
+
+    Args:
+        directory: that is looked into.
+        seen: directories that were looked into; of one among them there is nothing, since a link may
+            lead back to it. This one is added.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    real = directory.resolve()
+    if real in seen:
+        return []
+    seen.add(real)
+    shown = (path for path in directory.iterdir() if not path.name.startswith(_HIDDEN))
+    return sorted(path for path in shown if path.is_dir() or path.is_file())
+
+
+def _importable_below(directory: Path, seen: set[Path]) -> Iterator[Path]:
+    """The files below a directory that may hold conversations, by their names. What cannot be read is
+    left out.
     """
     try:
-        paths = sorted(directory.iterdir())
+        paths = entries_of(directory, seen)
     except OSError:
         return
     for path in paths:
-        if path.name.startswith(HIDDEN):
-            continue
         if path.is_dir():
-            yield from _importable_below(path)
+            yield from _importable_below(path, seen)
         elif path.suffix in ENDINGS:
             yield path
 
@@ -114,7 +132,7 @@ def _importable_below(directory: Path) -> Iterator[Path]:
 def _holds_others(directory: Path, importer: Importer, asked: Iterable[Importer]) -> bool:
     """Whether a file below a directory is of a format that the importer of the whole does not read."""
     others = [one for one in asked if one is not importer]
-    for path in _importable_below(directory):
+    for path in _importable_below(directory, set()):
         try:
             shape = shape_of(path)
         except InvalidInput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, final
 
@@ -15,9 +15,9 @@ from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from ...engine.records import TRACE
 from ...engine.text import quantity
-from .batches import BATCH, Part, Run, next_batch
+from .batches import BATCH, Part, Run, next_batch, read_from
 from .intake import unfit
-from .protocol import Found, Importer, Reading, Remark
+from .protocol import Importer, Reading, Remark
 from .streams import ImportStream
 
 __all__ = ("ImportResult", "Survey", "import_foreign", "survey_foreign")
@@ -78,7 +78,7 @@ async def survey_foreign(
         InvalidInput: the source as a whole cannot be read.
         PluginFailed: the importer or ``progress`` raised what is no ``Exception``.
     """
-    found = _open(source, importer, reading)
+    found = read_from(source, importer, reading)
     problems: list[Remark] = []
     kept: list[Part] = []
     events = size = 0
@@ -152,7 +152,7 @@ async def import_foreign(
             await taking.take(part)
             _call(progress, taking.done)
     else:
-        found = _open(source, importer, reading)
+        found = read_from(source, importer, reading)
         while batch := await anyio.to_thread.run_sync(next_batch, found):
             for part in batch.parts:
                 await taking.take(part)
@@ -165,11 +165,6 @@ async def import_foreign(
     await taking.finish()
     _call(progress, taking.done)
     return taking.taken(source)
-
-
-def _open(source: Path, importer: Importer, reading: Reading) -> Iterator[Found]:
-    with PluginCall(f"importer {importer.name!r}"):
-        return importer.read(source, reading)
 
 
 def _call(progress: _Progress | None, done: int) -> None:
@@ -195,7 +190,7 @@ class _Import:
         self._records = 0
         self._known = 0
         self._parted: dict[str, int] = {}
-        self._older: set[str] = set()  # sessions of which the log has more than the source
+        self._apart: set[str] = set()  # sessions of which the log has something else, or more
         self._remarks: list[Remark] = []
 
     @property
@@ -221,7 +216,7 @@ class _Import:
             else:
                 await self.settle()
                 # The branch that a session went on with since is what the log has of it: no fork besides.
-                self._refused = origin in self._parted or origin in self._older
+                self._refused = origin in self._apart
                 self._forks += not self._refused
         if self._refused:
             return
@@ -314,7 +309,7 @@ class _Import:
     async def _close(self, stream: ImportStream) -> None:
         """Looks whether the log has more of a stream, and counts it."""
         if stream.name == TRACE and await stream.is_longer():
-            self._older.add(stream.session)
+            self._apart.add(stream.session)
         self._count(stream)
 
     def _count(self, stream: ImportStream) -> None:
@@ -328,4 +323,5 @@ class _Import:
         self._remarks.append(remark)
 
     def _refuse(self, session: str, wrong: str) -> None:
+        self._apart.add(session)
         self._remark(Remark("problem", wrong, f"session {session!r}", session))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -11,6 +10,7 @@ from ...engine.errors import InvalidInput
 __all__ = ("seconds_of", "zone_name", "zone_named")
 
 _LOCAL = "local"
+_LATEST = 253_402_300_799  # the last second of the year 9999
 
 
 def zone_named(name: str) -> tzinfo | None:
@@ -39,7 +39,8 @@ def zone_name(zone: tzinfo | None) -> str:
 def seconds_of(stamp: object, zone: tzinfo | None) -> float | None:
     """Seconds since the epoch of a time stamp; None where it is none.
 
-    A number is taken for such seconds. A text is read as ISO 8601; one that names no zone is local
+    A number is taken for such seconds; one that lies beyond the year 9999, such as of milliseconds, is
+    no time. A text is read as ISO 8601; one that names no zone is local
     time in ``zone``. Of an hour that occurs twice when clocks are set back, the first is meant.
 
     Args:
@@ -48,7 +49,7 @@ def seconds_of(stamp: object, zone: tzinfo | None) -> float | None:
     """
     if not isinstance(stamp, str):
         if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
-            return float(stamp) if math.isfinite(stamp) else None
+            return float(stamp) if 0 <= stamp <= _LATEST else None
         return None
     try:
         moment = datetime.fromisoformat(stamp.strip())

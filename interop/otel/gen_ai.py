@@ -121,6 +121,7 @@ def _usage(event: ModelCalled) -> dict[str, Value]:
         names.INPUT_TOKENS: tokens.prompt,
         names.OUTPUT_TOKENS: tokens.completion,
         names.CACHED_TOKENS: tokens.cached,
+        names.CREATED_TOKENS: tokens.cache_creation,
         names.REASONING_TOKENS: tokens.reasoning,
         names.COST: event.cost,
     }

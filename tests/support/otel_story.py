@@ -79,7 +79,7 @@ CALL = ModelCalled(
     purpose="reply",
     request="d1",
     reply={"text": "secret reply", "finish": "stop", "model": "gpt-4o-2024-08-06"},
-    tokens=Tokens(prompt=100, completion=20, cached=60, reasoning=8),
+    tokens=Tokens(prompt=100, completion=20, cached=60, reasoning=8, cache_creation=30),
     latency=1.5,
     cost=0.002,
 )

@@ -539,6 +539,14 @@ async def ratings(log: EventLog) -> list[tuple[int, int | None]]:
     return [(e.round, e.until) for _, e in await told(log) if isinstance(e, ProgressRated)]
 
 
+@pytest.mark.parametrize("rating", [True, 3.0, 0, 6])
+async def test_what_is_no_rating_is_refused_at_once(log: EventLog, rating: int) -> None:
+    async with Recorder(log) as recorder:
+        session = await recorder.session("s")
+        with pytest.raises(InvalidInput, match="a rating is 1 to 5, not"):
+            await session.human.rates(rating)
+
+
 async def test_a_rating_is_of_the_last_round_in_which_an_agent_acted(log: EventLog) -> None:
     async with Recorder(log) as recorder:
         s = await recorder.session("s")

@@ -7,6 +7,7 @@ from typing import Final
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Tokens
+from ..conversation.numbers import count_of
 from ..conversation.steps import (
     AGENT,
     HUMAN,
@@ -169,20 +170,16 @@ def tokens_of(usage: JSON) -> Tokens | None:
     """
     if not isinstance(usage, dict):
         return None
-    prompt, completion = _count(usage, "input_tokens"), _count(usage, "output_tokens")
+    prompt = count_of(usage.get("input_tokens"))
+    completion = count_of(usage.get("output_tokens"))
     if prompt is None and completion is None:
         return None
     return Tokens(
         prompt=prompt,
         completion=completion,
-        cached=_count(usage, "cache_read_input_tokens") or 0,
-        cache_creation=_count(usage, "cache_creation_input_tokens") or 0,
+        cached=count_of(usage.get("cache_read_input_tokens")) or 0,
+        cache_creation=count_of(usage.get("cache_creation_input_tokens")) or 0,
     )
-
-
-def _count(usage: Mapping[str, JSON], key: str) -> int | None:
-    value = usage.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _text(block: Mapping[str, JSON], key: str) -> str:

@@ -12,6 +12,7 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Tokens
 from ..anthropic.blocks import plain_text, tokens_of
+from ..conversation.numbers import count_of
 from ..json_files import Piece, decode, pieces_of
 from ..json_sniff import Shape, shape_of
 from ..protocol import Remark
@@ -197,8 +198,8 @@ def usage_of(value: JSON) -> Tokens | None:
 
 def _count(value: Mapping[str, JSON], *keys: str) -> int | None:
     for key in keys:
-        found = value.get(key)
-        if isinstance(found, int) and not isinstance(found, bool):
+        found = count_of(value.get(key))
+        if found is not None:
             return found
     return None
 

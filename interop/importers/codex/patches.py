@@ -26,7 +26,7 @@ def added_files(call: ToolCall) -> Iterator[Output]:
         return
     path: str | None = None
     lines: list[str] = []
-    for line in patch.splitlines():
+    for line in patch.split("\n"):  # a file may hold what else ends lines
         if path is not None and line.startswith("+"):
             lines.append(line[1:])
             continue

@@ -57,7 +57,7 @@ _REQUEST: Final = "## My request for Codex:"
 _IMAGE: Final = re.compile(r"^</?image\b[^>\n]*>\n?", re.MULTILINE)
 _EXIT: Final = re.compile(
     r"(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?"
-    r"(?:Exit code: |Process exited with code )(\d+)\n"
+    r"(?:Exit code: |Process exited with code )([0-9]{1,9})\n"
 )
 """How a result begins that is text, and not JSON."""
 _PROGRAM: Final = "codex"
@@ -180,7 +180,7 @@ def _outcome(result: ToolResult) -> ToolResult:
         return result
     try:
         held = msgspec.json.decode(result.output, type=dict[str, JSON])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return result
     metadata = held.get("metadata")
     code = metadata.get("exit_code") if isinstance(metadata, Mapping) else None

@@ -19,10 +19,11 @@ from ....engine.events import JSON, ProgressRated, ScorerRef, UtilityScored
 from ....engine.records import TRACE, Draft, Record
 from ....engine.rounds import Round, RoundProjector
 from ....engine.scorers.protocol import measurement_id, stream_of
+from ..conversation.numbers import share_of
 from ..json_files import decode, load, read_bytes
 from ..protocol import Foreign, Found, Remark
 from .files import Run
-from .outcome import PARTS, RATING, SCORER, parts_of, rate
+from .outcome import PARTS, RATING, SCORER, parts_of
 
 __all__ = ("FEWER", "UNNAMED", "Evaluation", "EvaluationIndex", "TurnRounds")
 
@@ -152,7 +153,7 @@ class Evaluation(NamedTuple):
             if isinstance(over, Remark):
                 yield over
                 continue
-            value = rate(item.performance_rating)
+            value = share_of(item.performance_rating)
             held = item.evaluation if isinstance(item.evaluation, Mapping) else {}
             event = UtilityScored(
                 scorer=_SCORER,

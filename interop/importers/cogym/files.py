@@ -90,7 +90,8 @@ def is_log(shape: Shape | None) -> bool:
 
 def loose_logs(directory: Path) -> list[Path]:
     """Event logs right in a directory, under any names."""
-    return [path for path in sorted(directory.glob("*.jsonl")) if is_log(shape_of(path))]
+    files = (path for path in sorted(directory.glob("*.jsonl")) if path.is_file())
+    return [path for path in files if is_log(shape_of(path))]
 
 
 def runs_at(source: Path) -> Iterator[Run | Remark]:

@@ -20,6 +20,7 @@ from ....engine.events import (
     Tokens,
     UtilityScored,
 )
+from ..conversation.numbers import count_of, share_of
 from ..protocol import Remark
 from .files import Run, results_of
 from .session import role_of
@@ -35,7 +36,6 @@ __all__ = (
     "participants_of",
     "parts_of",
     "persona_of",
-    "rate",
     "score_of",
 )
 
@@ -144,8 +144,8 @@ def _tokens(counted: Mapping[str, int | _Usage | None], key: str) -> Tokens:
     if not isinstance(found, _Usage):
         prompt, completion = counted.get("prompt_tokens"), counted.get("completion_tokens")
         found = _Usage(
-            prompt_tokens=prompt if isinstance(prompt, int) else None,
-            completion_tokens=completion if isinstance(completion, int) else None,
+            prompt_tokens=count_of(prompt),
+            completion_tokens=count_of(completion),
         )
     return Tokens(prompt=found.prompt_tokens, completion=found.completion_tokens)
 
@@ -175,7 +175,7 @@ def score_of(run: Run) -> tuple[UtilityScored | None, Remark | None]:
         return None, Remark("problem", f"no performance: {error}", str(path))
     if held is None:
         return None, None
-    value = rate(held.get(RATING))
+    value = share_of(held.get(RATING))
     missing = None
     if value is None:
         said = held.get(RATING)
@@ -189,17 +189,10 @@ def parts_of(held: Mapping[str, JSON]) -> Mapping[str, float | None]:
     failed.
     """
     return {
-        name: rate(held[name]) if held.get(source) else None
+        name: share_of(held[name]) if held.get(source) else None
         for name, source in PARTS.items()
         if name in held
     }
-
-
-def rate(value: JSON) -> float | None:
-    """A number in [0, 1]; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if 0 <= value <= 1 else None
 
 
 def closing(

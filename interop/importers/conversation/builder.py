@@ -27,6 +27,7 @@ from ....engine.records import ENVIRONMENT, Record
 from ..protocol import Foreign, Found, Remark
 from ..trace_builder import TraceBuilder
 from .cast import Cast
+from .numbers import amount_of, counted
 from .steps import (
     AGENT,
     HUMAN,
@@ -244,9 +245,9 @@ class ConversationBuilder:
             model=step.model or self._model,
             purpose=step.purpose,
             request="",
-            tokens=step.tokens,
-            latency=step.latency,
-            cost=step.cost,
+            tokens=counted(step.tokens),
+            latency=amount_of(step.latency) or 0.0,
+            cost=amount_of(step.cost),
             error=step.error,
         )
         return self._builder.put(called, *self._cast.of(step.role, step.name), time, id=step.id)

@@ -26,14 +26,17 @@ class RunningTotal:
         """
         if total is None or total == self._total:
             return None
-        before = self._total
-        if (total.prompt or 0) < (before.prompt or 0):
-            before = Tokens()  # the session was resumed, and counts from nothing
+        counts = msgspec.structs.asdict(total)
+        before = msgspec.structs.asdict(self._total)
         self._total = total
-        fields = msgspec.structs.asdict(total).items()
-        used = {
-            field: value - (getattr(before, field) or 0)
-            for field, value in fields
-            if value is not None
-        }
-        return Tokens(**used)
+        if any(
+            value is not None and value < (before[field] or 0) for field, value in counts.items()
+        ):
+            return total  # the session was resumed, and counts from nothing
+        return Tokens(
+            **{
+                field: value - (before[field] or 0)
+                for field, value in counts.items()
+                if value is not None
+            }
+        )

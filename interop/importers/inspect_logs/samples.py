@@ -9,6 +9,7 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ScorerRef, Tokens, UtilityScored
 from ..chat.steps import steps_of
+from ..conversation.numbers import count_of, share_of
 from ..conversation.steps import Ending, ModelUse, Reasoning, Step, ToolResult
 from .files import Evaluation, Sample
 
@@ -160,9 +161,11 @@ def scores_of(sample: Sample) -> tuple[UtilityScored, ...]:
 def _score(name: str, score: Mapping[str, JSON]) -> UtilityScored:
     ref = ScorerRef(name=name, version="1", config=codec.digest({"inspect": name}))
     value = score.get("value")
-    found = _number(value) if isinstance(value, str) else value
-    if isinstance(found, (int, float)) and 0 <= found <= 1:
-        return UtilityScored(scorer=ref, value=float(found))
+    if isinstance(value, bool):
+        value = int(value)
+    found = share_of(_number(value) if isinstance(value, str) else value)
+    if found is not None:
+        return UtilityScored(scorer=ref, value=found)
     return UtilityScored(scorer=ref, missing=f"the score {value!r} is no number in [0, 1]"[:200])
 
 
@@ -198,5 +201,4 @@ def _tokens(usage: JSON) -> Tokens | None:
         "cache_creation": "input_tokens_cache_write",
         "reasoning": "reasoning_tokens",
     }
-    counts = {field: usage.get(name) for field, name in names.items()}
-    return Tokens(**{field: count for field, count in counts.items() if isinstance(count, int)})
+    return Tokens(**{field: count_of(usage.get(name)) for field, name in names.items()})

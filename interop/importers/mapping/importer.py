@@ -12,6 +12,7 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ScorerRef, Tokens, UtilityScored
 from ..conversation.cast import Cast
+from ..conversation.numbers import count_of, share_of
 from ..conversation.steps import (
     AGENT,
     HUMAN,
@@ -137,9 +138,9 @@ class MappingImporter:
             "prompt": self._one("message", "input_tokens", message),
             "completion": self._one("message", "output_tokens", message),
         }
-        used = {field: count for field, count in counts.items() if isinstance(count, int)}
-        if used and side == "agent":
-            yield ModelUse(tokens=Tokens(**used), name=name)
+        used = Tokens(**{field: count_of(count) for field, count in counts.items()})
+        if used != Tokens() and side == "agent":
+            yield ModelUse(tokens=used, name=name)
         text = self._one("message", "text", message)
         if side == "result":
             call = self._one("message", "call", message)
@@ -177,9 +178,9 @@ class MappingImporter:
         if self._spec.session.utility is None:
             return
         value = self._one("session", "utility", held)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if number and 0 <= float(str(value)) <= 1:
-            yield UtilityScored(scorer=_SCORER, value=float(str(value)))
+        share = share_of(value)
+        if share is not None:
+            yield UtilityScored(scorer=_SCORER, value=share)
         else:
             missing = "the source has no score" if value is None else f"{value!r} is not in [0, 1]"
             yield UtilityScored(scorer=_SCORER, missing=missing[:200])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, final
 
 from ....engine.events import JSON, Tokens
+from ..conversation.numbers import count_of
 from ..conversation.steps import (
     AGENT,
     HUMAN,
@@ -123,7 +124,7 @@ def tokens_of(usage: JSON) -> Tokens | None:
     if not isinstance(usage, Mapping):
         return None
     counts = {
-        field: usage.get(key)
+        field: count_of(usage.get(key))
         for field, key in (
             ("prompt", "prompt_tokens"),
             ("completion", "completion_tokens"),
@@ -132,7 +133,7 @@ def tokens_of(usage: JSON) -> Tokens | None:
             ("reasoning", "reasoning_tokens"),
         )
     }
-    return Tokens(**{field: count for field, count in counts.items() if isinstance(count, int)})
+    return Tokens(**counts)
 
 
 def _tool(event: Mapping[str, JSON]) -> str | None:

@@ -89,7 +89,7 @@ class OpenHandsImporter:
             data = bytes(piece.data).strip()
             try:
                 result = msgspec.json.decode(data, type=_Evaluated)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 events.append((piece.where, data))
                 continue
             yield from _evaluated(result, piece.where, reading)

@@ -11,6 +11,7 @@ from ....engine import codec
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, ScorerRef, UtilityScored
 from ..chat.steps import Item, steps_of
+from ..conversation.numbers import share_of
 from ..conversation.steps import Step, Utterance
 from ..protocol import Remark
 
@@ -22,7 +23,6 @@ __all__ = (
     "rated",
     "reward_of",
     "turns_of",
-    "unit",
     "without_policy",
 )
 
@@ -63,17 +63,10 @@ def without_policy(turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
     return None, turns
 
 
-def unit(value: JSON) -> float | None:
-    """A number in [0, 1]; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if 0 <= value <= 1 else None
-
-
 def rated(parts: Mapping[str, JSON]) -> dict[str, float | None]:
     """Named parts of a reward, those that are numbers."""
     return {
-        name: unit(value)
+        name: share_of(value)
         for name, value in parts.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
@@ -85,7 +78,7 @@ def reward_of(
     """A reward as a utility; missing where the run broke off, or there is none in [0, 1]."""
     if broken is not None:
         return UtilityScored(scorer=SCORER, missing=broken)
-    found = unit(value)
+    found = share_of(value)
     missing = None
     if found is None:
         said = msgspec.json.encode(value).decode()

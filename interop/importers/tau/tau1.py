@@ -20,6 +20,7 @@ from ....engine.records import ENVIRONMENT
 from ..chat.steps import Item
 from ..conversation.builder import ConversationBuilder
 from ..conversation.cast import Cast
+from ..conversation.numbers import amount_of
 from ..conversation.steps import (
     AGENT,
     HUMAN,
@@ -101,13 +102,13 @@ def _read(run: _Run, piece: Piece, named: re.Match[str] | None) -> Iterator[Foun
     talk = ConversationBuilder(builder, cast)
     for turn in spoken:
         yield from talk.add(turn.number, turn.steps, 0.0, f"{piece.where}, message {turn.number}")
-    cost = run.info.get("user_cost")
-    if isinstance(cost, (int, float)) and cost > 0:
+    cost = amount_of(run.info.get("user_cost"))
+    if cost:
         called = ModelCalled(
             model=named["user"] if named else "unknown",
             purpose="act (all calls)",
             request="",
-            cost=float(cost),
+            cost=cost,
         )
         yield builder.put(called, *cast.of(HUMAN), 0.0)
     ending = _ending(run, spoken)

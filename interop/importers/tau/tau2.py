@@ -16,6 +16,7 @@ from ..chat.files import stamp_of, usage_of
 from ..chat.steps import Item
 from ..conversation.builder import ConversationBuilder
 from ..conversation.cast import Cast
+from ..conversation.numbers import amount_of
 from ..conversation.steps import AGENT, HUMAN, Ending, ToolResult, Utterance
 from ..json_files import decode, load, pieces_of, read_bytes
 from ..protocol import Found, Reading, Remark
@@ -234,9 +235,9 @@ def _opened(
 
 def _called(item: Item, info: _Info) -> ModelCalled | None:
     """The model call behind a message, where anything is known of it."""
-    usage, cost = usage_of(item.get("usage")), item.get("cost")
-    took = item.get("generation_time_seconds")
-    if usage is None and not cost:
+    # A model whose price is not known is written down as costing nothing.
+    usage, cost = usage_of(item.get("usage")), amount_of(item.get("cost")) or None
+    if usage is None and cost is None:
         return None
     side = info.agent_info if item.get("role") == AGENT else info.user_info
     return ModelCalled(
@@ -244,9 +245,8 @@ def _called(item: Item, info: _Info) -> ModelCalled | None:
         purpose="act",
         request="",
         tokens=usage or Tokens(),
-        latency=float(took) if isinstance(took, (int, float)) else 0.0,
-        # A model whose price is not known is written down as costing nothing.
-        cost=float(cost) if isinstance(cost, (int, float)) and cost > 0 else None,
+        latency=amount_of(item.get("generation_time_seconds")) or 0.0,
+        cost=cost,
     )
 
 

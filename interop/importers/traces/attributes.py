@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....engine.events import JSON, Tokens
+from ..conversation.numbers import amount_of
 from . import ai_sdk
 from .spans import Span, SpanKind
 from .values import value_of
@@ -28,6 +30,7 @@ _ENTITIES: Final[Mapping[str, SpanKind]] = {"tool": "tool", "agent": "agent"}
 _PREFIXES: Final = ("gen_ai.", "openinference.", "llm.", "duolog.", "traceloop.", "ai.")
 _ENTITY: Final = "traceloop.entity"  # OpenLLMetry's, of tools and agents
 _MESSAGES: Final = ("gen_ai.input.messages", "gen_ai.output.messages")
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
 _ACTOR_KIND: Final = "duolog.actor.kind"  # as Duolog's own export has it
 _PURPOSE: Final = "duolog.model.purpose"
 
@@ -97,7 +100,7 @@ def span_of(
         ),
         tokens=_tokens(attributes) if found == "model" else None,
         error=error,
-        cost=_number(attributes, "duolog.model.cost"),
+        cost=amount_of(attributes.get("duolog.model.cost")),
         purpose=_text(attributes, _PURPOSE),
         called=not (_ACTOR_KIND in attributes and _PURPOSE not in attributes),
         task=_text(attributes, "gen_ai.workflow.name"),
@@ -151,7 +154,7 @@ def _listed(tree: JSON) -> JSON:
     """A tree whose keys are numbers, as a list."""
     if not isinstance(tree, dict):
         return tree
-    if tree and all(key.isdecimal() for key in tree):
+    if tree and all(_INDEX.fullmatch(key) for key in tree):
         return [_listed(tree[key]) for key in sorted(tree, key=int)]
     return {key: _listed(value) for key, value in tree.items()}
 
@@ -256,15 +259,10 @@ def _tokens(attributes: Mapping[str, JSON]) -> Tokens | None:
     counts: dict[str, int] = {}
     for field, keys in names.items():
         for key in keys:
-            value = value_of(attributes.get(key))
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
+            value = amount_of(value_of(attributes.get(key)))
+            if value is not None:
                 counts.setdefault(field, int(value))
     return Tokens(**counts) if counts else None
-
-
-def _number(attributes: Mapping[str, JSON], key: str) -> float | None:
-    value = attributes.get(key)
-    return float(value) if isinstance(value, (int, float)) and value >= 0 else None
 
 
 def _text(attributes: Mapping[str, JSON], *keys: str) -> str | None:

@@ -130,9 +130,14 @@ class LiveTraces:
                 self._sessions.pop(session, None)
                 self._logger.warning("spans wait for the log", session=session, error=str(error))
                 return False
-            except DuologError as error:
+            except Exception as error:  # noqa: BLE001  (logged: no span may keep others from being recorded)
                 self._sessions.pop(session, None)
-                self._lost(session, spans, str(error))
+                why = (
+                    str(error)
+                    if isinstance(error, DuologError)
+                    else f"{type(error).__name__}: {error}"
+                )
+                self._lost(session, spans, why)
                 return True
             else:
                 return True

@@ -10,6 +10,7 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Tokens
+from ..conversation.numbers import count_of
 from ..json_files import decode
 from ..protocol import Reading
 from ..timestamps import seconds_of
@@ -144,11 +145,11 @@ def _tokens(one: _Observation) -> Tokens | None:
     for held in (one.usage_details or {}, one.usage or {}):
         for field, keys in names.items():
             for key in keys:
-                value = held.get(key)
-                if isinstance(value, int) and not isinstance(value, bool):
+                value = count_of(held.get(key))
+                if value is not None:
                     counts.setdefault(field, value)
     if not counts and (one.input_usage or one.output_usage):
-        return Tokens(prompt=one.input_usage, completion=one.output_usage)
+        return Tokens(prompt=count_of(one.input_usage), completion=count_of(one.output_usage))
     return Tokens(**counts) if counts else None
 
 

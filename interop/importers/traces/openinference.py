@@ -73,6 +73,8 @@ class OpenInferenceImporter:
                 yield _span(data, where, reading)
             except InvalidInput as error:
                 yield Remark("problem", f"no span: {error}", where)
+            except RecursionError:
+                yield Remark("problem", "no span: it nests too deeply", where)
 
         shape = shape_of(source)
         if size_of(source) > AT_ONCE or (shape is not None and is_answer(shape)):

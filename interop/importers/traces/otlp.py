@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
@@ -26,6 +27,7 @@ __all__ = ("OtlpImporter", "otlp_span", "spans_of_request")
 _NAME: Final = "otlp"
 _NANO: Final = 1e-9
 _ERROR: Final = 2
+_WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _SAYS_REMOTE: Final = 0x300  # it is known whether the span around it is remote, and it is
 _LATEST: Final = 253_402_300_799 * 10**9  # until the year 9999
 
@@ -140,10 +142,7 @@ def _elements_under(source: Path, members: Mapping[str, Member], name: str) -> I
 
 
 def _one_span(data: bytes, where: str) -> Iterator[Span | Remark]:
-    try:
-        yield _span(decode(data, _Span), where)
-    except InvalidInput as error:
-        yield Remark("problem", f"no span: {error}", where)
+    yield _read(data, where)
 
 
 def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
@@ -159,10 +158,17 @@ def spans_of_request(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | R
             for raw in scope.spans:
                 number += 1
                 place = f"{where}, span {number}"
-                try:
-                    yield _span(decode(raw, _Span), place)
-                except InvalidInput as error:
-                    yield Remark("problem", f"no span: {error}", place)
+                yield _read(raw, place)
+
+
+def _read(data: bytes | msgspec.Raw, where: str) -> Span | Remark:
+    """A span, or what is wrong with it."""
+    try:
+        return _span(decode(data, _Span), where)
+    except InvalidInput as error:
+        return Remark("problem", f"no span: {error}", where)
+    except RecursionError:
+        return Remark("problem", "no span: it nests too deeply", where)
 
 
 def _span(span: _Span, where: str) -> Span:
@@ -257,7 +263,7 @@ def _plain(value: JSON) -> JSON:
     if not isinstance(value, Mapping):
         return value
     for key, held in value.items():
-        if key == "intValue" and isinstance(held, str) and held.lstrip("-").isdecimal():
+        if key == "intValue" and isinstance(held, str) and _WHOLE.fullmatch(held):
             return int(held)
         if key == "arrayValue" and isinstance(held, Mapping):
             return [_plain(one) for one in _list(held.get("values"))]

@@ -49,6 +49,8 @@ def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:
                     yield _span(span, place)
                 except InvalidInput as error:
                     yield Remark("problem", f"no span: {error}", place)
+                except RecursionError:  # in the name of an attribute, which may say a path
+                    yield Remark("problem", "no span: it nests too deeply", place)
 
 
 def _span(span: SpanMessage, where: str) -> Span:

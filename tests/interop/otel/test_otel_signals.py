@@ -122,6 +122,7 @@ async def test_attributes_are_those_of_the_conventions() -> None:
         "gen_ai.usage.output_tokens": 20,
         "gen_ai.usage.cache_read.input_tokens": 60,
         "gen_ai.usage.reasoning.output_tokens": 8,
+        "gen_ai.usage.cache_creation.input_tokens": 30,
         "gen_ai.conversation.id": "s",
         "duolog.model.purpose": "reply",
         "duolog.model.attempt": 1,

@@ -1,0 +1,39 @@
+"""Numbers as other programs write them, where they can be counted with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from ....engine.events import Tokens
+
+__all__ = ("amount_of", "count_of", "counted", "share_of")
+
+_LARGEST: Final = 2**53
+"""As far as whole numbers are the same in every program."""
+
+
+def count_of(value: object) -> int | None:
+    """A whole number from 0, such as of tokens; None for anything else."""
+    return value if type(value) is int and 0 <= value <= _LARGEST else None
+
+
+def amount_of(value: object) -> float | None:
+    """A number from 0, such as of seconds or dollars; None for anything else, and for what is not finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value <= _LARGEST else None
+
+
+def share_of(value: object) -> float | None:
+    """A number in [0, 1], such as a reward; None for anything else."""
+    amount = amount_of(value)
+    return amount if amount is not None and amount <= 1 else None
+
+
+def counted(tokens: Tokens) -> Tokens:
+    """Tokens without those whose number makes no sense, which nobody can have counted."""
+    counts = msgspec.structs.astuple(tokens)
+    sound = tuple(map(count_of, counts))
+    return tokens if sound == counts else Tokens(*sound)
