@@ -22,7 +22,7 @@ from ..engine.events import (
     SnapshotTaken,
 )
 from ..engine.records import Record
-from ..engine.rounds import is_act
+from ..engine.rounds import is_act, is_requested
 from ..engine.text import count_words, lines_of, new_lines, new_words, text_of
 from .trajectory.phrases import asks_to_clarify
 
@@ -90,7 +90,7 @@ class StrainFold:
 
     def _opened(self, event: SessionOpened) -> None:
         self._timed = True
-        self._requested = bool((event.request or "").strip())
+        self._requested = is_requested(event)
         timing = event.config.get("timing")
         if isinstance(timing, Mapping):
             self._read = _per_word(timing.get("read_wpm"), self._read)

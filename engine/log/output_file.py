@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from ..errors import InvalidInput
@@ -79,13 +79,18 @@ def output_file(path: _Path, rules: OutputRules = _REPLACING) -> Iterator[Binary
             with target.open("wb") as file:
                 yield file
             return
-        mode = _mode(target)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+        mode = target.stat().st_mode & 0o777 if target.exists() else None
+        name = target.with_name(f".{target.name[:100]}.{token_hex(8)}")
+        # The system takes from a new file what this process takes from all: to ask it what, the mask
+        # would have to be changed, for other threads too.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        handle = os.open(name, flags, 0o666 if mode is None else 0o600)
         try:
             with open(handle, "wb") as file:
                 yield file
                 file.flush()
-                os.fchmod(handle, mode)
+                if mode is not None:
+                    os.fchmod(handle, mode)
                 os.fsync(handle)
             _check(Path(path), target, rules)  # it may have appeared meanwhile
             if rules.replace:
@@ -146,7 +151,7 @@ def _same_file(one: Path, other: Path) -> bool:
         return False
 
 
-def _name(temporary: str, target: Path) -> None:
+def _name(temporary: Path, target: Path) -> None:
     """Gives a file its name, if nothing has it; a link does that in one step where there are links."""
     try:
         os.link(temporary, target)
@@ -156,15 +161,6 @@ def _name(temporary: str, target: Path) -> None:
         ) from None
     except OSError:  # a file system without links
         os.replace(temporary, target)
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or of a new one."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def sync_directory(directory: Path) -> None:

@@ -55,7 +55,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """How two agents differ in one quantity.
 
     Attributes:
-        quantity: its name: ``overall``, ``first``, ``final``, ``gain``, ``drop@τ``, ``rounds``,
+        quantity: its name: ``overall``, ``first``, ``final``, ``gain``, ``drop@τ``, ``all_rounds``,
             ``agent_tokens`` or ``seconds``.
         pairs: instances with a value on both sides.
         first: mean of the first agent over these.
@@ -209,7 +209,8 @@ def _compared(
     untested: str | None,
 ) -> Comparison:
     one, other = agents[first], agents[second]
-    shared = sorted((one.keys() & other.keys()) - {""})
+    both = (one.keys() & other.keys()) - {""}
+    shared = sorted(both)
     return Comparison(
         first=first,
         second=second,
@@ -217,7 +218,7 @@ def _compared(
         group=group,
         pairs=len(shared),
         unpaired={
-            name: sum(len(played) for i, played in agents[name].items() if i not in shared)
+            name: sum(len(played) for i, played in agents[name].items() if i not in both)
             for name in (first, second)
         },
         differences=tuple(

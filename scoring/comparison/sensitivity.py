@@ -33,6 +33,7 @@ Missing = Literal["satisfactory", "unsatisfactory"]
 """What a missing rating counts as."""
 
 _BAD, _GOOD = 1, 5
+_TIE = 1e-9  # what the same drops may differ by, since sums are rounded
 
 
 class SensitivityRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +208,7 @@ def order_changes(rows: Iterable[SensitivityRow]) -> list[OrderChange]:
             for second in names[index + 1 :]:
                 both = agents[first].keys() & agents[second].keys()
                 gaps = [agents[first][choice] - agents[second][choice] for choice in both]
-                above, below = sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
+                above, below = sum(gap > _TIE for gap in gaps), sum(gap < -_TIE for gap in gaps)
                 if above and below:
                     found.append(
                         OrderChange(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
+import msgspec
+
 from ...engine.events import FeedbackGiven, ScorerRef, UtilityScored
 from ...engine.records import TRACE, Record
 from ...engine.rounds import RoundProjector
@@ -87,19 +89,9 @@ class _FeedbackSession:
             number = self._index.of_version(of, self._version)
             if number is None:
                 result = Missing(f"the feedback is about version {of}, which the trace has not")
-        if isinstance(result, Missing):
-            return UtilityScored(
-                scorer=self._ref,
-                snapshot=snapshot,
-                round=number,
-                until=of if number else None,
-                missing=result.reason,
-            )
-        return UtilityScored(
-            scorer=self._ref,
-            snapshot=snapshot,
-            round=number,
-            until=of if number else None,
-            value=result.value,
-            parts=result.parts,
+        scored = UtilityScored(
+            scorer=self._ref, snapshot=snapshot, round=number, until=of if number else None
         )
+        if isinstance(result, Missing):
+            return msgspec.structs.replace(scored, missing=result.reason)
+        return msgspec.structs.replace(scored, value=result.value, parts=result.parts)

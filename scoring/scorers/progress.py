@@ -236,6 +236,7 @@ class _Judging:
         self._said = ""
         self._gathered = _Gathered()
         self._waiting: list[tuple[Round, _Gathered]] = []
+        self._in_flight: dict[int, _Gathered] = {}  # where the action was taken, by its version
         self._run: RunFunction = run_at_once
 
     def compute_by(self, run: RunFunction) -> None:
@@ -275,14 +276,15 @@ class _Judging:
             self._gathered.said.append(event.question)
         elif isinstance(event, ActionTaken):
             self._gathered.actions[record.version] = AgentAction(event.name)
+            self._in_flight[record.version] = self._gathered
         elif isinstance(event, SnapshotTaken):
             self._gathered.update = event
 
     def _resolve(self, event: ActionResolved) -> None:
-        for gathered in (self._gathered, *(waiting for _, waiting in self._waiting)):
-            did = gathered.actions.get(event.action)
-            if did is not None:
-                gathered.actions[event.action] = AgentAction(did.name, event.outcome)
+        gathered = self._in_flight.pop(event.action, None)
+        if gathered is not None:
+            name = gathered.actions[event.action].name
+            gathered.actions[event.action] = AgentAction(name, event.outcome)
 
     async def _judge(self, after: str) -> list[Measurement]:
         """Rates all rounds that waited for this message."""

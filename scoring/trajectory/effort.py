@@ -20,6 +20,7 @@ from ...engine.events import (
     Unknown,
 )
 from ...engine.records import Record
+from ...engine.rounds import is_requested
 from ...engine.text import new_lines, new_words, text_of
 from .generated_tokens import Generated
 from .labels import has_agent
@@ -113,7 +114,7 @@ class EffortMeter:
         elif self._virtual:
             self._per_read, self._per_typed = pace_of(event, self._timing)
         self._humans = frozenset(p.name for p in event.participants if p.role == "human")
-        if (event.request or "").strip():
+        if is_requested(event):
             self._lead()
 
     def next_round(self) -> None:

@@ -65,12 +65,12 @@ class RecordedModel:
         async with self._reading:
             calls = self._calls.get(session)
             if calls is None:
-                calls = self._calls[session] = {}
-                self._ends[session] = 0
+                calls, end = {}, 0
                 async for record in self._log.read_all(session=session):
                     if record.stream == TRACE:
-                        self._ends[session] = record.version
+                        end = record.version
                     if record.kind == "ModelCalled":
                         asker = record.actor if record.stream == TRACE else record.stream
                         calls.setdefault(asker, deque()).append(record)
+                self._calls[session], self._ends[session] = calls, end  # whole, or not at all
             return calls

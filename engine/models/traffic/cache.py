@@ -117,8 +117,13 @@ class ResponseCache:
         """Writes a file that is there in whole, or not at all, whoever else writes it too."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(content)
-            os.replace(file.name, path)
+            handle, name = tempfile.mkstemp(dir=path.parent)
+            try:
+                with open(handle, "wb") as file:
+                    file.write(content)
+                os.replace(name, path)
+            except OSError:
+                os.unlink(name)
+                raise
         except OSError as error:
             raise InvalidInput(f"cannot write the response cache: {error}") from error

@@ -37,16 +37,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.db"
 
 
-def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_file_appears_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "out.csv"
+    umask = os.umask
+    monkeypatch.delattr(os, "umask")  # it is of all threads
     with output_file(target) as file:
         file.write(b"half")
         file.flush()
         assert not target.exists()
         assert len(list(tmp_path.iterdir())) == 1
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("out.csv", b"half")]
-    mask = os.umask(0)
-    os.umask(mask)
+    mask = umask(0)
+    umask(mask)
     assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~mask
 
 

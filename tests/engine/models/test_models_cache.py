@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import anyio
@@ -151,3 +152,15 @@ async def test_who_asked_is_not_kept(tmp_path: Path) -> None:
     await ResponseCache(tmp_path).put(asked, REPLY)
     [path] = files(tmp_path)
     assert "the session" not in path.read_text(encoding="utf-8")
+
+
+async def test_what_cannot_be_written_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*names: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(InvalidInput, match="No space left"):
+        await ResponseCache(tmp_path).put(REQUEST, REPLY)
+    assert files(tmp_path) == []

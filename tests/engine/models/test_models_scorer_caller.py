@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import anyio
+import anyio.lowlevel
 import pytest
 from duolog.engine.errors import (
     Divergence,
@@ -18,6 +19,7 @@ from duolog.engine.errors import (
 from duolog.engine.events import ModelCalled, ProgressRated, ScorerFailed, ScorerRef, Tokens
 from duolog.engine.log.open import open_log
 from duolog.engine.models import (
+    Asker,
     Message,
     ModelReply,
     ModelRequest,
@@ -27,9 +29,10 @@ from duolog.engine.models import (
     ScorerCaller,
     ScriptedModel,
     Terms,
+    request_digest,
     spending,
 )
-from duolog.engine.records import Record
+from duolog.engine.records import Draft, Record
 from duolog.engine.scorers.protocol import Measurement
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.time.clock import VirtualClock
@@ -197,3 +200,18 @@ async def test_a_judge_that_waits_for_its_model_is_not_late() -> None:
         await run_session(log, session(Models(Slow()), clock=VirtualClock(hold=0.1)))
         measured = (await streams(log, "session"))[STREAM]
     assert [record.kind for record in measured] == ["ModelCalled", "ProgressRated"] * 3
+
+
+async def test_a_recording_whose_reading_was_cancelled_is_read_again() -> None:
+    request = ModelRequest(model="m", messages=(), asker=Asker("s", "bot"))
+    called = ModelCalled(
+        model="m", purpose="act", request=request_digest(request), reply={"text": "yes"}
+    )
+    async with open_log("memory://") as log:
+        await log.append("s", [Draft(called, "bot", "agent", 0.0)])
+        model = RecordedModel(log)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(model.complete, request)
+            await anyio.lowlevel.checkpoint()  # it has begun to read
+            tasks.cancel_scope.cancel()
+        assert (await model.complete(request)).text == "yes"

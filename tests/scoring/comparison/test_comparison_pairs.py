@@ -12,6 +12,7 @@ from duolog.engine.errors import InvalidInput
 from duolog.scoring.comparison.pairs import Comparison, Difference, compare
 from duolog.scoring.trajectory.points import Point, Trajectory
 from later import imported_later
+from step_counter import Counted
 
 stats = imported_later("scipy.stats")
 power = imported_later("statsmodels.stats.power")
@@ -114,6 +115,20 @@ def test_unpaired_sessions_are_counted_and_in_no_difference() -> None:
     assert found.pairs == 6
     assert found.unpaired == {"a": 1, "b": 2}
     assert quantity(found, "overall").difference.value == pytest.approx(1.4 / 6)
+
+
+def test_sessions_are_paired_at_the_same_cost_however_many_there_are() -> None:
+    def steps(count: int) -> float:
+        sessions = [
+            msgspec.structs.replace(one, instance=Counted(one.instance))
+            for agent in "ab"
+            for one in [played(agent, instance, 0.5) for instance in range(count)]
+        ]
+        Counted.steps = 0
+        compare(sessions, ("a", "b"), taus=(1,), bootstrap=0)
+        return Counted.steps / count
+
+    assert steps(400) < 1.5 * steps(50)
 
 
 def test_other_labels_are_groups_of_their_own() -> None:

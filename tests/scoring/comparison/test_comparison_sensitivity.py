@@ -84,3 +84,15 @@ def test_a_report_can_warn_of_it() -> None:
     assert warning.startswith("the order of drafts and worse by the drop at τ = 1")
     assert order_warnings([DRAFTS]) == ()
     assert order_warnings([ASKS, rated("lost", (0.1, 1), (0.2, 1), (0.9, 1))], (1,)) == ()
+
+
+def test_drops_that_differ_by_rounding_alone_have_no_order() -> None:
+    # Below 3 both lose a tenth, as far as floating point goes; below 4 the second loses more.
+    first = rated("first", (0.3, 2), (0.4, 5))
+    second = rated("second", (0.2, 3), (0.5, 2), (0.6, 5))
+    found = sensitivity({"": [first, second]}, taus=(1,))
+    ones, others = (
+        row(found, agent, 3, "satisfactory", "").drop.value for agent in ("first", "second")
+    )
+    assert ones != others
+    assert order_warnings([first, second], (1,)) == ()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from duolog.engine.errors import InvalidInput
@@ -31,6 +32,7 @@ from duolog.scoring.trajectory.phrases import (
     takes_initiative,
 )
 from duolog.testing.records import RecordWriter, run_scorer
+from step_counter import count_lines
 
 
 def ratings(measurements: list[Measurement]) -> list[tuple[int, int | None, int | None]]:
@@ -152,6 +154,30 @@ async def test_the_evidence_is_what_was_said_done_and_replied() -> None:
     assert third.before == "Rome"
     assert third.update == draft.event
     assert third.round.updated
+
+
+def test_rounds_that_wait_for_a_message_cost_nothing_at_each_outcome() -> None:
+    """A human who only edits: no round is rated before the end."""
+
+    def steps(rounds: int) -> float:
+        script = RecordWriter()
+        script.opened()
+        for number in range(rounds):
+            script.output(f"{number}", by="human")
+            taken = script.agent(ActionTaken(name="search"))
+            done = ActionResolved(action=taken.version, outcome="ok")
+            script.add(done, "environment", "environment")
+        session = rule_judge().begin(script.session)
+
+        def judge() -> None:
+            for record in script.records:
+                with suppress(StopIteration):
+                    session.observe(record).__await__().send(None)
+
+        lines, _ = count_lines(judge)
+        return lines / rounds
+
+    assert steps(160) < 1.1 * steps(40)
 
 
 async def test_a_model_judge_records_its_calls_before_its_rating() -> None:
