@@ -19,9 +19,19 @@ from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from ..scoring.trajectory.scorer_choice import preferred
 from .lookup import existing_log, name_of, one_named
+from .output import say
 from .runtime import collect_rarely, cores, run
 
-__all__ = ("SOURCE", "check_scorers", "directory_of", "is_file", "judges_of", "load", "one_session")
+__all__ = (
+    "SOURCE",
+    "check_scorers",
+    "directory_of",
+    "is_file",
+    "judges_of",
+    "load",
+    "one_session",
+    "sharing",
+)
 
 SOURCE = "log"
 """The label that distinguishes several sources: the name of the file without its suffix."""
@@ -147,11 +157,24 @@ def _from_log(source: str, options: Options, workers: int | None) -> list[Trajec
     async def main() -> list[Trajectory]:
         async with existing_log(source) as log:
             await check_scorers(log, options)
-            shared = Shared(url=source, processes=workers or cores())
-            found = score_sessions(log, options, process=True, shared=shared)
+            found = score_sessions(log, options, process=True, shared=sharing(source, workers))
             return [trajectory async for trajectory in found]
 
     return run(main)
+
+
+def sharing(source: str, workers: int | None = None) -> Shared:
+    """How a log is shared among processes, one of which that ends too early is said to have.
+
+    Args:
+        source: path or URL of the log.
+        workers: processes that score it, at most; None for one for each processor.
+    """
+    return Shared(url=source, processes=workers or cores(), on_ended=_say_ended)
+
+
+def _say_ended(how: str) -> None:
+    say(f"a process that read the log with this one has ended ({how}): its part is read again")
 
 
 async def check_scorers(log: EventLog, options: Options) -> None:

@@ -10,14 +10,12 @@ from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.text import quantity
 from ..scoring.live import score_sessions
-from ..scoring.parts import Shared
 from ..scoring.report.tidy import tidy_rows, write_csv, write_parquet
 from ..scoring.trajectory.files import encode_trajectory
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
 from .lookup import find_session
-from .report_sources import check_scorers
-from .runtime import cores
+from .report_sources import check_scorers, sharing
 
 __all__ = ("TableFile", "TrajectoryForm", "export_trajectories")
 
@@ -57,8 +55,7 @@ async def export_trajectories(
     wanted = None
     if names is not None:
         wanted = {(await find_session(log, name)).session for name in names}
-    shared = Shared(url=source, processes=cores())
-    scored = score_sessions(log, options, process=form == "trajectories", shared=shared)
+    scored = score_sessions(log, options, process=form == "trajectories", shared=sharing(source))
     found = [item async for item in scored if wanted is None or item.session in wanted]
     if form == "trajectories":
         file.writelines(encode_trajectory(item) + b"\n" for item in found)

@@ -10,7 +10,7 @@ import msgspec
 from ..errors import NotALog
 from ..records import Record
 
-__all__ = ("Divisible", "Part", "check_count", "divided")
+__all__ = ("Divisible", "Part", "check_count", "divided", "joined")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         first: key of the first of them in its store.
         last: key of the last one.
         after: a position before which they have no record.
-        upto: the position as of which they are read.
+        upto: the position up to which they are read: that of the last record of all of them.
         records: how many records they have up to there.
     """
 
@@ -55,27 +55,38 @@ class Divisible(Protocol):
         ...
 
 
-def divided(sessions: Sequence[tuple[int, int]], count: int, upto: int) -> list[Part]:
+def divided(sessions: Sequence[tuple[int, int, int]], count: int) -> list[Part]:
     """Divides sessions into parts, each of which begins after position 0.
 
     Args:
-        sessions: key and number of records of each, in order of their first records.
+        sessions: key, number of records and position of the last record of each, in order of their first
+            records.
         count: how many parts there are at most.
-        upto: the position as of which they have so many records.
     """
-    total = sum(records for _, records in sessions)
+    total = sum(records for _, records, _ in sessions)
     parts: list[Part] = []
     first = before = done = 0
-    for at, (key, records) in enumerate(sessions):
+    for at, (key, records, _) in enumerate(sessions):
         done += records
         full = len(parts) + 1 < count and done * count >= total * (len(parts) + 1)
         if not full and at + 1 < len(sessions):
             continue
-        parts.append(
-            Part(first=sessions[first][0], last=key, after=0, upto=upto, records=done - before)
-        )
+        some = sessions[first : at + 1]
+        upto = max(position for _, _, position in some)
+        parts.append(Part(first=some[0][0], last=key, after=0, upto=upto, records=done - before))
         first, before = at + 1, done
     return parts
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """Parts that follow one another, as one."""
+    return Part(
+        first=parts[0].first,
+        last=parts[-1].last,
+        after=parts[0].after,
+        upto=max(part.upto for part in parts),
+        records=sum(part.records for part in parts),
+    )
 
 
 def check_count(part: Part, found: int) -> None:

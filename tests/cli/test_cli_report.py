@@ -13,7 +13,7 @@ import pytest
 from duolog.cli import main, report_page
 from duolog.cli.commands.report import print_report
 from duolog.engine.log.sqlite.log import SqliteLog
-from duolog.scoring import parts
+from duolog.scoring import part_process, parts
 
 pytestmark = pytest.mark.usefixtures("plain")
 
@@ -127,6 +127,22 @@ def test_several_processes_report_the_same(
     alone = as_json(capsys, str(dinner), "--workers", "1")
     monkeypatch.delattr(SqliteLog, "scan")  # only parts are read now
     assert as_json(capsys, str(dinner), "--workers", "2") == alone
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_is_named_and_no_number_changes(
+    dinner: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "RECORDS", 1)
+    alone = as_json(capsys, str(dinner), "--workers", "1")
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    monkeypatch.setattr(part_process, "WORKER", ("-c", killed))
+    assert main(["report", str(dinner), "--json", "--workers", "2"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out) == alone
+    assert told.err == (
+        "a process that read the log with this one has ended (signal 9): its part is read again\n"
+    )
 
 
 def test_a_log_named_twice_counts_once(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sqlite3
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -18,9 +20,10 @@ from duolog.engine.events import Origin, SessionOpened, Unknown
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
-from duolog.scoring import parts
+from duolog.scoring import part_process, parts
 from duolog.scoring.live import score_sessions
-from duolog.scoring.parts import Request, Shared, score_parts
+from duolog.scoring.part_process import Request
+from duolog.scoring.parts import Shared, score_parts
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Trajectory
 from duolog.testing.postgres_server import PostgresServer
@@ -98,19 +101,74 @@ async def test_a_damaged_body_is_what_one_process_raises(tmp_path: Path) -> None
         assert str(together.value) == str(alone.value)
 
 
-@pytest.mark.parametrize("end", ["raise SystemExit(3)", "print('no answer')", ""])
-async def test_where_a_process_fails_this_one_does_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, end: str
+KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        (KILLED, "signal 9"),
+        ("raise SystemExit(3)", "exit code 3"),
+        ("print('no answer')", "exit code 0"),
+        ("", "No such file"),
+    ],
+)
+async def test_where_a_process_ends_another_one_does_its_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, how: str
 ) -> None:
-    monkeypatch.setattr(parts, "WORKER", ("-c", end))
+    monkeypatch.setattr(part_process, "WORKER", ("-c", end))
     if not end:
         monkeypatch.setattr(sys, "executable", "/nowhere/python")
     url = str(tmp_path / "log.db")
+    said: list[str] = []
     async with odd_log(url) as log:
-        shared = Shared(url=url, processes=2)
-        found = [item async for item in score_sessions(log, process=True, shared=shared)]
+        shared = Shared(url=url, processes=2, on_ended=said.append)
+        found = await score_parts(log, Options(), process=True, shared=shared)
         assert bits(found) == bits(await plain(log))
-    assert "a process that scored sessions failed" in caplog.text
+    assert len(said) == 1
+    assert how in said[0]
+
+
+BUSY = """
+import os, sys
+from duolog.scoring import part_worker
+
+def scores_for_ever(self, records):
+    pipe = open(sys.argv[1], "w", buffering=1)
+    print(os.getppid(), file=pipe)
+    while True:
+        pass
+
+part_worker.SessionFolds.consume = scores_for_ever
+part_worker._main()
+"""
+
+CALLER = """
+import sys
+from duolog.cli.commands.report import print_report
+from duolog.scoring import part_process, parts
+
+parts.RECORDS = 1
+part_process.WORKER = ("-c", sys.argv[1], sys.argv[2])
+print_report(sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_scores_ends_with_its_caller(tmp_path: Path, end: signal.Signals) -> None:
+    pipe, path = tmp_path / "pipe", tmp_path / "log.db"
+
+    async def make() -> None:
+        async with odd_log(str(path)):
+            pass
+
+    anyio.run(make)
+    os.mkfifo(pipe)
+    command = [sys.executable, "-P", "-c", CALLER, BUSY, str(pipe), str(path)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as caller, pipe.open() as busy:
+        assert int(busy.readline()) == caller.pid
+        caller.send_signal(end)
+        assert busy.read() == ""  # it is gone: nobody can write any more
 
 
 async def test_a_process_is_gone_once_its_caller_is_cancelled(
@@ -119,7 +177,7 @@ async def test_a_process_is_gone_once_its_caller_is_cancelled(
     pipe = tmp_path / "pid"
     os.mkfifo(pipe)
     waits = f"import os, time; open({str(pipe)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-    monkeypatch.setattr(parts, "WORKER", ("-c", waits))
+    monkeypatch.setattr(part_process, "WORKER", ("-c", waits))
     url = str(tmp_path / "log.db")
     async with odd_log(url) as log, anyio.create_task_group() as tasks:
         shared = Shared(url=url, processes=2)
@@ -131,7 +189,7 @@ async def test_a_process_is_gone_once_its_caller_is_cancelled(
 
 
 def test_a_process_is_asked_with_all_options_but_the_callers_functions() -> None:
-    asked = {*Request.__struct_fields__} - {"url", "part", "process"}
+    asked = {*Request.__struct_fields__} - {"url", "process"}
     assert asked == {*Options.__struct_fields__} - {"count", "vague"}
 
 

@@ -289,14 +289,9 @@ class Reader:
 
     async def parts(self, count: int) -> list[Part]:
         """The log as of now in parts; see ``Divisible.parts``."""
-        query = (
-            f"SELECT key, events, (SELECT position FROM {self._schema}.log) "
-            f"FROM {self._schema}.summaries ORDER BY key"
-        )
+        query = f"SELECT key, events, position FROM {self._schema}.summaries ORDER BY key"
         rows = await self.call(lambda connection: connection.fetch(query))
-        if not rows:
-            return []
-        found = divided([(key, events) for key, events, _ in rows], count, rows[0][2])
+        found = divided([tuple(row) for row in rows], count)
         return [msgspec.structs.replace(part, after=part.first - 1) for part in found]
 
     async def scan_part(self, part: Part, consume: Callable[[Sequence[Record]], object]) -> None:

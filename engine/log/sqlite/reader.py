@@ -42,7 +42,7 @@ SELECT {EVENT} FROM events WHERE position > ? AND position <= ? ORDER BY positio
 _PART = f"""
 SELECT {EVENT} FROM events WHERE position > ? AND position <= ? AND session BETWEEN ? AND ?
 ORDER BY position LIMIT ?"""
-_COUNTS = "SELECT key, events, (SELECT max(position) FROM events) FROM sessions ORDER BY key"
+_COUNTS = "SELECT key, events, position FROM sessions ORDER BY key"
 _BEGAN = """
 SELECT min(e.position) FROM streams t JOIN events e ON e.stream = t.key AND e.version = 1
 WHERE t.session = ?"""
@@ -219,10 +219,7 @@ class Reader:
 
     def parts(self, count: int) -> list[Part]:
         """The log as of now in parts; see ``Divisible.parts``."""
-        rows = self._connection.execute(_COUNTS).fetchall()
-        if not rows:
-            return []
-        found = divided([(key, events) for key, events, _ in rows], count, rows[0][2] or 0)
+        found = divided(self._connection.execute(_COUNTS).fetchall(), count)
         return [msgspec.structs.replace(part, after=self._before(part.first)) for part in found]
 
     def _before(self, session: int) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from duolog.engine.errors import NotALog
 from duolog.engine.log.open import open_log
-from duolog.engine.log.parts import Divisible, Part, divided
+from duolog.engine.log.parts import Divisible, Part, divided, joined
 from duolog.engine.log.sqlite import reader as sqlite_read
 from duolog.engine.records import Record
 from duolog.testing.postgres_server import PostgresServer
@@ -33,7 +33,7 @@ async def check_parts(url: str) -> None:
         assert [len(parts) for parts in divisions] == [1, 2, 3, len(order)]
         await appended(log, "late", 1)  # after that, and in no part
         await log.append("s1", [message("late")], stream="late@1")
-        for parts in divisions:
+        for parts in (*divisions, [joined(divisions[2][:2]), divisions[2][2]]):
             found: list[Record] = []
             for part in parts:
                 held: list[Record] = []
@@ -88,8 +88,10 @@ async def test_a_part_with_a_record_missing_is_not_read_as_whole(tmp_path: Path)
 def test_parts_have_about_as_many_records_each(
     records: list[int], count: int, expected: list[int]
 ) -> None:
-    parts = divided([*enumerate(records, start=1)], count, upto=sum(records))
+    sessions = [(key, held, 100 - key) for key, held in enumerate(records, start=1)]
+    parts = divided(sessions, count)
     assert [part.records for part in parts] == expected
+    assert [part.upto for part in parts] == [100 - part.first for part in parts]
     spans: list[Part] = parts
     assert [key for part in spans for key in range(part.first, part.last + 1)] == [
         *range(1, len(records) + 1)
