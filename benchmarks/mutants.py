@@ -235,7 +235,7 @@ MUTANTS = (
     ),
     Mutant(
         "an export loses ids of callers",
-        "engine.log.jsonl_export",
+        "engine.log.exchange.jsonl_export",
         "record.caller_id",
         "None",
         "memory",
@@ -307,7 +307,7 @@ MUTANTS = (
     ),
     Mutant(
         "who shows progress ends the product",
-        "engine.log.jsonl_export",
+        "engine.log.exchange.jsonl_export",
         '        with PluginCall("progress"):\n            progress(count)\n',
         "        progress(count)\n",
         "product",

@@ -66,7 +66,7 @@ async def new_log(where: str) -> AsyncIterator[Store]:
 
 def _missing_files(where: str) -> Sequence[Path]:
     """The files that a new log makes; none where there is something at its path."""
-    from ..engine.log.output_file import log_files
+    from ..engine.log.exchange.output_file import log_files
     from ..engine.log.sqlite.file import parse
 
     path = parse(where).path if "://" not in where or where.startswith("sqlite:") else None

@@ -11,7 +11,7 @@ from ..engine.errors import InvalidInput
 from ..engine.installation import program
 
 if TYPE_CHECKING:  # the help loads this module, and no store
-    from ..engine.log.output_file import OutputRules
+    from ..engine.log.exchange.output_file import OutputRules
 
 __all__ = (
     "check_not_read",
@@ -82,7 +82,7 @@ def output_rules(*sources: str | Path, force: bool) -> OutputRules:
         sources: paths or URLs of all that the command reads.
         force: what ``--force`` says.
     """
-    from ..engine.log.output_file import OutputRules, log_files
+    from ..engine.log.exchange.output_file import OutputRules, log_files
     from ..engine.log.sqlite.file import parse
 
     inputs: list[Path] = []

@@ -22,9 +22,9 @@ from duolog.engine import task as tasks
 from duolog.engine.events import ActionResolved, ActorFailed, ScorerFailed, ScorerRef, StopAdvised
 from duolog.engine.log.consumer import run_consumer
 from duolog.engine.log.contract import EventLog
+from duolog.engine.log.exchange.jsonl_export import export_jsonl
+from duolog.engine.log.exchange.jsonl_import import import_jsonl
 from duolog.engine.log.follower import Output
-from duolog.engine.log.jsonl_export import export_jsonl
-from duolog.engine.log.jsonl_import import import_jsonl
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.models.gateway import Models
 from duolog.engine.models.protocol import Message, ModelReply, ModelRequest

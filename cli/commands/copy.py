@@ -14,7 +14,7 @@ from ..output import print_json, say
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from ...engine.log.copying import LogCopied
+    from ...engine.log.exchange.copying import LogCopied
 
 __all__ = ("copy_command",)
 
@@ -48,7 +48,7 @@ def copy_command(
     check_log(target)
 
     async def main() -> LogCopied:
-        from ...engine.log.copying import copy_log
+        from ...engine.log.exchange.copying import copy_log
 
         async with existing_log(source) as held, log_at(target, create=True) as copy:
             if held.url == copy.url:

@@ -145,7 +145,7 @@ def export_command(
             if output is None or to_pipe:
                 sys.stdout.flush()
                 return await export(opened, sys.stdout.buffer)
-            from ...engine.log.output_file import output_file
+            from ...engine.log.exchange.output_file import output_file
 
             with output_file(output, output_rules(log, force=force)) as file:
                 return await export(opened, file)
@@ -188,7 +188,7 @@ def _export_directory(
 
 
 async def _export_records(log: EventLog, file: BinaryIO, names: list[str] | None) -> str:
-    from ...engine.log.jsonl_export import export_jsonl
+    from ...engine.log.exchange.jsonl_export import export_jsonl
     from ...engine.text import quantity
     from ..text.progress import RecordProgress
 

@@ -27,7 +27,7 @@ from ..output import check_not_read, print_json, say
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from ...engine.log.jsonl_import import Imported
+    from ...engine.log.exchange.jsonl_import import Imported
     from ...interop.importers.labels import Labels
     from ...interop.importers.protocol import Importer, Reading
 
@@ -270,7 +270,7 @@ def _is_blank(path: Path) -> bool:
 
 
 async def _import(source: str, where: str, *, keep_going: bool) -> Imported:
-    from ...engine.log.jsonl_import import import_jsonl, look_through
+    from ...engine.log.exchange.jsonl_import import import_jsonl, look_through
     from ..text.progress import RecordProgress
 
     async with _opened(source, twice=not keep_going) as file:
@@ -291,7 +291,7 @@ async def _opened(source: str, *, twice: bool) -> AsyncIterator[BinaryIO]:
     """
     from anyio.to_thread import run_sync
 
-    from ...engine.log.jsonl_export import open_lines
+    from ...engine.log.exchange.jsonl_export import open_lines
 
     if source != _PIPE:
         with await open_lines(Path(source)) as file:

@@ -58,7 +58,7 @@ def forget_command(
             return await anext((True async for is_call in calls if is_call), False)
 
     async def main() -> ForgetResult:
-        from ...engine.models.traffic.cached_replies import CachedReplies
+        from ...engine.models.traffic.cache import CachedReplies
 
         async with existing_log(log) as opened:
             if cache is None:

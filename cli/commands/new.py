@@ -41,7 +41,7 @@ def new_command(
     It works as it stands. Nothing that exists is overwritten.
     """
     from ...engine.installation import program
-    from ...engine.log.output_file import OutputRules, output_file
+    from ...engine.log.exchange.output_file import OutputRules, output_file
 
     _check(name)
     if not into.is_dir():

@@ -15,7 +15,7 @@ from ..output import output_rules, print_json, print_text, say, say_left_out
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...engine.log.output_file import OutputRules
+    from ...engine.log.exchange.output_file import OutputRules
     from ...scoring.metrics import Report
     from ...scoring.trajectory.options import Options
     from ...scoring.trajectory.points import Trajectory
@@ -257,7 +257,7 @@ def _print(report: Report, *, as_json: bool, as_csv: bool, as_markdown: bool) ->
 
 def _rules(sources: Sequence[str], html: Path | None, *, force: bool) -> OutputRules:
     """What files may be replaced; a page that may not is refused before there is any work."""
-    from ...engine.log.output_file import check_output
+    from ...engine.log.exchange.output_file import check_output
 
     rules = output_rules(*sources, force=force)
     if html is not None:
@@ -418,7 +418,7 @@ def _say_written(written: Sequence[Path], directory: Path) -> None:
 def _write_page(
     report: Report, file: Path, sources: Sequence[str], options: Options, rules: OutputRules
 ) -> None:
-    from ...engine.log.output_file import output_file
+    from ...engine.log.exchange.output_file import output_file
     from ..report_page import report_page
 
     page = report_page(report, sources, options).encode()

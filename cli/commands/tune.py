@@ -61,7 +61,7 @@ def tune_command(
     from importlib.util import find_spec
 
     from ...engine.errors import MissingExtra
-    from ...engine.log.output_file import check_output, output_file
+    from ...engine.log.exchange.output_file import check_output, output_file
     from ..tasks import named_task
 
     if find_spec("optuna") is None:

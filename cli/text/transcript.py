@@ -10,7 +10,7 @@ import msgspec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, SessionOpened, SnapshotTaken
 from ...engine.log.contract import EventLog, SessionSummary
-from ...engine.log.jsonl_export import to_jsonl
+from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import Record
 from ...engine.rounds import RoundProjector
 from ...scoring.metrics.values import missing_utility

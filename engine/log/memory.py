@@ -27,11 +27,11 @@ from .contract import (
     VacuumResult,
     Verification,
 )
+from .integrity.verify import Verifier
 from .publisher import Publisher
 from .restoring import restorations
 from .subscriptions import BufferedSubscription, BufferedTap
 from .summary import SessionState
-from .verify import Verifier
 
 __all__ = ("MemoryLog",)
 

@@ -6,9 +6,9 @@ from ..errors import InvalidInput, MissingExtra
 from .append import Redact
 from .consumer import Consumer, run_consumer
 from .contract import Store
+from .exchange.jsonl_export import export_jsonl
+from .exchange.jsonl_import import Imported, LineProblem, import_jsonl
 from .follower import Output
-from .jsonl_export import export_jsonl
-from .jsonl_import import Imported, LineProblem, import_jsonl
 from .memory import MemoryLog
 from .sqlite.file import parse
 from .sqlite.log import SqliteLog

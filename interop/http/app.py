@@ -21,7 +21,7 @@ from starlette.routing import Route
 from ..._version import __version__
 from ...engine.errors import DuologError, InvalidInput
 from ...engine.log.contract import EventLog, SessionSummary
-from ...engine.log.jsonl_export import to_jsonl
+from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import TRACE, Record
 from ...engine.text import quantity
 from ..follow import Follow, follow_records

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...engine.errors import DuologError, LogClosed
 from ...engine.log.contract import EventLog
-from ...engine.log.jsonl_export import to_jsonl
+from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.plugins import PluginCall
 from ..agui.stream import follow_agui
 from ..follow import Follow, Step

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...engine.log.output_file import output_file
+from ...engine.log.exchange.output_file import output_file
 from ...engine.text import quantity
 from ..metrics import Estimate, Group, Report
 from .figures.geometry import left_out_note, token_sessions

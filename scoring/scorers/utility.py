@@ -28,7 +28,6 @@ from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, Rounds
 from ...engine.scorers.computing import RunFunction, run_at_once
 from ...engine.scorers.protocol import Measurement, SessionScorer
-from .profiles import with_profile
 
 __all__ = (
     "Missing",
@@ -125,6 +124,15 @@ def reference(name: str, version: str, config: JSON = None) -> ScorerRef:
             f"a scorer needs a name and a version without '@', not {name!r} and {version!r}"
         )
     return ScorerRef(name=name, version=version, config=digest(config))
+
+
+def with_profile(opened: SessionOpened, changed: ProfileChanged) -> SessionOpened:
+    """The opening as if its owner had held the changed profile from the start.
+
+    A function that scores by the private parts in the opening scores by what the human wants now.
+    """
+    private = {**opened.private, changed.owner: changed.profile}
+    return msgspec.structs.replace(opened, private=private)
 
 
 def measured(

@@ -21,9 +21,9 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import SessionOpened
-from ...engine.log.checksum import envelope_of
 from ...engine.log.contract import EventLog
 from ...engine.log.follower import Follower
+from ...engine.log.integrity.checksum import envelope_of
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
 from ..metrics.results import DEFINITIONS

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import msgspec
 
 from ...engine.errors import InvalidInput
-from ...engine.log.output_file import sync_directory
+from ...engine.log.exchange.output_file import sync_directory
 from ...engine.rounds import Rounds
 from ..metrics.results import DEFINITIONS
 from ..trajectory.options import Options

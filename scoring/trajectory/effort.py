@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
+import msgspec
+
+from ...engine.errors import InvalidInput
 from ...engine.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -21,12 +24,11 @@ from ...engine.events import (
 )
 from ...engine.records import Record
 from ...engine.rounds import is_requested
+from ...engine.session.time.timing import Timing
 from ...engine.text import new_lines, new_words, text_of
 from .generated_tokens import Generated
 from .labels import has_agent
-from .options import Options
-from .plugged import plugged_counter, plugged_rule
-from .reading_speed import pace_of, words_of
+from .options import Options, plugged_counter, plugged_rule
 
 __all__ = ("MEASURES", "EffortMeter")
 
@@ -112,7 +114,7 @@ class EffortMeter:
         if self._alone:
             self._handed_over = 0.0 if self._virtual else None
         elif self._virtual:
-            self._per_read, self._per_typed = pace_of(event, self._timing)
+            self._per_read, self._per_typed = _pace_of(event, self._timing)
         self._humans = frozenset(p.name for p in event.participants if p.role == "human")
         if is_requested(event):
             self._lead()
@@ -152,7 +154,7 @@ class EffortMeter:
             self._written += tokens
             self.generated.produced(record.actor, "human", tokens)
             if self._per_typed:
-                self._seconds += words_of(text) * self._per_typed
+                self._seconds += _words_of(text) * self._per_typed
             if kind == "MessageSent" and self._vague(text):
                 self._deferrals += 1
 
@@ -176,7 +178,7 @@ class EffortMeter:
             if self._reaches_human(event):
                 self._read += tokens
                 if self._per_read:
-                    self._seconds += words_of(text) * self._per_read
+                    self._seconds += _words_of(text) * self._per_read
 
     def called(self, record: Record) -> None:
         """Takes a model call of a human's or an agent's."""
@@ -229,7 +231,7 @@ class EffortMeter:
         self._unread = (tokens, self._reading(text)) if before is self._seen else None
 
     def _reading(self, text: str) -> float:
-        return words_of(text) * self._per_read if self._per_read else 0.0
+        return _words_of(text) * self._per_read if self._per_read else 0.0
 
     def _compare(self) -> tuple[int, float]:
         text = new_lines(self._seen, self._latest)
@@ -256,3 +258,35 @@ def _said(event: Event | Unknown | Forgotten) -> str:
     if isinstance(event, ApprovalGiven):
         return event.comment
     return ""
+
+
+def _pace_of(opened: SessionOpened, timing: Timing) -> tuple[float, float]:
+    """Seconds per word read, and per word typed.
+
+    Args:
+        opened: the opening; its ``config["timing"]`` goes before ``timing``, field by field.
+        timing: the rates otherwise.
+
+    Raises:
+        InvalidInput: a rate is no positive number.
+    """
+    settings = opened.config.get("timing")
+    if settings is not None:
+        known = msgspec.structs.asdict(timing)
+        try:
+            timing = msgspec.convert(
+                known | dict(settings) if isinstance(settings, dict) else settings, Timing
+            )
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f'config["timing"] of a session is not valid: {error}') from error
+    if not (timing.read_wpm > 0 and timing.type_wpm > 0):
+        raise InvalidInput(
+            "reading and typing speed are words a minute and must be above 0, not "
+            f"{timing.read_wpm} and {timing.type_wpm}"
+        )
+    return 60.0 / timing.read_wpm, 60.0 / timing.type_wpm
+
+
+def _words_of(text: str) -> int:
+    """About how many words a text has: one more than blanks and line ends; 0 for the empty text."""
+    return text.count(" ") + text.count("\n") + 1 if text else 0

@@ -30,7 +30,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import Origin
-from ...engine.log.output_file import output_file
+from ...engine.log.exchange.output_file import output_file
 from ...engine.rounds import Stage
 from ..process import Process
 from .points import Point, Trajectory

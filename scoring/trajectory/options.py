@@ -1,17 +1,27 @@
-"""Options of scoring: how to count rounds and tokens, and whose utility and ratings count."""
+"""Options of scoring: how to count rounds and tokens, and whose utility and ratings count.
+
+What programs plug in here is guarded in each call of it, and not around each record, since every way to
+score comes by here, and what Duolog brings along needs no guard.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
+from typing import TypeVar
 
 import msgspec
 
+from ...engine.errors import DuologError, PluginFailed
+from ...engine.plugins import PluginCall
 from ...engine.rounds import Rounds
 from ...engine.session.time.timing import Timing
 from .phrases import is_vague
 from .token_estimate import TokenCounter, estimate_tokens
 
-__all__ = ("Options",)
+__all__ = ("Options", "plugged_counter", "plugged_rule")
+
+T = TypeVar("T")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,3 +54,31 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     vague: Callable[[str], bool] = is_vague
     timing: Timing = Timing()
     idle_cap: float = 300.0
+
+
+def plugged_counter(options: Options) -> TokenCounter:
+    """The counter of tokens; it raises ``PluginFailed``, whatever the one that is plugged in raises."""
+    count = options.count
+    if count is estimate_tokens:
+        return count
+
+    return _guarded("the counter of tokens", lambda text: index(count(text)))
+
+
+def plugged_rule(options: Options) -> Callable[[str], bool]:
+    """The rule that says whether a message is a deferral; likewise."""
+    vague = options.vague
+    return vague if vague is is_vague else _guarded("vague", lambda text: bool(vague(text)))
+
+
+def _guarded(who: str, function: Callable[[str], T]) -> Callable[[str], T]:
+    def guarded(text: str, /) -> T:
+        try:
+            with PluginCall(who):
+                return function(text)
+        except DuologError:
+            raise
+        except Exception as error:
+            raise PluginFailed(who, error) from error
+
+    return guarded

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias, final
 
 from ...engine.log.append import erased
 from ...engine.log.contract import EventLog
-from ...engine.log.jsonl_export import from_jsonl, to_jsonl
+from ...engine.log.exchange.jsonl_export import from_jsonl, to_jsonl
 from ...engine.log.memory import MemoryLog
 from ...engine.records import TRACE, Draft, Record
 from ...engine.rounds import RoundProjector

@@ -16,8 +16,8 @@ import msgspec
 from ...engine.errors import PluginFailed
 from ...engine.events import NoteTaken, ScorerFailed, ScorerRef, SessionOpened
 from ...engine.log.consumer import run_consumer
+from ...engine.log.exchange.jsonl_export import export_jsonl
 from ...engine.log.follower import Output
-from ...engine.log.jsonl_export import export_jsonl
 from ...engine.log.memory import MemoryLog
 from ...engine.records import TRACE, Draft, Record
 from ...engine.scorers.protocol import Measurement, SessionScorer, stream_of

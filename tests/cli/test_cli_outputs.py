@@ -14,7 +14,7 @@ import pytest
 import typer.models
 from duolog.cli import main
 from duolog.cli.app import app
-from duolog.engine.log import jsonl_export
+from duolog.engine.log.exchange import jsonl_export
 from duolog.engine.log.open import open_log
 from typer.models import OptionInfo
 
@@ -26,7 +26,7 @@ PACKAGES = ("agents", "cli", "engine", "examples", "interop", "scoring", "teleme
 # --- one way to write ------------------------------------------------------------------------------
 
 WRITERS = {
-    "engine/log/output_file.py": "the one way to write an output file",
+    "engine/log/exchange/output_file.py": "the one way to write an output file",
     "agents/external/workspace.py": "files of a temporary directory that a coding agent works in",
     "engine/models/traffic/cache.py": "replies of models, kept by digest: nobody names the files",
     "cli/chat/editor.py": "a temporary file for the editor of the person who chats",

@@ -18,7 +18,7 @@ import anyio
 import pytest
 from duolog.cli.following.metrics import metrics_text, parse_address
 from duolog.engine.errors import InvalidInput
-from duolog.engine.log.copying import copy_log
+from duolog.engine.log.exchange.copying import copy_log
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE
 from duolog.scoring.following import FollowingStatistics

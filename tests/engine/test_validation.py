@@ -26,7 +26,7 @@ from duolog.engine.events import (
     Unknown,
     UtilityScored,
 )
-from duolog.engine.log.jsonl_export import from_jsonl, to_jsonl
+from duolog.engine.log.exchange.jsonl_export import from_jsonl, to_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 from duolog.engine.validation import DEEPEST, too_deep

@@ -17,8 +17,8 @@ from duolog.engine.events import (
     SessionOpened,
 )
 from duolog.engine.log.append import prepare
-from duolog.engine.log.jsonl_export import to_jsonl
-from duolog.engine.log.jsonl_import import import_jsonl
+from duolog.engine.log.exchange.jsonl_export import to_jsonl
+from duolog.engine.log.exchange.jsonl_import import import_jsonl
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.session.commands import RateProgress, Sender, handle

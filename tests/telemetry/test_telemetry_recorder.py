@@ -38,7 +38,7 @@ from duolog.engine.events import (
     Unknown,
 )
 from duolog.engine.log.contract import EventLog
-from duolog.engine.log.jsonl_export import from_jsonl, to_jsonl
+from duolog.engine.log.exchange.jsonl_export import from_jsonl, to_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.telemetry.receipt import Awaited

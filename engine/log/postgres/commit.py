@@ -20,9 +20,9 @@ from ...errors import (
 from ...records import Record
 from ..admission import advances, check_admitted
 from ..append import Append, originals
-from ..checksum import envelope_checksum
 from ..contract import Advance
-from ..hash_chain import START, link, mac, new_salt
+from ..integrity.checksum import envelope_checksum
+from ..integrity.hash_chain import START, link, mac, new_salt
 from ..summary import SessionState, StreamState
 from .connection import Connection
 from .prepared import Prepared

@@ -7,9 +7,9 @@ from typing import Final
 import asyncpg
 
 from ...errors import SessionNotFound
-from ..checksum import checksum_of
 from ..contract import VacuumResult, Verification
-from ..verify import Verifier
+from ..integrity.checksum import checksum_of
+from ..integrity.verify import Verifier
 from .connection import Connection, Identity
 from .reader import BATCH, EVENT, Reader, detached, records_of
 from .settings import Settings

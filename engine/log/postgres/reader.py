@@ -15,9 +15,9 @@ from ...errors import LogClosed, NotALog, SessionNotFound
 from ...records import Record
 from ..backoff import Backoff
 from ..contract import SessionSummary
+from ..integrity.verify import Link
 from ..parts import Part, check_count, divided
 from ..summary import summary_of
-from ..verify import Link
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
 from .settings import Settings
 

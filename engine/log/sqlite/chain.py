@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import final
 
 from ...records import Record
-from ..hash_chain import START, link, mac, new_salt
+from ..integrity.hash_chain import START, link, mac, new_salt
 from ..summary import SessionState, StreamState
 
 __all__ = ("Chain", "is_chained")

@@ -25,8 +25,8 @@ from ...records import Record
 from ...rounds import RoundCount
 from ..admission import advances, check_admitted
 from ..append import Append, originals
-from ..checksum import envelope_checksum
 from ..contract import Advance, VacuumResult
+from ..integrity.checksum import envelope_checksum
 from ..summary import FORGOTTEN, SessionState, StreamState
 from .bulk import INSERT, SUMMARIZE, write_in_bulk
 from .chain import Chain, is_chained

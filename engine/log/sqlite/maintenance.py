@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import SessionNotFound
-from ..checksum import checksum_of
 from ..contract import VacuumResult
+from ..integrity.checksum import checksum_of
 from ..summary import FORGOTTEN
 from .chain import is_chained
 from .file import SLICE, begin, commit

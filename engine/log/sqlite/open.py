@@ -10,7 +10,7 @@ import anyio
 
 from ...errors import NotALog
 from ...logger import get_logger
-from ..verify import lost
+from ..integrity.verify import lost
 from .commit import Committer
 from .file import Settings, newer, translate
 from .file import connect as connect_file

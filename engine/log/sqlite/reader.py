@@ -17,9 +17,9 @@ from ...codec import GAVE_UP
 from ...errors import NotALog, SessionNotFound
 from ...records import TRACE, Record
 from ..contract import SessionSummary
+from ..integrity.verify import Link
 from ..parts import Part, divided
 from ..summary import FORGOTTEN, summary_of
-from ..verify import Link
 from .identity import identity_of, row_checksum
 
 __all__ = ("BATCH", "EVENT", "Reader", "StreamEnd")

@@ -11,7 +11,7 @@ import anyio
 from ...errors import NotALog
 from ...records import Record
 from ..contract import Verification
-from ..verify import Link, Verifier
+from ..integrity.verify import Link, Verifier
 from .chain import is_chained
 from .file import Settings, translate
 from .file import connect as connect_file

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ....engine.errors import InvalidInput, SessionNotFound
-from ....engine.log.jsonl_export import to_jsonl
+from ....engine.log.exchange.jsonl_export import to_jsonl
 from ...http.responses import as_json
 from ...http.sse import EventStream
 from ..access.body import read_body

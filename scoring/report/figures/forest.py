@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....engine.log.output_file import OutputRules
+from ....engine.log.exchange.output_file import OutputRules
 from ...comparison.pairs import Comparison, Difference
 from ..text.wording import compared_title
 from .panels import Sheet

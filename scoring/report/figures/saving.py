@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....engine.errors import InvalidInput, MissingExtra
-from ....engine.log.output_file import OutputRules, check_output, output_file
+from ....engine.log.exchange.output_file import OutputRules, check_output, output_file
 from ...metrics import Report, aggregate, effort_curve
 from ...trajectory.points import Trajectory
 from .curve import draw_curves

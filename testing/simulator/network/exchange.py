@@ -15,7 +15,7 @@ import anyio
 import msgspec
 
 from ....engine.log.contract import EventLog
-from ....engine.log.jsonl_export import to_jsonl
+from ....engine.log.exchange.jsonl_export import to_jsonl
 from ....engine.log.memory import MemoryLog
 from ....engine.records import ENGINE, Record
 from ....interop.http.app import make_app

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.log.copying import copy_log
-from duolog.engine.log.jsonl_export import to_jsonl
+from duolog.engine.log.exchange.copying import copy_log
+from duolog.engine.log.exchange.jsonl_export import to_jsonl
 from duolog.engine.log.open import open_log
 from duolog.testing.tools import appended, collect, message
 from scripted_logs import MOVES, interleave, script_of
@@ -103,7 +103,7 @@ async def test_to_forget_it_lists_the_sessions_of_the_source_alone(
 async def test_while_it_follows_it_forgets_what_is_forgotten(
     between: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duolog.engine.log.copying._ERASURES", between)
+    monkeypatch.setattr("duolog.engine.log.exchange.copying._ERASURES", between)
     async with open_log("memory://") as source, open_log("memory://") as target:
         await appended(source, "s", 2)
         with anyio.fail_after(10):

@@ -12,8 +12,8 @@ import pytest
 from duolog.engine.errors import InvalidInput, LogUnavailable, SessionNotFound
 from duolog.engine.events import Forgotten, MessageSent, Role, SessionClosed, Unknown
 from duolog.engine.log.contract import Store
-from duolog.engine.log.jsonl_export import export_jsonl, from_jsonl, to_jsonl
-from duolog.engine.log.jsonl_import import LOST, Imported, import_jsonl
+from duolog.engine.log.exchange.jsonl_export import export_jsonl, from_jsonl, to_jsonl
+from duolog.engine.log.exchange.jsonl_import import LOST, Imported, import_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft, Record
 from hypothesis import given

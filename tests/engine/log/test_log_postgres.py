@@ -20,7 +20,7 @@ from duolog.engine.errors import (
 )
 from duolog.engine.events import Forgotten
 from duolog.engine.log.contract import Advance
-from duolog.engine.log.jsonl_export import export_jsonl
+from duolog.engine.log.exchange.jsonl_export import export_jsonl
 from duolog.engine.log.leases import Leasing
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse

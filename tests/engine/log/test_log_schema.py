@@ -50,8 +50,8 @@ from duolog.engine.events import (
     Unknown,
     UtilityScored,
 )
-from duolog.engine.log.jsonl_export import export_jsonl, from_jsonl
-from duolog.engine.log.jsonl_import import import_jsonl
+from duolog.engine.log.exchange.jsonl_export import export_jsonl, from_jsonl
+from duolog.engine.log.exchange.jsonl_import import import_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.log.sqlite.identity import create_identity
 from duolog.engine.log.sqlite.tables import APPLICATION, LAYOUT

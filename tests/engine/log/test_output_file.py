@@ -12,9 +12,9 @@ import anyio
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent
-from duolog.engine.log.jsonl_export import export_jsonl
+from duolog.engine.log.exchange.jsonl_export import export_jsonl
+from duolog.engine.log.exchange.output_file import OutputRules, check_output, is_log, output_file
 from duolog.engine.log.open import open_log
-from duolog.engine.log.output_file import OutputRules, check_output, is_log, output_file
 from duolog.engine.records import Draft
 
 KEEP = OutputRules(replace=False)

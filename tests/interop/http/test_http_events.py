@@ -11,7 +11,7 @@ import anyio
 import pytest
 from duolog.engine import codec
 from duolog.engine.events import MessageSent, SessionOpened
-from duolog.engine.log.jsonl_export import to_jsonl
+from duolog.engine.log.exchange.jsonl_export import to_jsonl
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Draft
 from duolog.interop.http.limits import HttpLimits

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, final
 
-from ..errors import CodecError, InvalidInput
-from ..events import Event, Forgotten, Unknown
-from ..records import TRACE, Record
-from ..rounds import RoundCount
-from .append import AGENT_ACT, AGENT_MESSAGE, HUMAN_ACT, Fold, checked, stored
+from ...errors import CodecError, InvalidInput
+from ...events import Event, Forgotten, Unknown
+from ...records import TRACE, Record
+from ...rounds import RoundCount
+from ..append import AGENT_ACT, AGENT_MESSAGE, HUMAN_ACT, Fold, checked, stored
+from ..contract import Problem, SessionSummary, Verification
+from ..summary import FORGOTTEN, SessionState
 from .checksum import checksum_of
-from .contract import Problem, SessionSummary, Verification
 from .hash_chain import START, link, mac
-from .summary import FORGOTTEN, SessionState
 
 __all__ = ("Link", "Verifier", "lost")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
-from ..errors import InvalidInput
-from .sqlite.tables import APPLICATION
+from ...errors import InvalidInput
+from ..sqlite.tables import APPLICATION
 
 __all__ = ("OutputRules", "check_output", "is_log", "log_files", "output_file", "sync_directory")
 

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import msgspec
 
-from ..records import Record
+from ...records import Record
 
 __all__ = ("Envelope", "checksum", "checksum_of", "envelope_checksum", "envelope_of")
 

@@ -10,12 +10,12 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from ..errors import InvalidInput, VersionConflict
-from ..plugins import PluginCall
-from ..records import Record
-from ..text import quantity
-from .append import restored
-from .contract import Store
+from ...errors import InvalidInput, VersionConflict
+from ...plugins import PluginCall
+from ...records import Record
+from ...text import quantity
+from ..append import restored
+from ..contract import Store
 from .jsonl_export import Lines, Progress, open_lines
 
 __all__ = ("LOST", "Imported", "LineProblem", "import_jsonl", "look_through")

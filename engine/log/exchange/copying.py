@@ -13,11 +13,11 @@ from typing import Final
 import anyio
 import msgspec
 
-from ..errors import DuologError, InvalidInput, SessionNotFound
-from ..records import Record
-from .checksum import envelope_of
-from .contract import EventLog, Store, Subscription
-from .summary import FORGOTTEN
+from ...errors import DuologError, InvalidInput, SessionNotFound
+from ...records import Record
+from ..contract import EventLog, Store, Subscription
+from ..integrity.checksum import envelope_of
+from ..summary import FORGOTTEN
 
 __all__ = ("LogCopied", "copy_log")
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ..records import Record
+from ...records import Record
 from .checksum import envelope_of
 
 __all__ = ("START", "link", "mac", "new_salt")

@@ -22,11 +22,11 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from ..errors import CodecError, InvalidInput, LogUnavailable
-from ..events import Role
-from ..plugins import PluginCall
-from ..records import Record
-from .contract import EventLog
+from ...errors import CodecError, InvalidInput, LogUnavailable
+from ...events import Role
+from ...plugins import PluginCall
+from ...records import Record
+from ..contract import EventLog
 from .output_file import output_file
 
 __all__ = ("BATCH", "Lines", "Progress", "export_jsonl", "from_jsonl", "open_lines", "to_jsonl")
