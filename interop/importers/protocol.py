@@ -6,13 +6,14 @@ arguments. It knows one format, and reads from files; it never sees the log that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from ...engine.events import Tokens
 from ...engine.records import Draft
 from .json_sniff import Shape
 
@@ -64,10 +65,14 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         zone: of local times that do not say their zone; None for the zone of this machine.
         growing: another program is still writing the source: a last line without an end is not
             complete, and what a last message repeats may change.
+        counted: by session, tokens of model calls that the log holds, by the version of the trace: a
+            source that was cut off in a reply when it was imported goes on behind the call that was
+            counted there. Empty unless a log was compared.
     """
 
     zone: tzinfo | None = UTC
     growing: bool = False
+    counted: Mapping[str, Mapping[int, Tokens]] = {}
 
 
 class Importer(Protocol):

@@ -11,6 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from ...engine.errors import InvalidInput
+from ...engine.events import Tokens
 from ...engine.log.contract import EventLog
 from ...engine.plugins import PluginCall
 from ...engine.records import TRACE
@@ -146,25 +147,40 @@ async def import_foreign(
         if survey.problems:
             first = survey.problems[0]
             raise InvalidInput(f"{first.where}: {first.what}; nothing was imported")
-    taking = _Import(log, keep_going)
+    taking = _Import(log, source, keep_going=keep_going)
     if survey is not None and survey.parts is not None:
         for part in survey.parts:
             await taking.take(part)
             _call(progress, taking.done)
+        await taking.finish()
+        _call(progress, taking.done)
     else:
-        found = read_from(source, importer, reading)
-        while batch := await anyio.to_thread.run_sync(next_batch, found):
-            for part in batch.parts:
-                await taking.take(part)
-            _call(progress, taking.done)
-            if batch.error is not None:
-                await (taking.finish() if keep_going else taking.settle())
-                if not (keep_going and taking.done):
-                    raise batch.error
-                await taking.take(Remark("problem", str(batch.error), str(source)))
+        await _read(taking, source, importer, reading, progress)
+    if not taking.counted:
+        return taking.taken()
+    again = _Import(log, source, keep_going=keep_going, before=taking)
+    reading = msgspec.structs.replace(reading, counted=taking.counted)
+    await _read(again, source, importer, reading, progress)
+    return again.taken()
+
+
+async def _read(
+    taking: _Import,
+    source: Path,
+    importer: Importer,
+    reading: Reading,
+    progress: _Progress | None,
+) -> None:
+    """Takes all that is read from a source."""
+    found = read_from(source, importer, reading)
+    while batch := await anyio.to_thread.run_sync(next_batch, found):
+        for part in batch.parts:
+            await taking.take(part)
+        _call(progress, taking.done)
+        if batch.error is not None:
+            await taking.break_off(batch.error)
     await taking.finish()
     _call(progress, taking.done)
-    return taking.taken(source)
 
 
 def _call(progress: _Progress | None, done: int) -> None:
@@ -175,11 +191,27 @@ def _call(progress: _Progress | None, done: int) -> None:
 
 @final
 class _Import:
-    """One import."""
+    """One import, which goes once through a source.
 
-    def __init__(self, log: EventLog, keep_going: bool) -> None:
+    Args:
+        log: an open log.
+        source: what is imported.
+        keep_going: take what can be taken.
+        before: the first time that it was gone through, where ``counted`` has something.
+
+    Attributes:
+        counted: sessions that were cut off within a reply when they were imported before, with the
+            model calls that the log holds from there on: to be read as they go on behind these.
+    """
+
+    def __init__(
+        self, log: EventLog, source: Path, *, keep_going: bool, before: _Import | None = None
+    ) -> None:
+        self.counted: dict[str, Mapping[int, Tokens]] = {}
         self._log = log
+        self._source = source
         self._keep_going = keep_going
+        self._before = before
         self._session: str | None = None
         self._streams: dict[str, ImportStream] = {}
         self._short: list[ImportStream] = []  # traces of whole sessions that wait
@@ -235,6 +267,17 @@ class _Import:
         await self._end()
         await self.settle()
 
+    async def break_off(self, error: InvalidInput) -> None:
+        """Notes that the source can be read no further.
+
+        Raises:
+            InvalidInput: the error, unless it is to keep going and something was taken.
+        """
+        await (self.finish() if self._keep_going else self.settle())
+        if not (self._keep_going and self.done):
+            raise error
+        self._remark(Remark("problem", str(error), str(self._source)))
+
     async def settle(self) -> None:
         """Writes the sessions that wait as a whole, all at once: a commit for each, and a look whether
         the log has it already, would take longer than what is in it.
@@ -252,16 +295,17 @@ class _Import:
                 await self._write(stream)
                 await self._close(stream)
 
-    def taken(self, source: Path) -> ImportResult:
+    def taken(self) -> ImportResult:
         """What was done."""
         if not self._sessions and not self._remarks:
             self._remarks.append(
-                Remark("difference", "nothing was said or done in it", str(source))
+                Remark("difference", "nothing was said or done in it", str(self._source))
             )
+        before = 0 if self._before is None else self._before._records
         return ImportResult(
             sessions=self._sessions,
-            records=self._records,
-            known=self._known,
+            records=before + self._records,
+            known=self._known - before,
             forks=self._forks,
             parted=self._parted,
             remarks=tuple(self._remarks),
@@ -292,6 +336,12 @@ class _Import:
     async def _write(self, stream: ImportStream) -> bool:
         """Writes what waits of a stream; false where its session was refused."""
         wrong = await stream.compare()
+        if wrong is not None and self._before is None and stream.name == TRACE:
+            calls = await stream.calls()
+            if calls:
+                self.counted[stream.session] = calls
+                self._apart.add(stream.session)
+                return False
         if wrong is not None:
             if stream.name == TRACE and stream.version > 1:
                 self._parted[stream.session] = stream.version - 1

@@ -9,7 +9,7 @@ import msgspec
 
 from ...engine import codec
 from ...engine.errors import CodecError, DuologError
-from ...engine.events import SessionOpened
+from ...engine.events import ModelCalled, SessionOpened, Tokens
 from ...engine.log.contract import EventLog
 from ...engine.records import Draft, Record
 from .batches import BATCH, BYTES, Run
@@ -141,6 +141,21 @@ class ImportStream:
                 await self._append(fit)
         return left_out
 
+    async def calls(self) -> dict[int, Tokens]:
+        """The model calls that the log holds from where ``compare`` found something else, by version:
+        none where that is no such call.
+        """
+        found: dict[int, Tokens] = {}
+        record = self._next
+        while record is not None and self._held is not None:
+            event = record.event if record.kind == ModelCalled.__name__ else None
+            if isinstance(event, ModelCalled):
+                found[record.version] = event.tokens
+            elif not found:
+                break
+            record = await anext(self._held, None)
+        return found
+
     async def is_longer(self) -> bool:
         """Whether the log holds more of it than was read."""
         if self._held is None:
@@ -176,13 +191,15 @@ def _same(record: Record, draft: Draft, body: bytes) -> bool:
 
 def _is_grown(held: object, event: object) -> bool:
     """Whether an opening differs in what shows only later in a source that grows: who else takes
-    part, and on which model. The log keeps what it has.
+    part, on which model, and more that is noted of it. The log keeps what it has.
     """
     if not isinstance(held, SessionOpened) or not isinstance(event, SessionOpened):
         return False
     names = {(one.name, one.role) for one in event.participants}
     known = all((one.name, one.role) in names for one in held.participants)
-    return known and msgspec.structs.replace(event, participants=held.participants) == held
+    noted = all(event.config.get(name) == value for name, value in held.config.items())
+    first = msgspec.structs.replace(event, participants=held.participants, config=held.config)
+    return known and noted and first == held
 
 
 def _other(record: Record) -> str:

@@ -47,7 +47,6 @@ class _Entry(msgspec.Struct, rename="camel"):
     session_id: str | None = None
     agent_id: str | None = None
     subtype: str | None = None
-    timestamp: str | None = None
     message: _Message | None = None
     tool_use_result: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -59,7 +58,6 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         number: of the line, from 1.
         offset: of the line in the file, in bytes.
-        size: of the line, in bytes.
         type: ``user``, ``assistant``, ``system`` and others.
         subtype: of a ``system`` line.
         uuid: its id; None for a line outside of the conversation.
@@ -73,12 +71,10 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
         reply: id of the model's message that an ``assistant`` line is a part of.
         model: that wrote an ``assistant`` line.
         helper: id of the subagent whose result a ``user`` line brings.
-        timestamp: when, as it says.
     """
 
     number: int
     offset: int
-    size: int
     type: str
     subtype: str | None
     uuid: str | None
@@ -91,7 +87,6 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     reply: str | None
     model: str | None
     helper: str | None
-    timestamp: str | None
 
 
 class Message(msgspec.Struct):
@@ -120,6 +115,7 @@ class Line(msgspec.Struct, rename="camel"):
     """The contents of a line."""
 
     type: str
+    timestamp: str | None = None
     message: Message | None = None
     tool_use_result: JSON = None
     is_meta: bool | None = None
@@ -148,7 +144,7 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
     """
     offset = 0
     texts: dict[str | None, str | None] = {}
-    before: str | None = None
+    before: Envelope | None = None
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -159,11 +155,11 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
                     return
                 try:
                     found = _decode_entry(line.removeprefix(_BOM))
-                    envelope = _envelope(found, number, here, len(line), before, texts)
+                    envelope = _envelope(found, number, here, before, texts)
                 except InvalidInput as error:
                     yield Remark("problem", f"no entry: {error}", f"{path}, line {number}")
                     continue
-                before = envelope.uuid
+                before = envelope
                 yield envelope
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
@@ -176,7 +172,7 @@ def line_at(file: BinaryIO, envelope: Envelope) -> tuple[Line, bytes]:
         InvalidInput: they are not as the format has them.
     """
     file.seek(envelope.offset)
-    data = file.read(envelope.size).removeprefix(_BOM)
+    data = file.readline().removeprefix(_BOM)
     return _decode_line(data), data
 
 
@@ -184,33 +180,36 @@ def _envelope(
     found: _Entry,
     number: int,
     offset: int,
-    size: int,
-    before: str | None,
+    before: Envelope | None,
     texts: dict[str | None, str | None],
 ) -> Envelope:
     """The envelope of a line. A text that others have as well is the same object in all of them."""
+    parent, reply = found.parent_uuid, None
     kind, message, kept = found.type, found.message, found.tool_use_result
     same = texts.setdefault
     helper = None
     if _OBJECT.match(kept) is not None and _AGENT.search(kept) is not None:
         helper = decode(kept, _Result).agent_id
+    if message is not None and kind == "assistant":
+        reply = message.id
+    if before is not None:
+        parent = before.uuid if parent == before.uuid else parent
+        reply = before.reply if reply == before.reply else reply
     return Envelope(
         number,
         offset,
-        size,
         same(kind, kind) or kind,
         found.subtype,
         found.uuid,
-        before if found.parent_uuid == before else found.parent_uuid,
+        parent,
         found.logical_parent_uuid,
         bool(found.is_sidechain),
         same(found.session_id, found.session_id),
         same(found.agent_id, found.agent_id),
         kind == "user" and message is not None and _has_result(message.content),
-        message.id if message is not None and kind == "assistant" else None,
+        reply,
         None if message is None else same(message.model, message.model),
         helper,
-        found.timestamp,
     )
 
 

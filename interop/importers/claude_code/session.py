@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, final
 
@@ -31,13 +32,22 @@ _REPLY: Final = "assistant"
 _CONVERSATION: Final = frozenset({"user", _REPLY})
 
 
-class _Source(NamedTuple):
-    """A line to be read, the file that it is in, and whose it is."""
+class _Part(NamedTuple):
+    """Lines of one file that follow each other, and whose they are.
 
-    envelope: Envelope
+    Attributes:
+        path: of the file.
+        helper: the subagent that they belong to; None for the main agent.
+        offset: added to the numbers of the lines.
+        lines: to be read.
+        problems: where something is no line.
+    """
+
     path: Path
-    helper: str | None = None
-    offset: int = 0
+    helper: str | None
+    offset: int
+    lines: list[Envelope]
+    problems: Sequence[Remark] = ()
 
 
 @final
@@ -52,6 +62,7 @@ class SessionFile:
     def __init__(self, path: Path, reading: Reading) -> None:
         self._path = path
         self._reading = reading
+        self._version = 0  # of the last event that was read of the session that is being read
 
     def read(self) -> Iterator[Found]:
         """The session, and the branches that were left, as its forks.
@@ -59,22 +70,23 @@ class SessionFile:
         Raises:
             InvalidInput: the file cannot be read.
         """
-        found = list(envelopes_in(self._path, growing=self._reading.growing))
-        yield from (one for one in found if isinstance(one, Remark))
-        entries = _once(one for one in found if isinstance(one, Envelope))
+        problems: list[Remark] = []
+        entries = _once(envelopes_in(self._path, growing=self._reading.growing), problems)
+        yield from problems
         tree = [one for one in entries if one.uuid is not None and not one.sidechain]
         if not tree:
             yield from self._without_main_line(entries)
             return
         lines = EntryTree(tree)
-        main = {one.uuid for one in lines.main}
-        kept = [one for one in entries if one.uuid in main or one.uuid is None or one.sidechain]
+        kept: Sequence[Envelope] = entries
+        if len(lines.main) < len(tree):
+            main = {one.uuid for one in lines.main}
+            kept = [one for one in entries if one.uuid in main or one.uuid is None or one.sidechain]
         session = _session_of(tree) or self._path.stem
         yield from self._session(session, kept, None)
-        numbers = [one.number for one in kept]
         for branch in lines.branches():
             cut = branch.entries[branch.shared - 1].number if branch.shared else 0
-            before = kept[: bisect_right(numbers, cut)]
+            before = kept[: bisect_right(kept, cut, key=attrgetter("number"))]
             events = self._session(session, before, None)
             shared = sum(isinstance(one, Foreign) and one.stream == TRACE for one in events)
             leaf = str(branch.entries[-1].uuid)[:8]
@@ -100,93 +112,96 @@ class SessionFile:
     def _session(
         self, session: str, entries: Sequence[Envelope], origin: Origin | None
     ) -> Iterator[Found]:
-        sources = list(self._sources(entries))
-        helpers = list(dict.fromkeys(one.helper for one in sources if one.helper))
-        times = (self._time(one) for one in sources)
-        models: dict[str, str | None] = {AGENT: _model_of(sources, None)}
-        models.update({name: _model_of(sources, name) for name in helpers})
+        parts = self._parts(entries)
+        helpers = list(dict.fromkeys(part.helper for part in parts if part.helper))
+        models: dict[str, str | None] = {AGENT: _model_of(parts, None)}
+        models.update({name: _model_of(parts, name) for name in helpers})
         agents = [ModelUse(), *(ModelUse(name=name) for name in helpers)]
         with ExitStack() as files:
             transcript = Transcript(
                 session=session,
                 format=_NAME,
                 where=str(self._path),
-                entries=self._entries(sources, files),
+                entries=self._entries(session, parts, files),
                 cast=Cast(agents, (HUMAN,)),
-                start=next((time for time in times if time is not None), None),
+                start=self._start(parts),
                 models=models,
                 policies={AGENT: _NAME},
-                config=self._about(entries),
+                config=_about(parts),
                 forked_from=origin,
             )
-            yield from read_transcript(transcript, self._reading)
+            self._version = 0
+            for one in read_transcript(transcript, self._reading):
+                self._version += isinstance(one, Foreign)
+                yield one
 
-    def _sources(self, entries: Sequence[Envelope]) -> Iterator[_Source]:
+    def _parts(self, entries: Sequence[Envelope]) -> list[_Part]:
         """The lines to read in order, those of a subagent before the result that it brings."""
+        parts: list[_Part] = []
         roots: dict[str | None, str] = {}
         brought = 0
         for one in entries:
+            whose: str | None = None
             if one.sidechain:
-                root = (
+                whose = (
                     roots.get(one.parent) or one.agent or f"subagent-{len(set(roots.values())) + 1}"
                 )
-                roots[one.uuid] = root
-                yield _Source(one, self._path, root)
-                continue
-            beside = self._helper_file(one.helper) if one.helper else None
-            if beside is not None:
+                roots[one.uuid] = whose
+            elif one.helper and (beside := self._helper_file(one.helper)) is not None:
                 brought += 1
-                for other in envelopes_in(beside):
-                    if isinstance(other, Envelope):
-                        yield _Source(other, beside, one.helper, brought * _HELPER_LINES)
-            yield _Source(one, self._path)
+                found = list(envelopes_in(beside, growing=self._reading.growing))
+                lines = [other for other in found if isinstance(other, Envelope)]
+                wrong = [other for other in found if isinstance(other, Remark)]
+                parts.append(_Part(beside, one.helper, brought * _HELPER_LINES, lines, wrong))
+            if not parts or parts[-1].path is not self._path or parts[-1].helper != whose:
+                parts.append(_Part(self._path, whose, 0, []))
+            parts[-1].lines.append(one)
+        return parts
 
-    def _entries(self, sources: Sequence[_Source], files: ExitStack) -> Iterator[Entry | Remark]:
+    def _entries(
+        self, session: str, parts: Sequence[_Part], files: ExitStack
+    ) -> Iterator[Entry | Remark]:
+        counted = self._reading.counted.get(session, {})
         opened: dict[Path, BinaryIO] = {}
         readers: dict[str | None, StepReader] = {None: StepReader()}
         owed: tuple[StepReader, Entry] | None = None  # whose last reply may go on
-        at: Path | None = None
-        for source in sources:
-            envelope, path, name, offset = source
-            if path is not at:  # most lines are in the file of the line before
-                at = path
-                if path not in opened:
-                    opened[path] = files.enter_context(path.open("rb"))
-                file, lines = opened[path], f"{path}, line "
-            reader = readers.get(name)
+        for path, name, offset, lines, problems in parts:
+            yield from problems
+            if path not in opened:
+                opened[path] = files.enter_context(path.open("rb"))
+            file, reader = opened[path], readers.get(name)
             if reader is None:
                 reader = readers[name] = StepReader(name, helper=True)
-            where = f"{lines}{envelope.number}"
-            number = envelope.number + offset
-            try:
-                line, data = line_at(file, envelope)
-                if owed is not None and _ends(owed[0], reader, envelope, line):
-                    yield owed[1]._replace(steps=owed[0].rest())
-                    owed = None
-                steps: Sequence[Step] = reader.steps(envelope, line, data)
-            except InvalidInput as error:
-                yield Remark("problem", f"no entry: {error}", where)
-                continue
-            entry = Entry(number, where, self._time(source), steps)
-            yield entry
-            if reader.owes and line.type == _REPLY:
+            for envelope in lines:
+                where = f"{path}, line {envelope.number}"
+                try:
+                    line, data = line_at(file, envelope)
+                    if owed is not None and _ends(owed[0], reader, envelope, line):
+                        yield owed[1]._replace(steps=owed[0].rest())
+                        owed = None
+                    steps: Sequence[Step] = reader.steps(envelope, line, data)
+                except InvalidInput as error:
+                    yield Remark("problem", f"no entry: {error}", where)
+                    continue
+                entry = Entry(envelope.number + offset, where, self._time(line), steps)
+                yield entry
+                if not (reader.owes and line.type == _REPLY):
+                    continue
                 owed = reader, entry
+                due = reader.due if counted else None
+                if due is not None and due.tokens == counted.get(self._version + 1):
+                    # The file ended here when it was imported before: what comes is counted besides.
+                    yield entry._replace(steps=reader.rest())
+                    owed = None
         if owed is not None and not self._reading.growing:
             yield owed[1]._replace(steps=owed[0].rest())
 
-    def _time(self, source: _Source) -> float | None:
-        return seconds_of(source.envelope.timestamp, self._reading.zone)
+    def _start(self, parts: Sequence[_Part]) -> float | None:
+        times = (self._time(line) for line in _readable(parts))
+        return next((time for time in times if time is not None), None)
 
-    def _about(self, entries: Sequence[Envelope]) -> dict[str, JSON]:
-        """What the file says of the program: its version, and where it was run."""
-        for one in entries:
-            if one.type not in ("user", "assistant"):
-                continue
-            with self._path.open("rb") as file:
-                line, _ = line_at(file, one)
-            held = {"version": line.version, "directory": line.cwd, "branch": line.git_branch}
-            return {_NAME: {key: value for key, value in held.items() if value}}
-        return {}
+    def _time(self, line: Line) -> float | None:
+        return seconds_of(line.timestamp, self._reading.zone)
 
     def _helper_file(self, agent: str) -> Path | None:
         """The file of a subagent, which lies beside that of the session or in a folder of its own."""
@@ -220,15 +235,17 @@ def _ends(before: StepReader, reader: StepReader, envelope: Envelope, line: Line
     return line.type in _CONVERSATION or note_in(envelope, line) is None
 
 
-def _once(entries: Iterable[Envelope]) -> list[Envelope]:
-    """The entries, each once: a session that is resumed may have been written again."""
+def _once(found: Iterable[Envelope | Remark], problems: list[Remark]) -> list[Envelope]:
+    """The entries, each once: a session that is resumed may have been written again; and what is wrong."""
     seen: set[str] = set()
     kept: list[Envelope] = []
-    for one in entries:
-        if one.uuid is None or one.uuid not in seen:
+    for one in found:
+        if isinstance(one, Remark):
+            problems.append(one)
+        elif one.uuid is None or one.uuid not in seen:
             kept.append(one)
-        if one.uuid is not None:
-            seen.add(one.uuid)
+            if one.uuid is not None:
+                seen.add(one.uuid)
     return kept
 
 
@@ -236,6 +253,27 @@ def _session_of(entries: Sequence[Envelope]) -> str | None:
     return next((one.session for one in reversed(entries) if one.session), None)
 
 
-def _model_of(sources: Sequence[_Source], helper: str | None) -> str | None:
-    models = (one.envelope.model for one in sources if one.helper == helper and one.envelope.model)
-    return next((model for model in models if model != _SYNTHETIC), None)
+def _model_of(parts: Sequence[_Part], helper: str | None) -> str | None:
+    own = (one.model for part in parts if part.helper == helper for one in part.lines)
+    return next((model for model in own if model and model != _SYNTHETIC), None)
+
+
+def _readable(parts: Sequence[_Part]) -> Iterator[Line]:
+    """The contents of the lines, in order; what cannot be read is remarked on where it is read."""
+    for part in parts:
+        with part.path.open("rb") as file:
+            for one in part.lines:
+                try:
+                    yield line_at(file, one)[0]
+                except InvalidInput:
+                    continue
+
+
+def _about(parts: Sequence[_Part]) -> dict[str, JSON]:
+    """What the file says of the program: its version, and where it was run."""
+    own = [part for part in parts if part.offset == 0]
+    for line in _readable(own):
+        if line.type in _CONVERSATION:
+            held = {"version": line.version, "directory": line.cwd, "branch": line.git_branch}
+            return {_NAME: {key: value for key, value in held.items() if value}}
+    return {}

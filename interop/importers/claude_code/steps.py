@@ -81,23 +81,27 @@ class StepReader:
         """Whether a line is a further part of the reply before it."""
         return envelope.reply is not None and envelope.reply == self._reply
 
+    @property
+    def due(self) -> ModelUse | None:
+        """The model call of the last reply, as far as it is not counted; None for none."""
+        usage, before = self._usage, self._counted.get(self._reply or "")
+        if usage is None or before is None:
+            return usage
+        more = _more(usage.tokens, before)
+        return None if more is None else msgspec.structs.replace(usage, tokens=more)
+
     def rest(self) -> list[Step]:
         """The model call of the reply that is over: its parts repeat the usage, and only the last
         has all of it. Of a reply that went on after something else, what was not counted yet.
         """
-        usage, reply = self._usage, self._reply
+        due, usage, reply = self.due, self._usage, self._reply
         self._usage = self._reply = None
-        if usage is None:
-            return []
-        before = self._counted.pop(reply, None) if reply is not None else None
-        if reply is not None:
+        if usage is not None and reply is not None:
+            self._counted.pop(reply, None)
             self._counted[reply] = usage.tokens
             if len(self._counted) > _REMEMBERED:
                 del self._counted[next(iter(self._counted))]
-        if before is None:
-            return [usage]
-        more = _more(usage.tokens, before)
-        return [] if more is None else [msgspec.structs.replace(usage, tokens=more)]
+        return [] if due is None else [due]
 
     def _spoken(self, envelope: Envelope, line: Line) -> list[Step]:
         message = line.message
@@ -117,7 +121,9 @@ class StepReader:
         return steps
 
     def _count(self, model: str | None, tokens: Tokens) -> None:
-        before = self._usage.tokens if self._usage is not None else None
+        before = self._counted.get(self._reply or "")
+        if self._usage is not None:
+            before = self._usage.tokens
         if before is not None and before != tokens:
             most = {
                 field: max(one for one in (getattr(before, field), value) if one is not None)

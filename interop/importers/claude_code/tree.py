@@ -10,15 +10,17 @@ The work is linear in the number of entries, and for branches in the length of w
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from .entries import Envelope
 
 __all__ = ("Branch", "EntryTree")
 
 _BOUNDARY = "compact_boundary"
+_NONE: Final = -1
 
 
 class Branch(NamedTuple):
@@ -38,27 +40,26 @@ class EntryTree:
     """The entries of a session as a tree.
 
     Args:
-        entries: with an id each, in the order of the file; without those of subagents.
+        entries: each with an id of its own, in the order of the file; without those of subagents.
     """
 
     def __init__(self, entries: Sequence[Envelope]) -> None:
         self._entries = entries
-        self._beside: dict[str, dict[str | None, list[int]]] = {}
-        self._places: dict[str | None, list[int]] = {}
+        self._main: Sequence[int]
         if _is_one_line(entries):
-            self._main = list(range(len(entries)))
-            self._parents: dict[str, str | None] = {}
+            self._main = range(len(entries))
+            self._parents = array("q")
             return
         self._parents = _parents(entries)
-        # By place, and then by reply (None for results), the places of what hangs there and may lie
-        # beside a line: parts of replies, and results.
+        # By place, what hangs there and may lie beside a line, parts of replies and results: the place
+        # of the one that does; where there are several, their places by reply (None for results).
+        self._only = array("q", [_NONE]) * len(entries)
+        self._beside: dict[int, dict[str | None, list[int]]] = {}
         for place, entry in enumerate(entries):
-            self._places.setdefault(entry.uuid, []).append(place)
-            parent = self._parents.get(entry.uuid or "")
-            if parent is not None and (entry.reply or entry.result):
-                hanging = self._beside.setdefault(parent, {})
-                hanging.setdefault(entry.reply or None, []).append(place)
-        self._main = self._line(entries[-1]) if entries else []
+            parent = self._parents[place]
+            if parent != _NONE and (entry.reply or entry.result):
+                self._hang(place, parent)
+        self._main = self._line(len(entries) - 1)
 
     @property
     def main(self) -> list[Envelope]:
@@ -67,38 +68,53 @@ class EntryTree:
 
     def branches(self) -> Iterator[Branch]:
         """The branches off the main line, each as a path from the root to its leaf."""
+        if len(self._main) == len(self._entries):
+            return
         main = set(self._main)
-        left = [entry for place, entry in enumerate(self._entries) if place not in main]
-        inner = {self._parents.get(entry.uuid) for entry in left if entry.uuid}
+        left = [place for place in range(len(self._entries)) if place not in main]
+        inner = {self._parents[place] for place in left}
         for leaf in left:
-            if leaf.uuid in inner or leaf.type not in ("user", "assistant"):
+            if leaf in inner or self._entries[leaf].type not in ("user", "assistant"):
                 continue
             path = self._line(leaf)
             shared = next((n for n, place in enumerate(path) if place not in main), len(path))
             yield Branch([self._entries[place] for place in path], shared)
 
-    def _line(self, leaf: Envelope) -> list[int]:
+    def _hang(self, place: int, parent: int) -> None:
+        only, several = self._only[parent], self._beside.get(parent)
+        if only == _NONE and several is None:
+            self._only[parent] = place
+            return
+        if several is None:
+            self._only[parent] = _NONE
+            several = self._beside[parent] = {self._entries[only].reply or None: [only]}
+        several.setdefault(self._entries[place].reply or None, []).append(place)
+
+    def _line(self, leaf: int) -> list[int]:
         """Places of the entries on the way to a leaf, with the calls beside them and their results."""
-        kept: set[str] = set()
-        at = leaf.uuid
-        while at is not None and at not in kept:
+        kept: set[int] = set()
+        at = leaf
+        while at != _NONE and at not in kept:
             kept.add(at)
-            at = self._parents.get(at)
-        replies = {
-            self._entries[place].reply for uuid in kept for place in self._places.get(uuid, ())
-        }
+            at = self._parents[at]
+        replies: set[str | None] = {self._entries[place].reply for place in kept}
         waiting = list(kept)
         while waiting:
             for place in self._hanging(waiting.pop(), replies):
-                uuid = self._entries[place].uuid
-                if uuid is not None and uuid not in kept:
-                    kept.add(uuid)
-                    waiting.append(uuid)
-        return sorted(place for uuid in kept for place in self._places.get(uuid, ()))
+                if place not in kept:
+                    kept.add(place)
+                    waiting.append(place)
+        return sorted(kept)
 
-    def _hanging(self, uuid: str, replies: set[str | None]) -> Iterator[int]:
+    def _hanging(self, place: int, replies: set[str | None]) -> Iterator[int]:
         """Places of what hangs on an entry and belongs to one of these replies, and of results."""
-        hanging = self._beside.get(uuid)
+        only = self._only[place]
+        if only != _NONE:
+            reply = self._entries[only].reply
+            if not reply or reply in replies:
+                yield only
+            return
+        hanging = self._beside.get(place)
         if hanging is None:
             return
         yield from hanging.get(None, ())
@@ -114,24 +130,22 @@ def _is_one_line(entries: Sequence[Envelope]) -> bool:
     return all(entry.parent == before.uuid for before, entry in pairwise(entries))
 
 
-def _parents(entries: Sequence[Envelope]) -> dict[str, str | None]:
-    """By id, the id of the entry before it in its line; None for where a line begins."""
+def _parents(entries: Sequence[Envelope]) -> array[int]:
+    """By place, the place of the entry before it in its line; ``_NONE`` for where a line begins."""
     ids = {entry.uuid for entry in entries}
     flat = all(entry.parent is None for entry in entries)
-    parents: dict[str, str | None] = {}
-    before: str | None = None
-    for entry in entries:
-        if entry.uuid is None or entry.uuid in parents:
-            continue
-        parent: str | None
-        if entry.parent in parents:
-            parent = entry.parent
-        elif entry.logical_parent in parents:
-            parent = entry.logical_parent
+    places: dict[str | None, int] = {}
+    parents = array("q")
+    before = _NONE
+    for place, entry in enumerate(entries):
+        if entry.parent in places:
+            parent = places[entry.parent]
+        elif entry.logical_parent in places:
+            parent = places[entry.logical_parent]
         elif flat or entry.subtype == _BOUNDARY or (entry.parent and entry.parent not in ids):
             parent = before  # what it follows is not in the file: then the order of the file holds
         else:
-            parent = None
-        parents[entry.uuid] = parent
-        before = entry.uuid
+            parent = _NONE
+        places[entry.uuid] = before = place
+        parents.append(parent)
     return parents

@@ -19,11 +19,13 @@ from duolog.engine.events import (
     TurnYielded,
     Unknown,
 )
+from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import TRACE
 from duolog.interop.importers.claude_code.entries import Envelope, envelopes_in
 from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
 from duolog.interop.importers.claude_code.tree import EntryTree
 from duolog.interop.importers.protocol import Foreign, Reading
+from duolog.interop.importers.run import import_foreign
 from duolog.testing import check_importer
 from foreign_logs import read, trace_of, write_lines
 from step_counter import count_lines
@@ -400,6 +402,79 @@ def test_a_broken_line_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert [one.draft.event for one in events if one.stream == TRACE][1:] == [
         MessageSent(text="Hello")
     ]
+
+
+def test_a_broken_line_of_a_subagent_is_named(tmp_path: Path) -> None:
+    lines = Lines()
+    lines.user("Explore")
+    lines.agent(call("c1", "Task"), reply="r1")
+    lines.result("c1", "found", kept={"agentId": "a7"})
+    path = write_lines(tmp_path / "s1.jsonl", lines.lines)
+    (tmp_path / "agent-a7.jsonl").write_text("{\n", encoding="utf-8")
+    events, [remark] = read(ClaudeCodeImporter(), path)
+    assert (remark.kind, remark.where) == ("problem", f"{tmp_path / 'agent-a7.jsonl'}, line 1")
+    assert len(events) == 5
+
+
+def test_a_line_with_a_field_of_another_type_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    lines = Lines()
+    lines.user("Hello", version=5)
+    lines.agent(text("Hi."), reply="r1", version="2.0")
+    path = write_lines(tmp_path / "s.jsonl", lines.lines)
+    events, [remark] = read(ClaudeCodeImporter(), path)
+    assert (remark.kind, remark.where) == ("problem", f"{path}, line 1")
+    opened = events[0].draft.event
+    assert isinstance(opened, SessionOpened)
+    assert opened.config["claude-code"] == {"version": "2.0"}
+
+
+def test_a_later_count_of_a_reply_that_is_smaller_changes_nothing(tmp_path: Path) -> None:
+    lines = Lines()
+    lines.user("Hello")
+    for number, tokens in enumerate((30, 1, 30)):
+        lines.agent(call(f"c{number}"), reply="r1", tokens=tokens)
+        lines.result(f"c{number}", "ok")
+    used = events_in(write_lines(tmp_path / "s.jsonl", lines.lines), ModelCalled)
+    assert sum(one.tokens.completion or 0 for one in used) == 30
+
+
+def cut_in_a_reply() -> list[Json]:
+    """A session whose first line says nothing of the program, and whose replies have several parts."""
+    lines = Lines()
+    lines.add("system", subtype="turn_duration")
+    lines.user("Hello", cwd="/work")
+    for number in (1, 2):
+        lines.agent({"type": "thinking", "thinking": ""}, reply=f"r{number}", tokens=1)
+        lines.agent(text("One."), reply=f"r{number}", tokens=1)
+        lines.agent(call(f"c{number}"), reply=f"r{number}", tokens=7)
+        lines.agent(text("More."), reply=f"r{number}", tokens=30)
+        lines.result(f"c{number}", "ok")
+    lines.agent(text("Done."), reply="r3", tokens=5)
+    return lines.lines
+
+
+async def counted(log: MemoryLog) -> tuple[list[str], int, int]:
+    """What happened but for model calls, and their tokens."""
+    events = [record.event async for record in log.read("s1")]
+    used = [one.tokens for one in events if isinstance(one, ModelCalled)]
+    kinds = [type(one).__name__ for one in events if not isinstance(one, ModelCalled)]
+    prompt, completion = (one.prompt or 0 for one in used), (one.completion or 0 for one in used)
+    return kinds, sum(prompt), sum(completion)
+
+
+@pytest.mark.parametrize("cuts", [*([n] for n in range(1, 13)), [3, 4, 5, 9], list(range(1, 13))])
+async def test_a_file_that_was_cut_off_in_a_reply_is_taken_on_and_counts_its_tokens_once(
+    tmp_path: Path, cuts: list[int]
+) -> None:
+    lines, path = cut_in_a_reply(), tmp_path / "s.jsonl"
+    async with MemoryLog() as whole, MemoryLog() as log:
+        for length in (*cuts, len(lines)):
+            await import_foreign(log, write_lines(path, lines[:length]), ClaudeCodeImporter())
+        await import_foreign(whole, path, ClaudeCodeImporter())
+        assert await counted(log) == await counted(whole)
+        again = await import_foreign(log, path, ClaudeCodeImporter())
+        assert again.records == 0
+        assert again.known == len([record async for record in log.read("s1")])
 
 
 @pytest.mark.asyncio

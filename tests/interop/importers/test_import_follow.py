@@ -155,6 +155,27 @@ async def test_what_a_person_takes_back_stays_and_what_goes_on_is_a_fork(tmp_pat
 
 
 @pytest.mark.asyncio
+async def test_what_was_imported_while_a_reply_went_on_is_followed_as_one_session(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "s.jsonl"
+    await add(source, line(0, "user", "Hello") + line(1, "assistant", "One.").replace("r0", "r1"))
+    async with duolog.open("memory://") as log:
+        await import_foreign(log, source, ClaudeCodeImporter())
+        said = messages(log)
+        await add(source, line(2, "assistant", "Two."))
+        async with followed(log, source, ClaudeCodeImporter()):
+            assert [await anext(said) for _ in range(3)] == ["Hello", "One.", "Two."]
+            await add(source, line(3, "user", "Thanks"))
+            assert await anext(said) == "Thanks"
+            await said.aclose()
+        assert await said_by_session(log) == {"s": ["Hello", "One.", "Two.", "Thanks"]}
+        calls = [record.event async for record in log.read("s")]
+    used = [one.tokens.completion for one in calls if isinstance(one, ModelCalled)]
+    assert used == [1, 1]
+
+
+@pytest.mark.asyncio
 async def test_following_anew_goes_on_with_the_last_line(tmp_path: Path) -> None:
     source = tmp_path / "s.jsonl"
     async with duolog.open("memory://") as log:
