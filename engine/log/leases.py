@@ -102,6 +102,7 @@ class LeaseHolder:
         self._terms = terms
         self._held: dict[str, Callable[[], object]] = {}
         self._unsure: set[str] = set()  # claimed or given back in calls that have not returned
+        self._leaving: set[str] = set()  # of these, what is still to be given back
         self._renewing = anyio.Lock()
         self.name = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
@@ -138,17 +139,31 @@ class LeaseHolder:
         self._held[name] = on_lost
         return True
 
-    async def release(self, name: str) -> None:
-        """Gives a lease back, if it is still held; where that fails, it runs out by itself."""
-        if self._held.pop(name, None) is None:
+    async def release(self, *names: str) -> None:
+        """Gives leases back, those that are still held; where that fails, they run out by themselves.
+
+        What several tasks give back at a time goes in one call.
+        """
+        held = [name for name in names if self._held.pop(name, None) is not None]
+        self._unsure.update(held)
+        self._leaving.update(held)
+        if held:
+            async with self._renewing:  # else a renewal on its way would take them again
+                await self._release_all()
+
+    async def _release_all(self) -> None:
+        """Gives back what is to be, also for those who wait to do so."""
+        leaving, self._leaving = self._leaving, set()
+        if not leaving:
             return
-        self._unsure.add(name)
         try:
-            async with self._renewing:  # else a renewal on its way would take it again
-                await self._leases.release([name], self.name)
+            await self._leases.release(sorted(leaving), self.name)
         except LogError as error:
-            self._warn("a lease was not given back, and runs out", error)
-        self._unsure.discard(name)
+            self._warn("leases were not given back, and run out", error)
+        except BaseException:
+            self._leaving |= leaving  # for those of them who were not cancelled
+            raise
+        self._unsure -= leaving
 
     async def others(self) -> dict[str, str]:
         """What others hold, and who they are, by name. Raises as ``Leases.holders``."""

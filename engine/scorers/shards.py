@@ -80,10 +80,14 @@ class ShardKeeper:
         others = await self._holder.others()
         self.processes = 1 + sum(name.startswith(self._presence) for name in others)
         fair = -(-SHARDS // self.processes)
-        for shard in sorted(self.mine)[fair:]:
-            await self._on_left(shard)
-            self.mine.discard(shard)
-            await self._holder.release(self._lease(shard))
+        left: list[int] = []
+        try:
+            for shard in sorted(self.mine)[fair:]:
+                await self._on_left(shard)
+                self.mine.discard(shard)
+                left.append(shard)
+        finally:
+            await self._holder.release(*map(self._lease, left))
         free = [shard for shard in range(SHARDS) if self._lease(shard) not in others]
         await self._take([shard for shard in free if shard not in self.mine], fair)
 
@@ -102,7 +106,7 @@ class ShardKeeper:
         except LogError:  # what is to be done of them is not known: they are taken again
             for shard in taken:
                 self._lose(shard)
-                await self._holder.release(self._lease(shard))
+            await self._holder.release(*map(self._lease, taken))
             raise
         for shard in taken:
             if shard not in self.mine:  # another process has it since

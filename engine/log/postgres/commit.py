@@ -14,7 +14,6 @@ from zlib import crc32
 from ...errors import (
     InvalidInput,
     LogError,
-    NewerLog,
     NotALog,
 )
 from ...records import Record
@@ -24,13 +23,12 @@ from ..contract import Advance
 from ..integrity.checksum import envelope_checksum
 from ..integrity.hash_chain import START, link, mac, new_salt
 from ..summary import SessionState, StreamState
-from .connection import Connection
+from .connection import Connection, check_taken_over
 from .prepared import Prepared
 from .reader import records_of
 from .session_rows import progress_of, state_of, state_row
 from .settings import Settings
 from .statements import COLUMNS, Statements
-from .tables import LAYOUT
 
 __all__ = ("Committer", "refused")
 
@@ -197,8 +195,7 @@ class Committer:
         row = await self._connection.fetchrow(self._sql.lock)
         assert row is not None
         position, epoch, layout, self._chained, self._partitioned, transaction = row
-        if layout > LAYOUT:
-            raise NewerLog(f"{self._settings.url}: a newer Duolog has taken over this log")
+        check_taken_over(layout, self._settings.url)
         self._alone = self._known == (position, epoch)
         if not self._alone:
             self._cache.clear()

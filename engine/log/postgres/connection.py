@@ -18,6 +18,7 @@ __all__ = (
     "Connection",
     "Identity",
     "check_layout",
+    "check_taken_over",
     "connect",
     "is_lost",
     "open_schema",
@@ -189,6 +190,22 @@ def check_layout(identity: Identity, where: str) -> None:
         raise LogUnavailable(
             f"{where} has layout {identity.layout}, and this Duolog writes layout {LAYOUT}: open it "
             "once as the owner of its schema; until then it can be read"
+        )
+
+
+def check_taken_over(layout: int, where: str) -> None:
+    """Raises where a newer Duolog has changed the tables of a log since it was opened.
+
+    Args:
+        layout: the number of its layout now.
+        where: the log.
+
+    Raises:
+        NewerLog: this program does not know what its tables hold now.
+    """
+    if layout > LAYOUT:
+        raise NewerLog(
+            f"{where}: a newer Duolog has taken over this log: it can be read, and not written"
         )
 
 

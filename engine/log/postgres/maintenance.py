@@ -10,7 +10,7 @@ from ...errors import SessionNotFound
 from ..contract import VacuumResult, Verification
 from ..integrity.checksum import checksum_of
 from ..integrity.verify import Verifier
-from .connection import Connection, Identity
+from .connection import Connection, Identity, check_taken_over
 from .reader import BATCH, EVENT, Reader, detached, records_of
 from .settings import Settings
 
@@ -30,12 +30,16 @@ async def forget(connection: Connection, settings: Settings, session: str) -> li
     """Erases a session and its forks, in one transaction; gives their ids.
 
     Raises:
+        NewerLog: a newer Duolog has taken the log over.
         SessionNotFound: there is no such session.
         asyncpg.PostgresError: nothing was erased.
     """
     schema = settings.schema
     async with connection.transaction():
-        await connection.execute(f"UPDATE {schema}.log SET epoch = epoch + 1")  # holds the lock
+        layout = await connection.fetchval(  # holds the lock
+            f"UPDATE {schema}.log SET epoch = epoch + 1 RETURNING layout"
+        )
+        check_taken_over(layout, settings.url)  # the tables may hold more now than is erased here
         family = await connection.fetch(_FAMILY.format(schema=schema), session)
         if not family:
             raise SessionNotFound(session, settings.url)
@@ -80,8 +84,14 @@ async def vacuum(connection: Connection, settings: Settings) -> VacuumResult:
 
     A partition that is rewritten is locked meanwhile. Who is not its owner cannot do it; the result
     then says that it is not finished.
+
+    Raises:
+        NewerLog: a newer Duolog has taken the log over.
+        asyncpg.PostgresError: it was not finished.
     """
     schema = settings.schema
+    layout = await connection.fetchval(f"SELECT layout FROM {schema}.log")
+    check_taken_over(layout, settings.url)
     before = await _size(connection, schema)
     owned = await connection.fetchval(
         "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::text::regclass",

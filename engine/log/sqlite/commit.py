@@ -19,7 +19,6 @@ import msgspec
 from ...errors import (
     InvalidInput,
     LogError,
-    NewerLog,
 )
 from ...records import Record
 from ...rounds import RoundCount
@@ -30,13 +29,12 @@ from ..integrity.checksum import envelope_checksum
 from ..summary import FORGOTTEN, SessionState, StreamState
 from .bulk import INSERT, SUMMARIZE, write_in_bulk
 from .chain import Chain, is_chained
-from .file import begin, commit, contradicts
+from .file import begin, check_layout, commit, contradicts
 from .identity import identity_of, row_checksum, upgrade
 from .maintenance import compact, forget
 from .mark import HeadMark
 from .presence import FilePresence
 from .reader import EVENT, Reader
-from .tables import LAYOUT
 from .writer import Committed
 
 __all__ = ("Committer",)
@@ -114,6 +112,7 @@ class Committer:
 
         Raises:
             LogGone: the file is not there any more.
+            NewerLog: a newer Duolog has taken the log over.
             OutcomeUnknown: the disk failed in the middle of it.
             sqlite3.Error: the group could not be committed, or the file is damaged; nothing of it was
                 written.
@@ -212,9 +211,7 @@ class Committer:
         """Drops what is known where another connection has written since."""
         (data_version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if data_version != self._data_version:
-            (layout,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if layout > LAYOUT:
-                raise NewerLog("a newer Duolog has taken over this log: it can be read only")
+            check_layout(self._connection, self._where)
             identity = identity_of(self._connection) or upgrade(self._connection)
             self._log = identity.log
             self._data_version = data_version
@@ -232,6 +229,7 @@ class Committer:
     def compact(self, path: Path) -> VacuumResult:
         """Rewrites the file without unused room; see ``maintenance.compact``."""
         self._presence.check()
+        check_layout(self._connection, self._where)
         return compact(self._connection, path)
 
     def reset(self) -> None:

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from ...errors import InvalidInput, LogError, LogNotFound, LogUnavailable, NotALog, OutcomeUnknown
+from ...errors import (
+    InvalidInput,
+    LogError,
+    LogNotFound,
+    LogUnavailable,
+    NewerLog,
+    NotALog,
+    OutcomeUnknown,
+)
 from .identity import create_identity
 from .tables import APPLICATION, CHAIN_TABLES, LAYOUT, TABLES
 
@@ -24,6 +32,7 @@ __all__ = (
     "SLICE",
     "Settings",
     "begin",
+    "check_layout",
     "commit",
     "connect",
     "contradicts",
@@ -191,6 +200,18 @@ def newer(connection: sqlite3.Connection) -> bool:
     """Whether a newer Duolog wrote the log."""
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
     return bool(layout > LAYOUT)
+
+
+def check_layout(connection: sqlite3.Connection, where: object) -> None:
+    """Raises where a newer Duolog has changed the tables of a log since it was opened.
+
+    Raises:
+        NewerLog: this program does not know what its tables hold now.
+    """
+    if newer(connection):
+        raise NewerLog(
+            f"{where}: a newer Duolog has taken over this log: it can be read, and not written"
+        )
 
 
 def _look(path: Path, *, create: bool) -> bool:

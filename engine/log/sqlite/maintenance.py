@@ -11,7 +11,7 @@ from ..contract import VacuumResult
 from ..integrity.checksum import checksum_of
 from ..summary import FORGOTTEN
 from .chain import is_chained
-from .file import SLICE, begin, commit
+from .file import SLICE, begin, check_layout, commit
 from .identity import identity_of, upgrade
 from .reader import Reader
 
@@ -37,6 +37,7 @@ def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str
     log and in unused pages until ``compact``.
 
     Raises:
+        NewerLog: a newer Duolog has taken the log over.
         SessionNotFound: there is no such session.
         OutcomeUnknown: the disk failed: it may be erased, or not.
         sqlite3.Error: nothing was erased.
@@ -45,6 +46,7 @@ def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str
     execute("PRAGMA secure_delete = ON")
     begin(connection)
     try:
+        check_layout(connection, where)  # the tables may hold more now than is erased here
         family = execute(_FAMILY, (session,)).fetchall()
         if not family:
             raise SessionNotFound(session, where)

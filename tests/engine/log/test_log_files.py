@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
 from duolog.engine.errors import (
     InvalidInput,
@@ -20,7 +22,7 @@ from duolog.engine.errors import (
 from duolog.engine.events import MessageSent
 from duolog.engine.log.open import open_log
 from duolog.engine.log.sqlite.tables import LAYOUT
-from duolog.engine.records import Draft
+from duolog.engine.records import Draft, Record
 
 
 def said(text: str) -> Draft:
@@ -140,16 +142,45 @@ async def test_a_newer_log_is_for_reading(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-async def test_a_log_that_becomes_newer_while_it_is_open(tmp_path: Path) -> None:
+def take_over(path: Path) -> None:
+    """Does what a newer Duolog would, whose tables have one column more."""
+    connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("ALTER TABLE events ADD COLUMN extra TEXT")
+    connection.execute(f"PRAGMA user_version = {LAYOUT + 1}")
+    connection.execute("COMMIT")
+    connection.close()
+
+
+async def test_a_newer_program_takes_a_log_over_from_writers_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "a.db"
-    async with open_log(str(path)) as log:
-        await log.append("s", [said("x")])
-        connection = sqlite3.connect(path)
-        connection.execute(f"PRAGMA user_version = {LAYOUT + 1}")
-        connection.close()
-        with pytest.raises(NewerLog):
-            await log.append("s", [said("y")])
-        assert (await log.summary("s")).events == 1
+    refusal = f"{path}: a newer Duolog has taken over this log: it can be read, and not written"
+    acknowledged: list[Record] = []
+    refused: list[str] = []
+    async with open_log(str(path)) as log, log.subscribe() as reader:
+
+        async def write(session: str) -> None:
+            while not refused:
+                try:
+                    acknowledged.extend(await log.append(session, [said("x")]))
+                except NewerLog as error:
+                    refused.append(str(error))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(4):
+                tasks.start_soon(write, f"s{number}")
+            seen = [await anext(reader) for _ in range(20)]
+            await anyio.to_thread.run_sync(take_over, path)
+        assert set(refused) == {refusal}
+        for change in (log.forget("s0"), log.vacuum()):
+            with pytest.raises(NewerLog, match="a newer Duolog has taken over this log"):
+                await change
+        while len(seen) < len(acknowledged):
+            seen.append(await anext(reader))
+        assert seen == acknowledged == [record async for record in log.read_all()]
+        assert not (await log.verify()).problems
 
 
 async def test_no_chain_can_be_added_later(tmp_path: Path) -> None:

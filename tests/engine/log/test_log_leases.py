@@ -94,6 +94,67 @@ async def test_a_holder_gives_back_what_it_has_when_it_ends(tmp_path: Path) -> N
         assert await log.leases().holders() == {}
 
 
+class Counted:
+    """Leases that count in how many calls names are given back.
+
+    Args:
+        leases: the leases.
+    """
+
+    def __init__(self, leases: Leases) -> None:
+        self.claim = leases.claim
+        self.holders = leases.holders
+        self.given_back: list[list[str]] = []
+        self.under_way = anyio.Event()
+        self._release = leases.release
+
+    async def release(self, names: Sequence[str], holder: str) -> None:
+        self.given_back.append(list(names))
+        self.under_way.set()
+        await self._release(names, holder)
+
+
+async def test_what_many_give_back_at_a_time_goes_in_one_call(tmp_path: Path) -> None:
+    names = [f"s{number:02}" for number in range(20)]
+    async with open_log(f"{tmp_path}/log.db") as log:
+        assert isinstance(log, Leasing)
+        leases = Counted(log.leases())
+        holder = LeaseHolder(leases, LeaseTerms())
+        for name in names:
+            assert await holder.claim(name, list)
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(holder.release, name)
+        assert await leases.holders() == {}
+        assert sorted(name for call in leases.given_back for name in call) == names
+        assert len(leases.given_back) <= 2
+        assert await holder.claim(names[0], list)
+
+
+async def test_who_is_cancelled_while_it_gives_back_for_others_leaves_it_to_them(
+    tmp_path: Path,
+) -> None:
+    async with open_log(f"{tmp_path}/log.db") as log:
+        assert isinstance(log, Leasing)
+        leases = Counted(log.leases())
+        holder = LeaseHolder(leases, LeaseTerms())
+        for name in "ab":
+            assert await holder.claim(name, list)
+        first = anyio.CancelScope()
+
+        async def give_back_first() -> None:
+            with first:
+                await holder.release("a")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(give_back_first)
+            tasks.start_soon(holder.release, "b")
+            await leases.under_way.wait()
+            first.cancel()
+        assert leases.given_back == [["a", "b"], ["a", "b"]]
+        assert await leases.holders() == {}
+
+
 class Away:
     """Leases whose store cannot be reached at first.
 

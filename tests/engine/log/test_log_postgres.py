@@ -138,11 +138,11 @@ NEWER = """
 import sys
 import anyio
 from duolog.engine.log.open import open_log
-from duolog.engine.log.postgres import commit, connection, tables
+from duolog.engine.log.postgres import connection, tables
 from duolog.testing.tools import appended
 
 tables._MIGRATIONS = {tables.LAYOUT: "ALTER TABLE {schema}.streams ADD extra text"}
-tables.LAYOUT = connection.LAYOUT = commit.LAYOUT = tables.LAYOUT + 1
+tables.LAYOUT = connection.LAYOUT = tables.LAYOUT + 1
 
 async def main():
     async with open_log(sys.argv[1]) as log:
@@ -173,6 +173,9 @@ async def test_a_newer_program_takes_the_log_over_from_writers_and_nothing_is_lo
                 tasks.start_soon(write, f"s{number}")
             seen = [await anext(reader) for _ in range(20)]
             await anyio.run_process([sys.executable, "-P", "-c", NEWER, url])
+        for change in (log.forget("s0"), log.vacuum()):
+            with pytest.raises(NewerLog, match="a newer Duolog has taken over this log"):
+                await change
         while len(seen) <= len(acknowledged):
             seen.append(await anext(reader))
         assert seen[:-1] == acknowledged
