@@ -46,19 +46,19 @@ class Directory:
         """The text of a file; empty where there is none, None where it is not to be looked at: it
         lies elsewhere, is no regular file, is too large, or no text.
         """
-        real = os.path.realpath(path)
-        if not os.path.isabs(path) or not any(
-            os.path.commonpath((root, real)) == root for root in self._roots
-        ):
-            return None
         try:
+            real = os.path.realpath(path)
+            if not os.path.isabs(path) or not any(
+                os.path.commonpath((root, real)) == root for root in self._roots
+            ):
+                return None
             found = os.stat(real)
             if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
                 return None
             return Path(real).read_bytes().decode()
         except FileNotFoundError:
             return ""
-        except (OSError, UnicodeDecodeError):
+        except (OSError, ValueError):  # it cannot be read, is no text, or its name is no path
             return None
 
 

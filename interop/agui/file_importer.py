@@ -87,7 +87,8 @@ class AguiImporter:
         threads: list[_Thread] = []
         shape = shape_of(source)
         array = shape is not None and shape.form == "array"
-        for piece in pieces_of(source) if array else lines_of(source):
+        lines = lines_of(source, growing=reading.growing)
+        for piece in pieces_of(source) if array else lines:
             data = bytes(piece.data)
             if data.startswith((b":", b"event:", b"id:", b"retry:")):
                 continue  # what server-sent events have besides
@@ -104,7 +105,7 @@ class AguiImporter:
                     threads.append(thread)  # the last is the one that goes on
                 yield from threads[-1].take(event, piece)
         for thread in sorted(threads, key=lambda one: one.first):
-            yield from read_transcript(thread.transcript(), reading)
+            yield from read_transcript(thread.transcript(reading), reading)
 
 
 def _thread_of(event: AguiEvent, threads: Sequence[_Thread]) -> _Thread | None:
@@ -190,9 +191,10 @@ class _Thread:
             time = _time(event.get("timestamp"))
             self._entries.append(Entry(piece.number, piece.where, time, tuple(steps)))
 
-    def transcript(self) -> Transcript:
-        """All of it."""
-        rest = tuple(step for whole in self._assembler.finish() for step in self._steps(whole))
+    def transcript(self, reading: Reading) -> Transcript:
+        """All of it; of a stream that goes on, what has come to its end."""
+        pieces = () if reading.growing else self._assembler.finish()
+        rest = tuple(step for whole in pieces for step in self._steps(whole))
         entries = [*self._entries, Entry("rest", self.where, None, rest)]
         used = (step for entry in entries for step in entry.steps if isinstance(step, ModelUse))
         models = (step.model for step in used)

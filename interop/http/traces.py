@@ -31,6 +31,7 @@ __all__ = ("PARTIAL_SUCCESS", "TraceReceiver")
 _JSON: Final = "application/json"
 _PROTOBUF: Final = "application/x-protobuf"
 _ENCODINGS: Final = frozenset({"gzip", "deflate"})
+_BIT: Final = 1 << 12  # bytes of a compressed body that are decompressed at once
 _EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the data says
 _WHERE: Final = "the request"
 _SHOWN: Final = 500  # characters of an error message
@@ -131,18 +132,25 @@ def _inflated(data: bytes, most: int) -> bytes:
     """A body that was compressed, no larger than it may be."""
     parts: list[bytes] = []
     size = 0
+    member = zlib.decompressobj(_EITHER)
     try:
-        while data:
-            member = zlib.decompressobj(_EITHER)
-            parts.append(member.decompress(data, most + 1 - size))
-            size += len(parts[-1])
-            if size > most:
-                raise HTTPException(413, f"a body has at most {most} bytes, decompressed", CLOSE)
-            if not member.eof:
-                raise HTTPException(400, "the body is cut off: it does not decompress to its end")
-            data = member.unused_data
+        # Bit by bit: what a member leaves is copied, and there may be very many of them.
+        for begin in range(0, len(data), _BIT):
+            left = data[begin : begin + _BIT]
+            while left:
+                if member.eof:
+                    member = zlib.decompressobj(_EITHER)
+                parts.append(member.decompress(left, most + 1 - size))
+                size += len(parts[-1])
+                if size > most:
+                    raise HTTPException(
+                        413, f"a body has at most {most} bytes, decompressed", CLOSE
+                    )
+                left = member.unused_data
     except zlib.error as error:
         raise HTTPException(400, f"the body does not decompress: {error}") from None
+    if data and not member.eof:
+        raise HTTPException(400, "the body is cut off: it does not decompress to its end")
     return b"".join(parts)
 
 

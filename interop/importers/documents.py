@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from ...engine.errors import InvalidInput
-from .json_files import decode
+from .json_files import load
 from .json_sniff import Shape, shape_of
 from .json_stream import Member, elements_of, lines_at, members_of, places_of, read_at
 from .protocol import Remark
@@ -46,7 +46,7 @@ class Document(NamedTuple):
         if member is None:
             return None
         data = read_at(self.path, member)
-        return None if data == b"null" else decode(data, type)
+        return None if data == b"null" else load(data, type, f"{self.where}, {name}")
 
     def elements(self, name: str) -> Iterator[bytes]:
         """The elements of a member that is an array, one after the other; none where there is none.

@@ -79,12 +79,12 @@ class MappingImporter:
         for piece in pieces_of(source):
             try:
                 document = _document(piece)
+                for number, session in enumerate(self._all("session", "each", document), start=1):
+                    some = True
+                    yield from self._session(session, piece, number, reading)
             except InvalidInput as error:
-                yield Remark("problem", f"no document: {error}", piece.where)
-                continue
-            for number, session in enumerate(self._all("session", "each", document), start=1):
                 some = True
-                yield from self._session(session, piece, number, reading)
+                yield Remark("problem", f"no document: {error}", piece.where)
         if not some:
             path = self._spec.session.each
             raise InvalidInput(f"{source}: nothing is found at session.each, which is {path!r}")

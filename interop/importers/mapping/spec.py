@@ -174,7 +174,16 @@ def found(path: JSONPathQuery | None, value: JSON) -> JSON:
 
 
 def all_found(path: JSONPathQuery | None, value: JSON) -> list[JSON]:
-    """All values that a path finds, in order."""
+    """All values that a path finds, in order.
+
+    Raises:
+        InvalidInput: it cannot be followed in this value.
+    """
     if path is None or not isinstance(value, (dict, list)):
         return [value] if path is not None and str(path) == "$" else []
-    return [cast("JSON", node.value) for node in path.find(value)]
+    from jsonpath_rfc9535 import JSONPathError
+
+    try:
+        return [cast("JSON", node.value) for node in path.find(value)]
+    except JSONPathError as error:
+        raise InvalidInput(f"{str(path)!r} cannot be followed: {error}") from error

@@ -378,6 +378,19 @@ def test_what_is_kept_of_the_edits_is_measured_at_the_next_prompt(
     assert "secret of others" not in str(found)
 
 
+def test_a_path_that_is_none_keeps_no_prompt_from_being_recorded(
+    log: SyncLog, tmp_path: Path
+) -> None:
+    talk = Talk()
+    talk.begin(str(tmp_path))
+    talk.prompt("Edit")
+    talk.edits("1", f"{tmp_path}/a\0b", None, "text")
+    talk.prompt("And now?")
+    found = events(talk.record(log, retention=True))
+    said = [one.text for one in found if isinstance(one, MessageSent)]
+    assert said == ["Edit", "And now?"]
+
+
 def test_files_are_not_looked_at_unless_that_is_wanted(log: SyncLog, tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("mine", encoding="utf-8")

@@ -201,6 +201,12 @@ async def test_hostile_requests_are_refused_and_the_server_goes_on() -> None:
             assert status == 200 or answer.json["message"]
 
 
+async def test_a_body_of_very_many_compressed_parts_takes_time_in_proportion() -> None:
+    many = gzip.compress(b"") * 200_000 + gzip.compress(b'{"resourceSpans": []}')
+    async with MemoryLog() as log, serving(log, traces=LiveTraces(log)) as (client, _):
+        assert (await send(client, many, content_encoding="gzip")).status == 200
+
+
 async def test_the_exporter_learns_that_it_may_try_again() -> None:
     limits = HttpLimits(buffered=10)
     async with MemoryLog() as log, serving(log, limits=limits, traces=LiveTraces(log)) as (c, _):

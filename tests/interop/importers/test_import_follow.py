@@ -13,6 +13,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, ModelCalled, Origin, SessionOpened
 from duolog.engine.log.contract import EventLog
+from duolog.interop.agui.file_importer import AguiImporter
 from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
 from duolog.interop.importers.codex.importer import CodexImporter
 from duolog.interop.importers.follow import follow_foreign
@@ -173,6 +174,38 @@ async def test_what_was_imported_while_a_reply_went_on_is_followed_as_one_sessio
         calls = [record.event async for record in log.read("s")]
     used = [one.tokens.completion for one in calls if isinstance(one, ModelCalled)]
     assert used == [1, 1]
+
+
+@pytest.mark.asyncio
+async def test_a_message_of_a_stream_is_recorded_once_it_has_come_to_its_end(
+    tmp_path: Path,
+) -> None:
+    def event(kind: str, **fields: str) -> str:
+        return json.dumps({"type": kind, **fields}) + "\n"
+
+    def piece(text: str) -> str:
+        return event("TEXT_MESSAGE_CONTENT", messageId="m", delta=text)
+
+    source = tmp_path / "s.jsonl"
+    problems: list[Remark] = []
+    begun = event("RUN_STARTED", threadId="t", runId="r")
+    begun += event("TEXT_MESSAGE_START", messageId="m", role="assistant") + piece("Hel")
+    end = event("TEXT_MESSAGE_END", messageId="m")
+    await add(source, begun)
+    async with duolog.open("memory://") as log:
+        said = messages(log)
+        importer = AguiImporter()
+        async with (
+            log.subscribe(session="t") as records,
+            followed(log, source, importer, lambda *found: problems.extend(found[2])),
+        ):
+            await anext(records)  # the opening: the beginning of the file was read
+            await add(source, piece("lo") + end[:10])
+            await add(source, end[10:])
+            assert await anext(said) == "Hello"
+            await said.aclose()
+        assert await said_by_session(log) == {"t": ["Hello"]}
+    assert problems == []
 
 
 @pytest.mark.asyncio

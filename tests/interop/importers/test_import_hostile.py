@@ -28,6 +28,8 @@ from duolog.interop.importers.claude_code.injected import command_in, typed_part
 from duolog.interop.importers.codex.importer import CodexImporter
 from duolog.interop.importers.conversation.totals import RunningTotal
 from duolog.interop.importers.directory import DirectoryImporter
+from duolog.interop.importers.mapping.importer import MappingImporter
+from duolog.interop.importers.mapping.spec import load_mapping
 from duolog.interop.importers.openhands.importer import OpenHandsImporter
 from duolog.interop.importers.preview import preview_foreign
 from duolog.interop.importers.protocol import Foreign, Found, Importer, Reading, Remark
@@ -37,6 +39,7 @@ from duolog.interop.importers.tau.importer import TauImporter
 from duolog.interop.importers.traces.live import LiveTraces
 from duolog.interop.importers.traces.otlp import spans_of_request
 from duolog.interop.importers.traces.spans import Span
+from duolog.interop.importers.trajectories.atif import AtifImporter
 from duolog.testing import by
 from scripted_importer import Scripted
 
@@ -134,6 +137,32 @@ def test_a_number_that_is_no_time_is_none(tmp_path: Path, stamp: float) -> None:
     )
     assert isinstance(found[0], SessionOpened)
     assert found[0].clock == "virtual"
+
+
+@pytest.mark.parametrize("wrong", [{"final_metrics": {"total_prompt_tokens": "x"}}, {"agent": 5}])
+def test_a_part_of_a_document_of_another_type_is_named(tmp_path: Path, wrong: object) -> None:
+    assert isinstance(wrong, dict)
+    steps = [{"source": "user", "message": "Hi"}]
+    path = lines(tmp_path / "t.json", {"schema_version": "1", "steps": steps, **wrong})
+    (part,) = wrong
+    try:
+        said = [one.what for one in read(path, AtifImporter()) if isinstance(one, Remark)]
+    except InvalidInput as error:
+        said = [str(error)]
+    assert f"{path}, {part}: Expected" in said[0]
+
+
+def test_a_path_that_cannot_be_followed_in_a_document_is_a_problem_of_it(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(
+        '[session]\nid = "$..id"\n[message]\neach = "$.said[*]"\nrole = "$.role"\ntext = "$.text"\n'
+        '[roles]\nuser = "human"\n'
+    )
+    deep = json.loads('{"a":' * 200 + "1" + "}" * 200)
+    said = [{"role": "user", "text": "Hi"}]
+    path = lines(tmp_path / "s.jsonl", {"said": said, "deep": deep}, {"said": said})
+    found = read(path, MappingImporter(load_mapping(tmp_path / "m.toml")))
+    assert problems(found) == [f"{path}, line 1"]
+    assert any(isinstance(one, MessageSent) for one in events(found))
 
 
 async def test_what_nests_too_deeply_for_an_importer_is_refused_in_one_line(tmp_path: Path) -> None:
