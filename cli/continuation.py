@@ -22,7 +22,7 @@ from ..engine.session.limits import Limits
 from ..engine.session.runner import Session
 from ..engine.session.time.timing import Timing
 from ..engine.task import Cell, OwnPart, Setting, Task
-from ..scoring.live import ToleranceStop
+from ..scoring.stopping import ToleranceStop
 from ..users.personas import plays
 from .experiment.spec import RULES, Experiment
 from .tasks import (

@@ -20,7 +20,8 @@ from ..engine.records import TRACE, Draft
 from ..engine.scorers.pool import ScorerPool
 from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
 from ..engine.scorers.worker import Pace, ScorerStatistics
-from ..scoring.live import STOPPER, stop_advised, watch
+from ..scoring.live import watch
+from ..scoring.stopping import STOPPER, stop_advised
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import StopAdvice, Update
 

@@ -277,7 +277,7 @@ class Experiment(
         """
         from ...engine.session.limits import Limits
         from ...engine.task import Setting
-        from ...scoring.live import ToleranceStop
+        from ...scoring.stopping import ToleranceStop
 
         stop_at = self.stop_at
         rules = {"stop_at": stop_at, "patience": self._patience}

@@ -9,6 +9,7 @@ import msgspec
 
 from ...engine.errors import CodecError
 from ...engine.log.contract import EventLog
+from ...engine.log.summary import FORGOTTEN
 from ..trajectory.fold import TrajectoryFold
 from ..trajectory.options import Options
 from ..trajectory.points import Point
@@ -91,7 +92,7 @@ class RowFold:
         values = utilities(points)
         return SessionRow(
             session=self._fold.session,
-            state="forgotten" if self._forgotten else trajectory.state,
+            state=FORGOTTEN if self._forgotten else trajectory.state,
             rounds=len(points),
             utility=values[-1] if values else None,
             utilities=values,

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import BinaryIO, Literal, TypeAlias
 
 from ...engine.errors import MissingExtra
+from ...engine.log.summary import FORGOTTEN
 from ..metrics.formal import formal_values
 from ..metrics.numbers import mean
 from ..trajectory.effort import MEASURES
@@ -22,7 +23,6 @@ TidyTable: TypeAlias = Literal["rounds", "sessions"]
 TidyRow: TypeAlias = dict[str, str | int | float | bool | None]
 """Values by name of the column; None where one is missing. All rows have the same columns."""
 
-_FORGOTTEN = "forgotten"
 _TEXT = frozenset({"session", "instance", "state", "stage"})
 _FLAGS = frozenset(
     {"baseline", "estimated_tokens", "evaluated", "updated", "stale", "pending", "closing"}
@@ -50,7 +50,7 @@ def tidy_rows(
         table: which table.
         seeds: of the sessions, by id; a trajectory itself has none.
     """
-    kept = [item for item in trajectories if item.state != _FORGOTTEN]
+    kept = [item for item in trajectories if item.state != FORGOTTEN]
     labels = list(dict.fromkeys(name for item in kept for name in item.group))
     rows = []
     for item in kept:

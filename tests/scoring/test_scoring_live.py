@@ -22,9 +22,10 @@ from duolog.engine.log.memory import MemoryLog
 from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.rounds import RoundProjector, Rounds, is_act
 from duolog.engine.scorers.runner import ScorerRunner
-from duolog.scoring.live import ToleranceStop, score_log, score_records, score_sessions, watch
+from duolog.scoring.live import score_log, score_records, score_sessions, watch
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.utility import Missing, Score, SnapshotUtility
+from duolog.scoring.stopping import ToleranceStop
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Trajectory

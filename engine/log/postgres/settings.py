@@ -9,9 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ...errors import InvalidInput
 
-__all__ = ("SCHEMES", "Durability", "Settings", "parse")
-
-SCHEMES: Final = ("postgresql", "postgres")
+__all__ = ("Durability", "Settings", "parse")
 
 Durability = Literal["full", "normal"]
 

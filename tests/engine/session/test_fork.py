@@ -18,7 +18,7 @@ from duolog.engine.session.fork import end_before_round, fork
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting
 from duolog.examples.travel.task import travel_task
-from duolog.scoring.live import ToleranceStop
+from duolog.scoring.stopping import ToleranceStop
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from duolog.engine.session.fork import fork
 from duolog.engine.session.limits import Limits
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.view import View
-from duolog.scoring.live import ToleranceStop
+from duolog.scoring.stopping import ToleranceStop
 from duolog.scoring.trajectory.options import Options
 from duolog.testing import Script, a_session, agent, human, put_records, streams
 
