@@ -178,16 +178,23 @@ class RatingBook:
         if number is None:
             return None
         given = self._given(stream)
-        first = not given.values
+        unknown = not given.values
+        before = given.covered
         given.put(number, event)
         if event.rounds != self._index.convention and event.until is not None:
             given.cover(event.round, event.until)
-        if first:
+        if unknown:
             self._choose()
             return (number, range(1, self._index.number + 1))
         if given is not self._chosen:
             return (number, ())
-        return (number, range(1, number + 1) if given.covered else (number,))
+        if given.covered == before:
+            return (number, (number,))
+        # What lies between these versions, and has no rating, is missing now.
+        first, last = (
+            self._index.of_version(version, latest) or 1 for version in (before, given.covered)
+        )
+        return (number, range(min(first, number), max(last, number) + 1))
 
     def fail(self, stream: str) -> Sequence[int]:
         """A scorer has failed, and rates no more; gives rounds whose rating may have changed."""

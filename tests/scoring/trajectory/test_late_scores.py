@@ -9,8 +9,14 @@ import pytest
 from duolog.engine.events import ScorerRef, UtilityScored
 from duolog.engine.records import Record
 from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Point
-from duolog.scoring.trajectory.updates import StopAdvice, StopWithdrawn, UtilityUpdated
+from duolog.scoring.trajectory.updates import (
+    RatingUpdated,
+    StopAdvice,
+    StopWithdrawn,
+    UtilityUpdated,
+)
 from duolog.testing.records import RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,3 +156,54 @@ def test_a_score_that_is_missing_replaces_no_value_of_its_round_in_any_order(
     for record in script.records:
         fold.feed(record)
     assert [point.value for point in fold.trajectory().points] == [0.5]
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
+def test_what_a_judge_who_counts_otherwise_leaves_out_is_said_to_be_missing(
+    order: tuple[int, ...],
+) -> None:
+    """The judge rates a round by handoff, of which several by human turns consist."""
+    script = RecordWriter()
+    script.opened(request="plan", config={"judge": "judge"})
+    ends = {}
+    for number in (1, 2, 3):
+        script.human("ask")
+        script.human("and ask again")
+        ends[number] = script.agent("done")
+    script.human("thanks")
+    for number in order:
+        script.rated(number, 4, until=ends[number])
+    fold = TrajectoryFold(script.session, Options(rounds="human-turn"))
+    known: dict[int, tuple[int | None, bool]] = {}
+    for record in script.records:
+        for update in fold.feed(record):
+            if isinstance(update, RatingUpdated):
+                known[update.round] = update.rating, update.pending
+        points = fold.trajectory().points
+        assert [known.get(p.round, (None, True)) for p in points] == [
+            (p.rating, p.pending) for p in points
+        ]
+    assert [point.rating for point in points] == [None, None, 4, None, 4, None, 4, None]
+
+
+def test_what_a_judge_who_counts_otherwise_leaves_out_costs_the_same_at_any_length() -> None:
+    def steps(rounds: int) -> float:
+        script = RecordWriter()
+        script.opened(config={"judge": "judge"})
+        ends = []
+        for _ in range(rounds):
+            script.human("ask")
+            script.human("and ask again")
+            ends.append(script.agent("done"))
+        fold = TrajectoryFold(script.session, Options(rounds="human-turn"))
+        for record in script.records:
+            fold.feed(record)
+        done = len(script.records)
+        for number, end in enumerate(ends, start=1):
+            script.rated(number, 4, until=end)
+        first, *ratings = script.records[done:]
+        fold.feed(first)  # with it the judge is chosen
+        lines, _ = count_lines(lambda: [fold.feed(record) for record in ratings])
+        return lines / rounds
+
+    assert steps(160) < 1.1 * steps(40)
