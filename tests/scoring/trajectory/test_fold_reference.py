@@ -16,6 +16,7 @@ from duolog.engine.events import (
     MessageSent,
     ModelCalled,
     NoteTaken,
+    ProgressRated,
     ScorerRef,
     SessionClosed,
     SessionOpened,
@@ -24,14 +25,22 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.records import TRACE, Record
-from duolog.engine.rounds import Rounds
+from duolog.engine.rounds import RoundProjector, Rounds
 from duolog.engine.text import new_lines, new_words
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.phrases import is_vague
 from duolog.scoring.trajectory.points import NO_SCORE, NOT_EVALUATED
 from duolog.scoring.trajectory.token_estimate import estimate_tokens
-from duolog.scoring.trajectory.updates import RoundClosed, RoundOpened, UtilityUpdated
+from duolog.scoring.trajectory.updates import (
+    RatingUpdated,
+    RoundClosed,
+    RoundOpened,
+    StopAdvice,
+    StopWithdrawn,
+    Update,
+    UtilityUpdated,
+)
 from duolog.testing.records import AGENT, HUMAN, RecordWriter
 
 TEXTS = ("", "hello there", "plan a day in Oslo", "make it better", "up to you")
@@ -44,6 +53,8 @@ def made_up(chance: random.Random) -> list[Record]:
     script = RecordWriter()
     parts = (HUMAN,) if chance.random() < 0.1 else (HUMAN, AGENT)
     config = {"utility": "u"} if chance.random() < 0.4 else {}
+    judge = chance.choice(["", "j", "k"])
+    config |= {"judge": judge} if judge else {}
     request = chance.choice([None, " ", "Plan a day."])
     opened = SessionOpened(
         task="t",
@@ -56,6 +67,8 @@ def made_up(chance: random.Random) -> list[Record]:
     script.add(opened, "engine", "environment", at=0.0)
     drafts: list[int] = []
     acts: list[int] = []
+    judges = {"j": RoundProjector("handoff"), "k": RoundProjector("human-turn")}
+    due: list[ProgressRated] = []
     now = 0.0
     often = chance.choice([0.0, 0.5])
     for _ in range(chance.randrange(24)):
@@ -67,14 +80,44 @@ def made_up(chance: random.Random) -> list[Record]:
             acts.append(record.version)
         if isinstance(event, SnapshotTaken):
             drafts.append(record.version)
+        due += ratings(judges, record, chance)
         while chance.random() < often and acts:
             score(script, chance, drafts, acts)
+            rate(script, chance, due)
     if chance.random() < 0.7:
         closed = SessionClosed(reason="ended", by="engine")
-        script.add(closed, "engine", "environment", at=now)
-    for _ in range(chance.choice([0, 0, 4]) if acts else 0):
+        due += ratings(judges, script.add(closed, "engine", "environment", at=now), chance)
+    for _ in range(chance.choice([0, 4, 20]) if acts else 0):
         score(script, chance, drafts, acts)
+        rate(script, chance, due)
     return script.records
+
+
+def ratings(
+    judges: Mapping[str, RoundProjector], record: Record, chance: random.Random
+) -> list[ProgressRated]:
+    """What each judge rates as the rounds are over that it counts."""
+    found: list[ProgressRated] = []
+    for name, projector in judges.items():
+        over = projector.feed(record)
+        if over is not None:
+            ref = ScorerRef(name=name, version="1", config="")
+            rating, until = chance.choice([None, 1, 2, 2, 4]), over.last_act or over.last
+            rounds = projector.convention
+            found.append(
+                ProgressRated(
+                    round=over.number, rating=rating, until=until, rounds=rounds, scorer=ref
+                )
+            )
+    return found
+
+
+def rate(script: RecordWriter, chance: random.Random, due: list[ProgressRated]) -> None:
+    """Records one of the ratings that are due, in any order."""
+    if due:
+        rated = due.pop(chance.randrange(len(due)))
+        name = rated.scorer.name if rated.scorer else ""
+        script.add(rated, name, "scorer", stream=f"{name}@1")
 
 
 def an_event(chance: random.Random) -> Event:
@@ -303,17 +346,43 @@ def test_the_fold_is_what_the_definitions_say(rounds: Rounds) -> None:
 
 @pytest.mark.parametrize("rounds", ["handoff", "human-turn"])
 def test_the_updates_add_up_to_the_trajectory_at_any_moment(rounds: Rounds) -> None:
-    for seed in range(150):
+    for seed in range(200):
+        records = made_up(random.Random(seed))
         fold = TrajectoryFold("s", Options(rounds=rounds))
-        utility: dict[int, float | None] = {}
-        for record in made_up(random.Random(seed)):
+        known = Known()
+        for record in records:
             for update in fold.feed(record):
-                if isinstance(update, RoundOpened):
-                    utility[update.round] = update.utility
-                elif isinstance(update, RoundClosed):
-                    utility[update.round] = update.point.utility
-                elif isinstance(update, UtilityUpdated):
-                    numbers = range(update.round, update.through + 1)
-                    utility |= dict.fromkeys(numbers, update.utility)
-            points = fold.trajectory().points
-            assert utility == {point.round: point.utility for point in points}, seed
+                known.take(update)
+            points = [point for point in fold.trajectory().points if not point.closing]
+            assert [known.utility[p.round] for p in points] == [p.utility for p in points], seed
+            ratings = [known.ratings.get(p.round, None) for p in points]
+            assert ratings == [p.rating for p in points], seed
+            assert known.stops == fold.stops, seed
+
+
+class Known:
+    """What somebody knows who follows the updates."""
+
+    def __init__(self) -> None:
+        self.utility: dict[int, float | None] = {}
+        self.ratings: dict[int, int | None] = {}
+        self.stops: dict[int, int] = {}
+
+    def take(self, update: Update) -> None:
+        match update:
+            case RoundOpened():
+                self.utility[update.round] = update.utility
+            case RoundClosed():
+                self.utility[update.round] = update.point.utility
+            case UtilityUpdated():
+                numbers = range(update.round, update.through + 1)
+                self.utility |= dict.fromkeys(numbers, update.utility)
+            case RatingUpdated():
+                self.ratings[update.round] = update.rating
+            case StopAdvice():
+                assert update.tau not in self.stops
+                self.stops[update.tau] = update.round
+            case StopWithdrawn():
+                assert self.stops.pop(update.tau) == update.round
+            case _:
+                pass
