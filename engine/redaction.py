@@ -206,10 +206,12 @@ def redact(
         environ: the environment, whose values under names such as ``..._API_KEY`` are secrets; None
             for the program's own.
     """
-    values = os.environ if environ is None else environ
-    known = {v for k, v in values.items() if len(v) >= _SHORTEST and _ENVIRONMENT.search(k)}
-    spelled = {form for secret in {*known, *secrets} for form in _spellings(secret)}
-    for secret in sorted(spelled, key=len, reverse=True):
+    return _redacted_text(text, _spelled(secrets, os.environ if environ is None else environ))
+
+
+def _redacted_text(text: str, spelled: Sequence[str]) -> str:
+    """A text without secrets, of which those that are known are given as they may be spelled."""
+    for secret in spelled:
         if len(secret) >= _SHORTEST:
             text = text.replace(secret, REMOVED)
         elif len(secret) >= _SHORTEST_WORD and secret in text:
@@ -231,7 +233,7 @@ def redact_json(value: JSON, secrets: Iterable[str] = ()) -> JSON:
         value: e.g. the arguments of a call, or an event of another system.
         secrets: known ones; see ``redact``.
     """
-    return _redacted(value, tuple(secrets), 0)
+    return _redacted(value, _spelled(secrets, os.environ), 0)
 
 
 def redact_forms(text: str) -> str:
@@ -311,6 +313,13 @@ def _secrets_of_url(url: str) -> Iterator[str]:
             yield value
 
 
+def _spelled(secrets: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """Known secrets and those of the environment, as messages may have them; the longest first."""
+    known = {v for k, v in environ.items() if len(v) >= _SHORTEST and _ENVIRONMENT.search(k)}
+    spelled = {form for secret in {*known, *secrets} for form in _spellings(secret)}
+    return sorted(spelled, key=len, reverse=True)
+
+
 def _spellings(secret: str) -> Iterator[str]:
     """A secret as messages may have it: as it is, in a URL, in JSON, on one line."""
     yield secret
@@ -340,20 +349,20 @@ def _replacement(found: re.Match[str]) -> str:
     return (found.groupdict().get("keep") or "") + REMOVED
 
 
-def _redacted(value: JSON, secrets: tuple[str, ...], depth: int) -> JSON:
+def _redacted(value: JSON, spelled: Sequence[str], depth: int) -> JSON:
     if depth > _DEEPEST:
         return REMOVED
     if isinstance(value, str):
-        return redact(value, secrets)
+        return _redacted_text(value, spelled)
     if isinstance(value, Mapping):
         return {
-            redact(name, secrets): (
+            _redacted_text(name, spelled): (
                 REMOVED
                 if is_secret_name(name) and not isinstance(part, int | float | None)
-                else _redacted(part, secrets, depth + 1)
+                else _redacted(part, spelled, depth + 1)
             )
             for name, part in value.items()
         }
     if isinstance(value, Sequence):
-        return [_redacted(part, secrets, depth + 1) for part in value]
+        return [_redacted(part, spelled, depth + 1) for part in value]
     return value

@@ -95,11 +95,9 @@ async def check_session(log: EventLog, session: str, scorers: Iterable[Scorer] =
         CodecError: a body is damaged.
         LogClosed: the log is closed.
     """
-    while True:  # a session that grows meanwhile is read again
-        summary = await log.summary(session)
-        records = [record async for record in log.read_all(session=session)]
-        if (await log.summary(session)).position == summary.position:
-            break
+    summary = await log.summary(session)
+    upto = summary.position  # it may grow meanwhile
+    records = [r async for r in log.read_all(session=session) if r.position <= upto]
     trace = [record for record in records if record.stream == TRACE]
     measured = [record for record in records if record.stream != TRACE]
     streams = {record.stream for record in measured}

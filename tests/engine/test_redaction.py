@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from duolog.engine import redaction
 from duolog.engine.events import JSON
-from duolog.engine.redaction import is_secret_name, redact, redact_json, secrets_in
+from duolog.engine.redaction import REMOVED, is_secret_name, redact, redact_json, secrets_in
 from hypothesis import given
 from hypothesis import strategies as st
+from step_counter import count_lines
 
 ENVIRON = {
     "OPENAI_API_KEY": "abcdefgh-very-secret",
@@ -214,3 +215,17 @@ def test_a_text_with_the_beginning_of_a_form_is_always_looked_at(marker: str) ->
     assert not redaction.may_hold_forms(
         "def a_task(at: str) -> None:  # see https://host/a?b=c, AK 9."
     )
+
+
+def test_a_value_of_many_texts_has_the_environment_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(20):
+        monkeypatch.setenv(f"SERVICE_{number}_API_KEY", f"one-of-twenty-keys-{number}")
+
+    def steps(count: int) -> float:
+        lines, redacted = count_lines(redact_json, ["one-of-twenty-keys-7"] * count)
+        assert redacted == [REMOVED] * count
+        return lines / count
+
+    assert steps(100) < 0.5 * steps(1)

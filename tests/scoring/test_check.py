@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+import anyio
 import pytest
 from duolog.engine.errors import SessionNotFound
 from duolog.engine.events import (
     Event,
+    MessageSent,
     ProgressRated,
     ScorerRef,
     SessionOpened,
@@ -211,6 +213,22 @@ async def test_the_line_in_the_session_list(log: Store) -> None:
     check = await check_session(Faulty(), "s")  # type: ignore[arg-type]
     assert told(check) == ["state in the session list", "rounds in the session list"]
     assert [(d.recorded, d.fresh) for d in check.differences] == [("open", "finished"), ("7", "3")]
+
+
+async def test_a_session_that_grows_all_the_time_is_checked_as_it_was(log: Store) -> None:
+    class Growing:
+        async def summary(self, session: str) -> object:
+            return await log.summary(session)
+
+        async def read_all(self, *, session: str) -> AsyncIterator[Record]:
+            await log.append(session, [Draft(MessageSent(text="more"), "ann", "human", 9.0)])
+            async for record in log.read_all(session=session):
+                yield record
+
+    await log.restore(trip()[:3])
+    with anyio.fail_after(10):
+        check = await check_session(Growing(), "s")  # type: ignore[arg-type]
+    assert (check.records, check.differences) == (3, ())
 
 
 async def test_a_session_that_is_not_there(log: Store) -> None:
