@@ -28,6 +28,9 @@ __all__ = ("resampled_sums", "sorted_order")
 _AT_ONCE: Final = 1 << 25
 """How many counts of draws make a block: 32 MB, of which there are two."""
 
+_TOGETHER: Final = 32
+"""At most so many resamples make a block, so that one is drawn while another is added up."""
+
 _BLOCK: Final = 48
 """Rows of one product. OpenBLAS shares larger ones among threads, which wait for each other by spinning."""
 
@@ -183,7 +186,7 @@ def _ranks(values: Floats) -> tuple[Integers, int]:
 def _counts(n: int, count: int, chance: random.Random) -> Iterator[Counts]:
     """How often each row is drawn in each resample, some resamples at a time."""
     draw = _by_words(n, chance) if n <= WORDS else _by_numbers(n, chance)
-    together = max(1, _AT_ONCE // n)
+    together = min(max(1, _AT_ONCE // n), _TOGETHER)
     for begin in range(0, count, together):
         held = np.empty(
             (min(together, count - begin), n), np.uint8
