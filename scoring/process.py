@@ -24,6 +24,7 @@ from ..engine.events import (
 from ..engine.records import TRACE, Record
 from .loops import LoopFold
 from .strain import StrainFold
+from .trajectory.output_lines import OutputLines
 from .trajectory.phrases import asks_to_confirm, is_answer, is_halt, takes_initiative
 
 __all__ = ("Annotator", "Process", "ProcessFold", "initiative_entropy")
@@ -116,9 +117,12 @@ class ProcessFold:
 
     Args:
         annotator: classifies utterances; by default by rules.
+        output: the lines of the output, where another fold of the session looks at them, too.
     """
 
-    def __init__(self, annotator: Annotator | None = None) -> None:
+    def __init__(
+        self, annotator: Annotator | None = None, *, output: OutputLines | None = None
+    ) -> None:
         self._annotator = annotator or Annotator()
         self._initiatives: dict[str, int] = {}
         self._roles: dict[str, Role] = {}
@@ -130,7 +134,7 @@ class ProcessFold:
         self._open_question = False
         self._spoken = False
         self._unreadable = False
-        self._strain = StrainFold()
+        self._strain = StrainFold(output)
         self._loops = LoopFold()
 
     def feed(self, record: Record) -> None:
@@ -142,11 +146,12 @@ class ProcessFold:
             if self._in_flight:
                 self._in_flight.discard(resolved_action(record.schema, record.body) or 0)
             return
-        self._loops.feed(record)
-        if kind == "ActionTaken" and record.role == "agent":
-            self._in_flight.add(record.version)
-            self._strain.agent_acted(record.time)
-            return
+        if record.role == "agent":
+            self._loops.feed(record)
+            if kind == "ActionTaken":
+                self._in_flight.add(record.version)
+                self._strain.agent_acted(record.time)
+                return
         self._strain.feed(record)
         if kind in ("MessageSent", "ApprovalAsked", "ApprovalGiven"):
             if record.role == "human" or record.role == "agent":

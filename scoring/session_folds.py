@@ -11,6 +11,7 @@ from ..engine.records import Record
 from .process import ProcessFold
 from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
+from .trajectory.output_lines import OutputLines
 from .trajectory.points import Trajectory
 
 __all__ = ("SessionFolds",)
@@ -52,8 +53,9 @@ class SessionFolds:
             yield trajectory
 
     def _begin(self, session: str) -> Sequence[Callable[[Record], object]]:
-        fold = TrajectoryFold(session, self._options, emit=False)
-        process = ProcessFold() if self._process else None
+        output = OutputLines()
+        fold = TrajectoryFold(session, self._options, emit=False, output=output)
+        process = ProcessFold(output=output) if self._process else None
         feeds = (fold.feed,) if process is None else (fold.feed, process.feed)
         self._folds[session] = fold, process
         self._feeds[session] = feeds

@@ -23,7 +23,8 @@ from ..engine.events import (
 )
 from ..engine.records import Record
 from ..engine.rounds import is_act, is_requested
-from ..engine.text import count_words, lines_of, new_lines, new_words, text_of
+from ..engine.text import count_words, new_words
+from .trajectory.output_lines import OutputLines
 from .trajectory.phrases import asks_to_clarify
 
 __all__ = ("LONGEST_PAUSE", "StrainFold")
@@ -38,6 +39,9 @@ _READ_WPM, _TYPE_WPM = 238.0, 52.0
 class StrainFold:
     """Folds the acts of the humans of one session.
 
+    Args:
+        output: the lines of the output, where another fold of the session looks at them, too.
+
     Attributes:
         peak_reading: the most words of agents that waited at one act: messages, and new lines of the output.
         clarifications: messages that ask what was meant.
@@ -46,7 +50,8 @@ class StrainFold:
         inquiries: messages after the request that ask something, and actions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, output: OutputLines | None = None) -> None:
+        self._lines = output or OutputLines()
         self.peak_reading = 0
         self.clarifications = 0
         self.reworked_lines = 0
@@ -73,6 +78,7 @@ class StrainFold:
         if record.kind == "SessionClosed":
             self._seen, self._output = [], []  # nobody acts any more
             self._gone, self._own = set(), set()
+            self._lines.clear()
             return
         event = record.event if record.kind in _READABLE else None
         if isinstance(event, SessionOpened):
@@ -103,12 +109,12 @@ class StrainFold:
         elif isinstance(event, ApprovalAsked):
             self._waiting += count_words(event.question)
         elif isinstance(event, SnapshotTaken):
-            self._take(lines_of(event.content))
+            self._take(self._lines_of(event))
 
     def _human(self, record: Record, event: object) -> None:
         waiting = self._waiting
         if self._seen is not self._output:
-            waiting += count_words(new_lines(self._seen, self._output))
+            waiting += count_words(self._lines.new(self._seen, self._output))
         self.peak_reading = max(self.peak_reading, waiting)
         written = ""
         if isinstance(event, MessageSent):
@@ -119,7 +125,7 @@ class StrainFold:
         elif record.kind == "ActionTaken":
             self.inquiries += 1
         elif isinstance(event, SnapshotTaken):
-            after = lines_of(text_of(event.content))
+            after = self._lines_of(event)
             written = new_words(self._output, after)
             self._edit(after)
         if self._since is not None:
@@ -127,6 +133,11 @@ class StrainFold:
             pause = record.time - self._since - expected
             self._hesitation += min(max(pause, 0.0), LONGEST_PAUSE)
         self._since, self._waiting, self._seen = None, 0, self._output
+
+    def _lines_of(self, event: SnapshotTaken) -> list[str]:
+        """The lines of an output; none where it is blank."""
+        lines = self._lines.of(event)
+        return lines if any(map(str.strip, lines)) else []
 
     def _message(self, text: str) -> None:
         if not self._requested:

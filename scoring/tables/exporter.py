@@ -30,6 +30,7 @@ from ..metrics.results import DEFINITIONS
 from ..process import ProcessFold
 from ..trajectory.fold import TrajectoryFold
 from ..trajectory.options import Options
+from ..trajectory.output_lines import OutputLines
 from ..trajectory.points import Trajectory
 from .layout import (
     RECORDS,
@@ -294,8 +295,9 @@ def _closed(histories: Iterable[Sequence[Record]], options: Options) -> list[Sco
     for records in histories:
         if not records:
             continue
-        fold = TrajectoryFold(records[0].session, options, emit=False)
-        process = ProcessFold()
+        output = OutputLines()
+        fold = TrajectoryFold(records[0].session, options, emit=False, output=output)
+        process = ProcessFold(output=output)
         seed = None
         for record in records:
             fold.feed(record)

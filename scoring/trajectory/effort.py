@@ -25,10 +25,11 @@ from ...engine.events import (
 from ...engine.records import Record
 from ...engine.rounds import is_requested
 from ...engine.session.time.timing import Timing
-from ...engine.text import new_lines, new_words, text_of
+from ...engine.text import new_words
 from .generated_tokens import Generated
 from .labels import has_agent
 from .options import Options, plugged_counter, plugged_rule
+from .output_lines import OutputLines
 
 __all__ = ("MEASURES", "EffortMeter")
 
@@ -73,9 +74,11 @@ class EffortMeter:
 
     Args:
         options: token counter, timing, deferrals, idle cap.
+        output: the lines of the output, where other folds of the session look at them, too.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, output: OutputLines | None = None) -> None:
+        self._output = output or OutputLines()
         self._count = plugged_counter(options)
         self._vague = plugged_rule(options)
         self._idle_cap = options.idle_cap
@@ -127,6 +130,7 @@ class EffortMeter:
         """The session is closed: what is unread is read now, and no text needs to be kept."""
         self._catch_up()
         self._seen = self._latest = []
+        self._output.clear()
 
     def human(self, record: Record) -> None:
         """Takes a human's act; the round that it opens has begun already."""
@@ -216,7 +220,7 @@ class EffortMeter:
         event = record.event
         if not isinstance(event, SnapshotTaken) or event.digest == self._digest:
             return None
-        before, self._latest = self._latest, text_of(event.content).splitlines()
+        before, self._latest = self._latest, self._output.of(event)
         self._digest = event.digest
         return before
 
@@ -225,7 +229,7 @@ class EffortMeter:
         before = self._take(record)
         if before is None:
             return
-        text = new_lines(before, self._latest)
+        text = self._output.new(before, self._latest)
         tokens = self._count(text)
         self.generated.produced(record.actor, "agent", tokens)
         self._unread = (tokens, self._reading(text)) if before is self._seen else None
@@ -234,7 +238,7 @@ class EffortMeter:
         return _words_of(text) * self._per_read if self._per_read else 0.0
 
     def _compare(self) -> tuple[int, float]:
-        text = new_lines(self._seen, self._latest)
+        text = self._output.new(self._seen, self._latest)
         self._unread = (self._count(text), self._reading(text))
         return self._unread
 

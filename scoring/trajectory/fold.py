@@ -24,6 +24,7 @@ from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from .effort import EffortMeter
 from .labels import has_agent, is_baseline, labels_of
 from .options import Options
+from .output_lines import OutputLines
 from .points import NOT_EVALUATED, Point, Trajectory
 from .round_index import RoundIndex
 from .scorer_choice import preferred, split_stream
@@ -58,6 +59,7 @@ class TrajectoryFold:
         options: how to score.
         emit: give updates. Without, ``feed`` gives none, which is quicker; the trajectory is the
             same.
+        output: the lines of the output, where another fold of the session looks at them, too.
 
     Attributes:
         session: session id.
@@ -71,14 +73,21 @@ class TrajectoryFold:
         InvalidInput: a tolerance is below 1.
     """
 
-    def __init__(self, session: str, options: Options | None = None, *, emit: bool = True) -> None:
+    def __init__(
+        self,
+        session: str,
+        options: Options | None = None,
+        *,
+        emit: bool = True,
+        output: OutputLines | None = None,
+    ) -> None:
         self.session = session
         self._emit = emit
         self.options = options = options or Options()
         self.state = "open"
         self.unplaced = 0
         self._projector = RoundProjector(options.rounds)
-        self._meter = EffortMeter(options)
+        self._meter = EffortMeter(options, output)
         self._index = RoundIndex(options.rounds)
         self._ratings = RatingTracker(options, self._index)
         self._utility = UtilityTracker(options, self._index)

@@ -292,8 +292,12 @@ def is_vague(text: str) -> bool:
     """
     if len(text) > _LONGEST_VAGUE:
         return False
+    text = text.lower().replace("’", "'")
+    for plain in text.split():
+        if plain not in _UNSPECIFIC and plain.isalnum():
+            return False  # most texts: this is quicker than to look for words
     words: list[str] = []
-    for found in _WORD.finditer(text.lower().replace("’", "'")):
+    for found in _WORD.finditer(text):
         if found[0] not in _UNSPECIFIC:
             return False
         words.append(found[0])
@@ -345,7 +349,11 @@ def takes_initiative(text: str) -> bool:
     The distinction of task and dialogue initiative follows Chu-Carroll and Brown (1997) as
     Collaborative Gym uses it. What merely acknowledges, greets, or asks back takes none.
     """
-    words = _WORD.finditer(text.lower().replace("’", "'"))
+    text = text.lower().replace("’", "'")
+    for plain in text.split():
+        if plain not in _PASSIVE and plain.isalnum():
+            return True  # most texts: this is quicker than to look for words
+    words = _WORD.finditer(text)
     return any(filterfalse(_PASSIVE.__contains__, map(_TEXT, words)))
 
 

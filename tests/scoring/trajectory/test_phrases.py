@@ -31,3 +31,22 @@ def test_a_phrase_is_found_as_its_expression_finds_it(name: str, data: st.DataOb
     around = data.draw(st.lists(words, max_size=6))
     text = " ".join([*around[:3], phrase, *around[3:]])
     assert KNOWN[name].found(text) == (expression.search(text) is not None)
+
+
+@given(
+    text=st.lists(
+        st.one_of(
+            words,
+            st.text("ok_'’.-İß1²東 \t\x1c", max_size=5),
+            st.sampled_from("ok thanks you’re up to you".split()),
+        ),
+        max_size=6,
+    ).map(" ".join)
+)
+def test_words_that_decide_early_decide_as_all_words_do(text: str) -> None:
+    found = phrases._WORD.findall(text.lower().replace("’", "'"))
+    assert phrases.takes_initiative(text) == (not phrases._PASSIVE.issuperset(found))
+    if not phrases._UNSPECIFIC.issuperset(found):
+        assert not phrases.is_vague(text)
+    elif "up to you" in " ".join(found) and len(text) <= 120:
+        assert phrases.is_vague(text)
