@@ -10,6 +10,7 @@ its rounds, in files that are written anew without it.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -50,7 +51,11 @@ __all__ = ("TablesWritten", "export_tables")
 _BATCH: Final = 1 << 16
 _TOGETHER: Final = 64
 _PAUSE: Final = 10.0
-"""Seconds between two batches where little happens in a log that is followed."""
+"""Seconds between two batches where little happens in a log that is followed, and between two looks at what
+was forgotten."""
+
+_REST: Final = 10
+"""Times as long as a look takes until the next one: the list of many sessions is long."""
 
 
 class TablesWritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +120,7 @@ class _Exporter:
         self._wanted = [view_of(options), *([RECORDS] if records else [])]
         self._manifest = Manifest()
         self._forgotten: set[str] = set()
+        self._look_again = -math.inf
         self.written = TablesWritten(sessions=0, forgotten=0, position=0)
 
     async def begin(self) -> None:
@@ -160,20 +166,23 @@ class _Exporter:
         """Takes records, and writes what they close, up to a position or until it is cancelled."""
         position = min(view.position for view in self._views)
         self.written = msgspec.structs.replace(self.written, position=position)
-        await self._commit([], position)  # what was forgotten since
+        await self._commit([], position, last=True)  # what was forgotten since
         async with Follower(self._log, after_position=position) as follower:
             while until is None or position < until:
                 records = await _take(follower, batch, until)
                 position = records[-1].position if records else position
-                await follower.retry(partial(self._commit, records, position))
+                last = until is not None and position >= until
+                await follower.retry(partial(self._commit, records, position, last=last))
                 if progress is not None:
                     progress(position)
                 if until is None and len(records) < batch:
                     await anyio.sleep(_PAUSE)
 
-    async def _commit(self, records: Sequence[Record], position: int) -> None:
-        """Writes the closed sessions that some records are of, and what was forgotten since."""
-        forgotten = await self._newly_forgotten()
+    async def _commit(self, records: Sequence[Record], position: int, *, last: bool) -> None:
+        """Writes the closed sessions that some records are of, and what was forgotten since, as far as
+        that is known; all of it where this is the last batch.
+        """
+        forgotten = await self._newly_forgotten(at_once=last)
         whole = _whole_sessions(records)
         touched = [*dict.fromkeys([*(record.session for record in records), *sorted(forgotten)])]
         due: list[Scored] = []
@@ -222,8 +231,14 @@ class _Exporter:
         save_manifest(self._directory, self._manifest)
         self._clean()
 
-    async def _newly_forgotten(self) -> set[str]:
+    async def _newly_forgotten(self, *, at_once: bool) -> set[str]:
+        """Sessions that were forgotten since; none where the list was looked through a moment ago."""
+        began = anyio.current_time()
+        if began < self._look_again and not at_once:
+            return set()
         forgotten = {one.session async for one in self._log.sessions() if one.state == FORGOTTEN}
+        ended = anyio.current_time()
+        self._look_again = ended + max(_PAUSE, _REST * (ended - began))
         return forgotten - self._forgotten
 
     async def _history(

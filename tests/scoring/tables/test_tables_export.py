@@ -15,6 +15,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.contract import SessionSummary, Store
 from duolog.engine.log.open import open_log
+from duolog.engine.records import Record
 from duolog.scoring.live import score_sessions
 from duolog.scoring.metrics import Report
 from duolog.scoring.tables.exporter import TablesWritten, export_tables
@@ -173,6 +174,35 @@ async def test_what_is_forgotten_while_it_is_read_is_not_written(tmp_path: Path)
         assert [row["session"] for row in await rows(tmp_path, "rounds")] == ["b", "b"]
         found = await rows(tmp_path, "records")
         assert {row["session"] for row in found if row["body"] is not None} == {"b"}
+
+
+class ForgetsInTheMiddle(ForgetsLate):
+    """A log in which a session is forgotten while others are read, and that counts looks at its list."""
+
+    def __init__(self, log: Store) -> None:
+        super().__init__(log)
+        self.looks = 0
+
+    async def sessions(self) -> AsyncIterator[SessionSummary]:
+        self.looks += 1
+        async for summary in self._log.sessions():
+            yield summary
+
+    async def read_all(self, *, session: str | None = None) -> AsyncIterator[Record]:
+        if session == "s3":
+            await self._log.forget("s0")
+        async for record in self._log.read_all(session=session):
+            yield record
+
+
+async def test_the_list_of_sessions_is_not_looked_through_for_each_batch(tmp_path: Path) -> None:
+    async with open_log("memory://") as log:
+        await put(log, [session(f"s{number}") for number in range(8)])
+        counting: Any = ForgetsInTheMiddle(log)
+        await export(counting, tmp_path)
+        assert counting.looks == 2
+        found = {row["session"] for row in await rows(tmp_path, "rounds")}
+        assert found == {f"s{number}" for number in range(1, 8)}
 
 
 class Killed(BaseException):
