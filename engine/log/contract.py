@@ -275,7 +275,9 @@ class EventLog(Protocol):
             DuplicateConflict: some ids are taken and some not, or by events with another body.
             CheckpointConflict: the checkpoint is not where ``checkpoint`` expects it.
             SessionClosedError: a trace event, other than ``FeedbackGiven``, after the close.
-            CodecError: an event that JSON cannot say.
+            CodecError: an event that JSON cannot say, or that would be read back as another.
+            InvalidInput: a name or an envelope that cannot be stored, or nothing to append.
+            PluginFailed: the redaction hook raised.
             OutcomeUnknown: the store failed while it was committing; it may have been written.
             LogUnavailable: any other failure of the store; nothing was written.
             LogGone: the store's file was taken away or replaced meanwhile.

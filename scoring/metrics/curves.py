@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 from ..trajectory.points import Trajectory
 from .numbers import mean, quantile, sem
@@ -88,7 +89,9 @@ def effort_curve(
             if (spent := point.effort.get(measure)) is not None
         ]
         if steps_taken:
-            walks.append(([spent for spent, _ in steps_taken], [value for _, value in steps_taken]))
+            # An estimate of tokens may be corrected to less: what was reached once stays reached.
+            spent_by_then = list(accumulate((spent for spent, _ in steps_taken), max))
+            walks.append((spent_by_then, [value for _, value in steps_taken]))
     if not walks:
         return ()
     end = quantile(sorted(efforts[-1] for efforts, _ in walks), reach)

@@ -149,6 +149,23 @@ def test_a_session_whose_scores_failed_is_in_no_curve_of_effort() -> None:
     assert [(point.x, point.mean, point.sessions) for point in curve] == [(0, 0.0, 1), (1, 0.8, 1)]
 
 
+def test_effort_that_is_corrected_to_less_was_spent_all_the_same() -> None:
+    """Tokens are estimated from texts until a model says how many it wrote."""
+    spent = ((10, 0.2), (4, 0.5), (6, 0.6), (20, 1.0))
+    points = tuple(
+        Point(round=k, value=value, utility=value, effort={"tokens": tokens})
+        for k, (tokens, value) in enumerate(spent, start=1)
+    )
+    curve = effort_curve([Trajectory(session="s", points=points)], "tokens", steps=4)
+    assert [(point.x, point.mean) for point in curve] == [
+        (0, 0.0),
+        (5, 0.0),
+        (10, 0.6),
+        (15, 0.6),
+        (20, 1.0),
+    ]
+
+
 def test_an_output_that_never_came_is_worth_nothing() -> None:
     group = only(scored(None, None, ratings=[2, 3]))
     assert (group.overall.value, group.final.value, group.first.value) == (0, 0, 0)
