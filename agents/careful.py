@@ -68,11 +68,9 @@ class Careful:
 
     def _settle(self, view: View) -> Decision | None:
         """What follows from an answer, or from none for too long; None where nothing does."""
-        for asked, given in _answers(view):
-            if given.approved:
-                return Decision((_verb(asked.asked, view),))
-            why = f": {given.comment}" if given.comment else "."
-            return Decision((Note(f"I was refused this{why} {asked.asked.question}"),))
+        settled = tuple(_answered(asked.asked, given, view) for asked, given in _answers(view))
+        if settled:
+            return Decision(settled)
         for asked in _own(view):
             if view.idle and asked.given is None and asked.version not in self._lapsed:
                 if self._left(view, asked) > 0:
@@ -144,8 +142,11 @@ def _is_of(asked: ApprovalAsked, ask: Ask) -> bool:
     return asked.action == ask.action and dict(asked.arguments) == dict(ask.arguments)
 
 
-def _verb(asked: ApprovalAsked, view: View) -> Verb:
-    """What was asked for, to be done."""
+def _answered(asked: ApprovalAsked, given: ApprovalGiven, view: View) -> Verb:
+    """What was asked for, to be done; or a note that it was refused."""
+    if not given.approved:
+        why = f": {given.comment}" if given.comment else "."
+        return Note(f"I was refused this{why} {asked.question}")
     if asked.action == _FINISH:
         return Finish("allowed")
     if asked.action == _SUBMIT and _SUBMIT not in view.actions_available:

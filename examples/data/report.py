@@ -122,7 +122,7 @@ class ReportReader:
         r, p = f"(?P<region>{region})", f"(?P<product>{product})"
         c, t = f"(?P<where>{'|'.join(CHANNELS)})", f"(?P<table>{'|'.join(TABLES)})"
         w = r"(?P<who>younger|older)"
-        n, b = r"(?P<number>\d+(?:\.\d+)?)", r"(?:.*?\((?P<base>[\d,]+) )?"
+        n, b = r"(?P<number>\d{1,9}(?:\.\d{1,9})?)", r"(?:.*?\((?P<base>\d[\d,]{0,14}) )?"
         self._forms: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             (re.compile(form, re.IGNORECASE), make)
             for form, make in (
@@ -141,7 +141,7 @@ class ReportReader:
                 (rf"\byounger and older people rate {p} alike{b}", self._age),
                 (rf"\bdiffer over {p} only in the {c} channel(?:, by {n})?{b}", self._channel),
                 (rf"\bno single channel do age groups differ over {p}{b}", self._channel),
-                (rf"\b{n} of the (?P<base>[\d,]+) rows of {t} are wrong", self._quality),
+                (rf"\b{n} of the (?P<base>\d[\d,]{{0,14}}) rows of {t} are wrong", self._quality),
             )
         )
 

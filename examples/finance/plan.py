@@ -68,7 +68,7 @@ LABELS: Final[Mapping[str, str]] = {
 
 _BY_LABEL: Final = {label.casefold(): field for field, label in LABELS.items()}
 _LINE: Final = re.compile(r"^\s*(?:[-*]\s*)?(?P<label>[^:]+?)\s*:\s*(?P<rest>.*)$")
-_NUMBER: Final = re.compile(r"^\$?\s?(\d[\d,]*)(?:\.\d+)?\s*%?\s*\.?$")
+_NUMBER: Final = re.compile(r"^\$?\s?(\d[\d,]{0,14})(?:\.\d+)?\s*%?\s*\.?$")
 _MOST: Final = 100_000_000
 
 

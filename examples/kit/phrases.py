@@ -28,11 +28,12 @@ __all__ = (
 )
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_LONGEST: Final = 500  # characters of a sentence that are read: patterns may be slow on more
 
 _NUMBERS: Final = "no one two three four five six seven eight nine ten eleven twelve".split()
 _VALUES: Final = {word: number for number, word in enumerate(_NUMBERS) if number}
 _SPELLED: Final = 10  # numbers up to this are words
-_NUMBER = re.compile(rf"\b(\d[\d,]*|{'|'.join(_VALUES)})\b")
+_NUMBER = re.compile(rf"\b(\d[\d,]{{0,14}}|{'|'.join(_VALUES)})\b")
 
 DEFERRALS: Final = (
     "Whatever you think is best.",
@@ -154,8 +155,8 @@ def unread(
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, with their marks."""
-    return [part for part in _SENTENCE_END.split(text.strip()) if part]
+    """The sentences of a text, with their marks; of what goes on for ever, the beginning."""
+    return [part[:_LONGEST] for part in _SENTENCE_END.split(text.strip()) if part]
 
 
 def say_deferral(words: Random) -> str:

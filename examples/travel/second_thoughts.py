@@ -24,7 +24,7 @@ from .language.profiles import understand_preference, understand_preferences, wr
 __all__ = ("give_way", "second_thought", "sentences_of", "trip_as_changed")
 
 _DROPPED: Final = "no longer"
-_LONG_DRIVE = re.compile(r"Self-driving, from [^\n]*?Duration: (\d+) hours?")
+_LONG_DRIVE = re.compile(r"Self-driving, from [^\n]*?Duration: (\d{1,4}) hours?")
 _TIRING: Final = 5  # hours at the wheel
 _STEP: Final = 50  # dollars
 _MOST_CUISINES: Final = 4

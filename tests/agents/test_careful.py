@@ -133,6 +133,38 @@ async def test_silence_is_a_refusal_after_a_while() -> None:
     assert note.time - asked.time >= LIMIT
 
 
+class Waiting:
+    """Asks for leave to book one room, and when nobody answers, another one."""
+
+    async def decide(self, view: View) -> Decision:
+        rooms = ("12", "14")
+        asked = len(view.approvals)
+        if not view.messages or asked == len(rooms):
+            return NOTHING
+        return Decision((Act("book", {"room": rooms[asked]}),))
+
+
+class Late:
+    """Allows all at once what it was asked for, as soon as these are two things."""
+
+    async def decide(self, view: View) -> Decision:
+        if not any(record.actor == view.me for record in view.records):
+            return Decision((GO_ON,))
+        waiting = view.open_approvals
+        return Decision(tuple(Approve(one.version) for one in waiting if len(waiting) > 1))
+
+
+async def test_several_answers_at_once_are_all_acted_on() -> None:
+    careful = agent(playing(Careful(Waiting(), patience=LIMIT)))
+    found = await played(a_session(human(playing(Late())), careful, environment=Agency()))
+    assert [
+        event.arguments for event in of(found, ActionTaken) if isinstance(event, ActionTaken)
+    ] == [
+        {"room": "12"},
+        {"room": "14"},
+    ]
+
+
 @pytest.mark.parametrize(("approved", "end"), [(True, "finished"), (False, "stalled")])
 async def test_it_asks_before_it_ends_the_work(approved: bool, end: str) -> None:
     found = await play(Person(lambda asked: Approve(asked, approved)), Finish())

@@ -172,14 +172,16 @@ _FIGURES: Final = Phrases(
 )
 _READ: Final = Patterns(
     {
-        "loss": (r"\b(?:bad year|year in twenty)\b[^.?!]*?(?P<n>\d+(?:\.\d+)?) ?(?:%|per ?cent)",),
-        "age": (
-            r"\b(?:chance|probability)\b[^.?!]*?\b(?:stop|retire)\b[^.?!]*?(?P<n>\d+) ?(?:%|per ?cent)",
-            r"\b(?:stop|retire)\b[^.?!]*?(?:chance|probability) of (?P<n>\d+) ?(?:%|per ?cent)",
+        "loss": (
+            r"\b(?:bad year|year in twenty)\b[^.?!]*?(?P<n>\d{1,9}(?:\.\d{1,9})?) ?(?:%|per ?cent)",
         ),
-        "cushion": (r"\breserve\b[^?!]*?\blasts?\b[^?!]*?(?P<n>\d+(?:\.\d+)?) months",),
-        "study": (r"\bstud(?:y|ies)\b[^?!]*?\bcosts?\b[^?!]*?(?P<n>\d+) ?(?:%|per ?cent)",),
-        "cover": (r"\b(?:died|death)\b[^?!]*?(?P<n>\d+(?:\.\d+)?) years of",),
+        "age": (
+            r"\b(?:chance|probability)\b[^.?!]*?\b(?:stop|retire)\b[^.?!]*?(?P<n>\d{1,9}) ?(?:%|per ?cent)",
+            r"\b(?:stop|retire)\b[^.?!]*?(?:chance|probability) of (?P<n>\d{1,9}) ?(?:%|per ?cent)",
+        ),
+        "cushion": (r"\breserve\b[^?!]*?\blasts?\b[^?!]*?(?P<n>\d{1,9}(?:\.\d{1,9})?) months",),
+        "study": (r"\bstud(?:y|ies)\b[^?!]*?\bcosts?\b[^?!]*?(?P<n>\d{1,9}) ?(?:%|per ?cent)",),
+        "cover": (r"\b(?:died|death)\b[^?!]*?(?P<n>\d{1,9}(?:\.\d{1,9})?) years of",),
     }
 )
 

@@ -171,7 +171,7 @@ _PATTERNS: Final = Patterns(
         "loss": (
             rf"\b(?:los\w+|fell|fall|cost us|down)\b[^.?!]*?\b(?P<n>{SHARE})[^.?!]*\byear",
             rf"\byear\b[^.?!]*?\b(?:lose|losing|loss|cost)\b[^.?!]*?\b(?P<n>{SHARE})",
-            r"\b(?:lose|loss)\b[^.?!]*?\b(?P<n>\d+%)",
+            r"\b(?:lose|loss)\b[^.?!]*?\b(?P<n>\d{1,9}%)",
         ),
         "cushion": (
             rf"\b(?P<n>{MONTHS}) of spending",

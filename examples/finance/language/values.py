@@ -13,10 +13,10 @@ _WORDS: Final = {
         "one two three four five six seven eight nine ten eleven twelve".split(), 1
     )
 }
-NUMBER: Final = rf"(?:\d+|{'|'.join(_WORDS)})"
+NUMBER: Final = rf"(?:\d{{1,9}}|{'|'.join(_WORDS)})"
 """A small number, in digits or as a word."""
 
-MONEY: Final = r"(?:\$\s?)?\d[\d,]*(?:\.\d+)?(?:\s?(?:k\b|thousand\b|grand\b))?"
+MONEY: Final = r"(?:\$\s?)?(?<![\d,])\d[\d,]{0,14}(?:\.\d{1,9})?(?:\s?(?:k\b|thousand\b|grand\b))?"
 """A sum of money."""
 
 _MONTHS: Final = {
@@ -39,9 +39,7 @@ _SHARES: Final = {
     "all": 100,
     "the whole": 100,
 }
-SHARE: Final = (
-    rf"(?:\d+(?:\.\d+)? ?(?:%|per ?cent)|{'|'.join(sorted(_SHARES, key=len, reverse=True))})"
-)
+SHARE: Final = rf"(?:\d{{1,9}}(?:\.\d{{1,9}})? ?(?:%|per ?cent)|{'|'.join(sorted(_SHARES, key=len, reverse=True))})"
 """A share of something."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from math import gcd, lcm
+from math import gcd
 from typing import Final
 
 import msgspec
@@ -35,8 +35,10 @@ class Class(msgspec.Struct, frozen=True):
 
     def modulo(self, modulus: int) -> tuple[int, ...]:
         """The remainders that members of the class leave for another modulus."""
-        period = lcm(self.modulus, modulus)
-        return tuple(sorted({n % modulus for n in range(period) if self.holds(n)}))
+        # By the Chinese remainder theorem: those that agree with a residue where both can say.
+        common = gcd(self.modulus, modulus)
+        shared = {residue % common for residue in self.residues}
+        return tuple(n for n in range(modulus) if n % common in shared)
 
     def shifted(self, by: int) -> Class:
         """The class of ``n + by``, for n in this class."""
@@ -72,7 +74,7 @@ NAMED: Final = {
 """The classes that have a name."""
 
 _NAMES = {value: name for name, value in NAMED.items()}
-_CONGRUENT = re.compile(r"n (?:=|≡) (\d+(?:, ?\d+)*) mod (\d+)")
+_CONGRUENT = re.compile(r"n (?:=|≡) (\d{1,9}(?:, ?\d{1,9})*) mod (\d{1,9})")
 
 
 def read_class(text: str) -> Class:

@@ -15,6 +15,7 @@ MAX_DEGREE: Final = 24
 """The highest power that is read."""
 
 _LENGTH = 400
+_DEEPEST = 20  # parentheses within parentheses
 _DIGITS = 12
 _TOKEN = re.compile(r"\s*(\d+|[a-z]|\*\*|[-+*^()])")
 
@@ -63,6 +64,7 @@ class _Reader:
         self._text = text
         self._variable = variable
         self._at = 0
+        self._depth = 0
 
     @property
     def next(self) -> str | None:
@@ -108,7 +110,11 @@ class _Reader:
         if token.isdigit() and len(token) <= _DIGITS:
             return polynomial(int(token))
         if token == "(":
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise InvalidInput(f"{self._text!r} nests more than {_DEEPEST} parentheses")
             inner = self.sum()
+            self._depth -= 1
             if self._take() != ")":
                 raise InvalidInput(f"a parenthesis is not closed in {self._text!r}")
             return inner

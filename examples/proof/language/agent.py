@@ -106,7 +106,7 @@ PATTERNS: Final = Patterns(
         "general": r"in general",
         "minor": r"other claims",
         "anything": r"anything else",
-        "fails": r"\b(?P<label>[A-F])\b[^.?!]*\bfails at n = (?P<n>-?\d+)",
+        "fails": r"\b(?P<label>[A-F])\b[^.?!]*\bfails at n = (?P<n>-?\d{1,9})\b",
         "taken": r"\b(?:I take|I understand that)\b.*matters? most|to be what matters most",
     }
 )

@@ -31,7 +31,7 @@ from .document import Document, Section, Step
 __all__ = ("Fault", "check_section", "cites", "is_proved", "read_cases", "read_identity")
 
 _CASES = re.compile(r"cases mod (\d{1,4}): (.+)")
-_CASE = re.compile(r"(\d+) -> (-?\d+)")
+_CASE = re.compile(r"(\d{1,9}) -> (-?\d{1,200})")
 _LEMMA = re.compile(r"([A-Z]\d{1,2}) at (.+)")
 _FROM = re.compile(r"from (\S+), (\S+)")
 _TOGETHER = re.compile(r"together (.+)")

@@ -21,7 +21,7 @@ _WORDS: Final = {
         "one two three four five six seven eight nine ten eleven twelve".split(), 1
     )
 }
-_NUMBER = rf"\b(\d+|{'|'.join(_WORDS)})"
+_NUMBER = rf"\b(\d{{1,9}}|{'|'.join(_WORDS)})"
 
 _PEOPLE = (
     re.compile(
@@ -37,7 +37,9 @@ _COUPLE = re.compile(r"\b(?:couple|companion|duo|pair of travell?ers|my partner 
 _CITIES = re.compile(rf"{_NUMBER}[ -](?:\w+ )?(?:cities|city|stops?)\b")
 _ONE_CITY = re.compile(r"\b(?:a |the )?(?:single|solitary|same) city\b")
 
-_MONEY = re.compile(r"\$\s?(\d[\d,]*)|\b(\d[\d,]*) ?(?:dollars|bucks|usd)\b", re.IGNORECASE)
+_MONEY = re.compile(
+    r"\$\s?(\d[\d,]{0,14})|\b(\d[\d,]{0,14}) ?(?:dollars|bucks|usd)\b", re.IGNORECASE
+)
 _LIMIT = re.compile(
     r"budget|spend|afford|at most|no more than|limit|\bcap\b|maximum|up to|within|have",
     re.IGNORECASE,

@@ -25,7 +25,7 @@ _FIXED: Final[Mapping[str, str]] = {
     "no self-driving": "no driving",
 }
 
-_PRICE = re.compile(r"keeps to your budget: this one comes to \$(\d[\d,]*)")
+_PRICE = re.compile(r"keeps to your budget: this one comes to \$(\d[\d,]{0,14})")
 
 
 def say_understood(facts: Iterable[Fact]) -> str:

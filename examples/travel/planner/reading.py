@@ -29,7 +29,7 @@ MEALS: Final = ("breakfast", "lunch", "dinner")
 
 _ROUTE = re.compile(r"\bfrom\s+(.+?)\s+to\s+([^,;]+)")
 _NUMBER = re.compile(r"Flight Number:\s*(\w+)", re.IGNORECASE)
-_COST = re.compile(r"Cost:\s*\$?([\d,]+(?:\.\d+)?)", re.IGNORECASE)
+_COST = re.compile(r"Cost:\s*\$?([\d,]{1,15}(?:\.\d+)?)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^)]*\)\s*$")
 
 
