@@ -65,6 +65,8 @@ class _RoundState:
         output: whether there was an output by its end.
         updated: whether the output was updated in it.
         deferred: whether the human deferred in it.
+        deferrals: number of rounds up to it in which the human deferred.
+        spent: effort when utility last rose, in it or before it; 0 where it never did.
         over: whether it is closed, or the agent has no more to do in it.
         utility: the utility after it.
         rating: of its progress; None if there is none.
@@ -74,6 +76,7 @@ class _RoundState:
     """
 
     __slots__ = (
+        "deferrals",
         "deferred",
         "effort",
         "lead",
@@ -81,6 +84,7 @@ class _RoundState:
         "over",
         "rating",
         "reaction",
+        "spent",
         "updated",
         "utility",
         "why",
@@ -93,6 +97,8 @@ class _RoundState:
         self.output: bool = before.output if before else False
         self.updated = False
         self.deferred = False
+        self.deferrals: int = before.deferrals if before else 0
+        self.spent: float = before.spent if before else 0.0
         self.over = False
         self.utility: float = before.utility if before else 0.0
         self.rating: int | None = None
@@ -133,6 +139,7 @@ class Controller:
         self._rounds = [_RoundState(None)]
         self._scored = False
         self._estimated = False
+        self._measured = False
         self._volunteered = False
         self._deferrals = 0.0
         self.advice = self._advise()
@@ -202,11 +209,22 @@ class Controller:
         return self._reconsider(len(self._rounds) - 1)
 
     def _reconsider(self, changed: int) -> Advice | None:
+        measured = self._scored or self._estimated
+        for index in range(changed if measured is self._measured else 0, len(self._rounds)):
+            self._sum_up(index)
+        self._measured = measured
         for index in range(changed, len(self._rounds)):
             self._lead(index)
         before, self.advice = self.advice, self._advise()
         same = (before.round, before.move) == (self.advice.round, self.advice.move)
         return None if same else self.advice
+
+    def _sum_up(self, index: int) -> None:
+        """Adds up what is known of the rounds up to one."""
+        now = self._rounds[index]
+        before = self._rounds[index - 1] if index else None
+        now.deferrals = now.deferred + (before.deferrals if before else 0)
+        now.spent = now.effort if self._gained(index) else before.spent if before else 0.0
 
     def _take(self, update: Update, about: _RoundState) -> None:
         """Applies an update to its round."""
@@ -250,12 +268,6 @@ class Controller:
         first = max(0, last - self.rules.window)
         effort = self._rounds[-1].effort - (self._rounds[first - 1].effort if first else 0.0)
         return sum(map(self._rise, range(first, last))) / effort if effort > 0 else None
-
-    def _since_gain(self) -> float:
-        for index in range(len(self._rounds) - 1, -1, -1):
-            if self._gained(index):
-                return self._rounds[-1].effort - self._rounds[index].effort
-        return self._rounds[-1].effort
 
     def _left(self) -> int:
         """The tolerance less the number of closed rounds without progress, in a row, up to now."""
@@ -309,7 +321,7 @@ class Controller:
     def _is_passive(self, index: int) -> bool:
         """Whether the human has deferred so often by a round that they are not to lead again."""
         keep = self.rules.keep
-        return keep is not None and sum(one.deferred for one in self._rounds[: index + 1]) >= keep
+        return keep is not None and self._rounds[index].deferrals >= keep
 
     def _deferred(self, index: int) -> int:
         """How many rounds in a row up to this one the human deferred in."""
@@ -329,7 +341,7 @@ class Controller:
         return count
 
     def _advise(self) -> Advice:
-        left, since = self._left(), self._since_gain()
+        left, since = self._left(), self._rounds[-1].effort - self._rounds[-1].spent
         move, why = self._choose(left, since)
         return Advice(
             session=self.session,

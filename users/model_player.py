@@ -44,7 +44,7 @@ def model_user(
 
     def policy(mind: UserMind) -> Policy:
         return SimulatedUser(
-            LimitedMind(mind) if persona.limited else mind,
+            LimitedMind(mind, persona.cognition) if persona.limited else mind,
             persona,
             limited_changing(changing, persona),
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
+from itertools import takewhile
 from typing import final
 
 import msgspec
@@ -297,23 +299,29 @@ class View:
             case _:
                 pass  # seen, and kept in records; nothing to fold
 
-    def revised(self, take: Callable[[Record], Record]) -> View:
-        """The same view with records as its actor has them in mind, for the same decision.
+    def swap(self, record: Record) -> None:
+        """Puts another form of a message in the place of the one that was taken in."""
+        event = record.event
+        if not isinstance(event, MessageSent):
+            return
+        place = bisect_left(self.records, record.version, key=lambda one: one.version)
+        self.records[place] = record
+        number = bisect_left(self.messages, record.version, key=lambda one: one.version)
+        self.messages[number] = msgspec.structs.replace(self.messages[number], text=event.text)
 
-        Args:
-            take: gives each record, in order, as it is to be seen.
-        """
-        other = View(self.me, self.role, seed=self.seed, actions_available=self.actions_available)
-        other.trait_seed = self.trait_seed
-        for record in self.records:
-            other.feed(take(record))
-        known = {record.version: record for record in other.records}
-        other.now, other.version = self.now, self.version
-        other.news = tuple(known.get(record.version, record) for record in self.news)
-        other.pending, other.idle = self.pending, self.idle
-        other._decisions = self._decisions
-        other._unread, other._read_text = list(self._unread), self._read_text
-        return other
+    def keep_up(self, view: View) -> None:
+        """Comes to the decision that another view is at, whose records it has taken in, as its actor."""
+        self.me, self.role = view.me, view.role
+        self.seed, self.trait_seed = view.seed, view.trait_seed
+        self.actions_available = view.actions_available
+        self.now, self.version = view.now, view.version
+        self.pending, self.idle = view.pending, view.idle
+        oldest = view.news[0].version if view.news else view.version + 1
+        recent = takewhile(lambda one: one.version >= oldest, reversed(self.records))
+        known = {record.version: record for record in recent}
+        self.news = tuple(known.get(record.version, record) for record in view.news)
+        self._decisions, self._random = view._decisions, None
+        self._unread, self._read_text = list(view._unread), view._read_text
 
     def mark_read(self) -> None:
         """Notes that the actor has read all that is in the view."""

@@ -19,10 +19,10 @@ from duolog.examples.finance.rule_user import FinanceClient, finance_user
 from duolog.examples.finance.task import finance_task
 from duolog.examples.finance.world.household import Topic
 from duolog.scoring.check import check_session
-from duolog.users.cognition.adaptation import TAKES_OVER, adapted
+from duolog.users.cognition.adaptation import TAKES_OVER, Adaptation, adapted
 from duolog.users.cognition.mind import LimitedMind, limited_changing, limited_mind
-from duolog.users.cognition.perception import LEFT_OUT, perceived
-from duolog.users.cognition.satisfaction import rated
+from duolog.users.cognition.perception import LEFT_OUT, Perception
+from duolog.users.cognition.satisfaction import Satisfaction
 from duolog.users.personas import PERSONAS, Cognition, Persona, find_persona
 from duolog.users.simulated import UserIntent
 from hypothesis import given
@@ -61,7 +61,19 @@ def rating(value: int) -> Step:
 
 
 def texts(view: View, cognition: Cognition) -> list[str]:
-    return [message.text for message in perceived(view, cognition).messages]
+    return [message.text for message in Perception(cognition).of(view).messages]
+
+
+def now(persona: Persona, view: View) -> Persona:
+    """The persona as they are once they have seen all of a view."""
+    adaptation = Adaptation(persona.cognition)
+    for record in view.records:
+        adaptation.feed(record, mine=record.actor == view.me)
+    return adapted(persona, adaptation)
+
+
+def rated(rating: Rate, view: View, cognition: Cognition) -> Rate:
+    return Satisfaction(cognition).rated(rating, view)
 
 
 def client(*steps: Step) -> View:
@@ -133,7 +145,7 @@ async def test_a_wish_said_many_turns_ago_is_forgotten_and_said_again() -> None:
     assert texts(view, short)[:3] == ["I want to retire early.", LEFT_OUT, LEFT_OUT]
     assert texts(view, short)[-1] == "Thank you, 5."
     assert said[1] in [record.event for record in view.records]  # the log is as it was
-    topics = [_told(view), _told(perceived(view, short))]
+    topics = [_told(view), _told(Perception(short).of(view))]
     assert topics[0] == {"age": 60}
     assert topics[1] == {}
 
@@ -148,11 +160,39 @@ def test_what_is_forgotten_stays_forgotten(memory: float, turns: int, seed: int)
     gone: set[int] = set()
     for turn in range(turns):
         view = view_of(agent(f"Statement {turn}"), user(f"Answer {turn}"), start=view)
-        now = perceived(view, Cognition(memory=memory))
-        lost = {m.version for m in now.messages if m.text == LEFT_OUT}
+        mind = Perception(Cognition(memory=memory)).of(view)
+        lost = {m.version for m in mind.messages if m.text == LEFT_OUT}
         assert gone <= lost
-        assert now.messages[-1].text == f"Answer {turn}"
+        assert mind.messages[-1].text == f"Answer {turn}"
         gone = lost
+
+
+WORDS = st.sampled_from(("Plan for 12 and 340.", "Say 12.", LONG, f"{LONG} It is 340.", "Help me."))
+STEPS = st.one_of(
+    st.tuples(st.just("user"), WORDS.map(lambda text: MessageSent(text=text))),
+    st.tuples(st.just("agent"), WORDS.map(lambda text: MessageSent(text=text))),
+    st.tuples(st.just("user"), st.integers(1, 5).map(lambda n: ProgressRated(round=1, rating=n))),
+    st.just(("engine", Nudged(to="user"))),
+)
+
+
+@given(st.lists(st.lists(STEPS, max_size=6), max_size=6), st.integers(0, 30))
+def test_step_by_step_they_have_in_mind_what_they_have_of_all_at_once(
+    looks: list[list[Step]], seed: int
+) -> None:
+    view = View("user", "human", seed=seed)
+    following, mood = Perception(BOUNDED.cognition), Satisfaction(BOUNDED.cognition)
+    for steps in looks:
+        view = view_of(*steps, start=view)
+        view.next_decision(tuple(view.records[-len(steps) :] if steps else ()), None, False)
+        seen, anew = following.of(view), Perception(BOUNDED.cognition)
+        whole = anew.of(view)
+        assert [record.body for record in seen.records] == [one.body for one in whole.records]
+        assert seen.messages == whole.messages
+        assert [one.body for one in seen.news] == [one.body for one in whole.news]
+        assert seen.random.random() == whole.random.random() == following.of(view).random.random()
+        assert adapted(BOUNDED, following.now) == adapted(BOUNDED, anew.now)
+        assert mood.rated(Rate(3), view) == rated(Rate(3), view, BOUNDED.cognition)
 
 
 # --- misunderstanding ----------------------------------------------------------------------------
@@ -206,7 +246,7 @@ def test_understanding_grows_with_what_others_say() -> None:
     cognition = Cognition(understanding=0.5, learns=0.5)
     persona = msgspec.structs.replace(NOBODY, ambiguous=0.2, cognition=cognition)
     steps = [user("Help me."), agent("A."), agent("B."), agent("C.")]
-    shares = [adapted(persona, view_of(*steps[:n])).ambiguous for n in (1, 2, 3, 4)]
+    shares = [now(persona, view_of(*steps[:n])).ambiguous for n in (1, 2, 3, 4)]
     assert shares == pytest.approx([0.6, 0.4, 0.3, 0.25])
 
 
@@ -215,16 +255,16 @@ def test_trust_falls_with_bad_rounds_and_recovers_more_slowly() -> None:
     persona = msgspec.structs.replace(
         NOBODY, vague=0.5, untold=1, contentment=0.8, cognition=cognition
     )
-    trusting = adapted(persona, view_of(user("Help me."), rating(4)))
+    trusting = now(persona, view_of(user("Help me."), rating(4)))
     assert (trusting.acts, trusting.vague, trusting.untold) == (False, 0.5, 1)
-    wary = adapted(persona, view_of(user("Help me."), rating(1), rating(2)))
+    wary = now(persona, view_of(user("Help me."), rating(1), rating(2)))
     assert 0.36 < TAKES_OVER
     assert wary.acts
     assert wary.untold == 0
     assert wary.vague == pytest.approx(0.5 * 0.36)
     assert wary.contentment == pytest.approx(1 - 0.2 * 0.36)
     steps = [user("Help me."), rating(1), rating(2), rating(5)]
-    better = adapted(persona, view_of(*steps))
+    better = now(persona, view_of(*steps))
     assert better.vague == pytest.approx(0.5 * (0.36 + 0.64 * 0.1))
 
 
@@ -232,7 +272,7 @@ async def test_a_mind_decides_as_the_person_that_it_is_by_now() -> None:
     told = Told()
     view = view_of(user("Help me."), rating(1), rating(1), rating(1), agent(LONG))
     persona = msgspec.structs.replace(NOBODY, cognition=Cognition(trust_loss=0.5))
-    await LimitedMind(told).choose(view, persona)
+    await LimitedMind(told, persona.cognition).choose(view, persona)
     assert told.persona.acts
     assert told.view is not view
     assert (told.view.version, told.view.me, told.view.now) == (view.version, view.me, view.now)
@@ -309,4 +349,4 @@ def test_the_old_personas_have_no_limits() -> None:
 async def test_a_limited_user_rates_by_what_it_felt() -> None:
     persona = find_persona("feedback+anchoring=1")
     view = view_of(user("Help me."), rating(1), agent("Done?"))
-    assert await LimitedMind(Told()).rate(view, persona) == Rate(1)
+    assert await LimitedMind(Told(), persona.cognition).rate(view, persona) == Rate(1)

@@ -88,7 +88,7 @@ async def test_a_limited_user_is_shown_what_it_took_in_and_told_what_limits_it()
         "feedback+attention=2+skims=0+understanding=0.5+misreads=0.1+trust_loss=0.5"
     )
     answers = Answers("1")
-    await LimitedMind(mind(answers)).choose(view(long), skims)
+    await LimitedMind(mind(answers), skims.cognition).choose(view(long), skims)
     [prompt] = answers.prompts
     assert "bot: One two three. […]" in prompt
     assert "Seven?" not in prompt

@@ -15,7 +15,6 @@ import msgspec
 
 from ...engine.events import ProgressRated
 from ...engine.records import Record
-from ...engine.session.view import View
 from ..personas import Cognition, Persona
 
 __all__ = ("TAKES_OVER", "Adaptation", "adapted")
@@ -32,23 +31,21 @@ class Adaptation:
 
     Args:
         cognition: theirs.
-        me: their name.
 
     Attributes:
         trust: in the agent by now.
         understanding: of the task by now.
     """
 
-    def __init__(self, cognition: Cognition, me: str) -> None:
+    def __init__(self, cognition: Cognition) -> None:
         self._cognition = cognition
-        self._me = me
         self.trust = cognition.trust
         self.understanding = cognition.understanding
 
-    def feed(self, record: Record) -> None:
-        """Takes the next record that they saw."""
+    def feed(self, record: Record, *, mine: bool) -> None:
+        """Takes the next record that they saw; ``mine`` if it is of their own doing."""
         limits = self._cognition
-        if record.kind == "ProgressRated" and record.actor == self._me:
+        if record.kind == "ProgressRated" and mine:
             event = record.event
             if not isinstance(event, ProgressRated) or event.rating is None:
                 return
@@ -56,7 +53,7 @@ class Adaptation:
                 self.trust *= 1.0 - limits.trust_loss
             elif event.rating >= _GOOD:
                 self.trust += (1.0 - self.trust) * limits.trust_gain
-        elif record.kind in ("MessageSent", "SnapshotTaken") and record.actor != self._me:
+        elif record.kind in ("MessageSent", "SnapshotTaken") and not mine:
             self.understanding += (1.0 - self.understanding) * limits.learns
 
     def unclear(self, share: float) -> float:
@@ -64,11 +61,8 @@ class Adaptation:
         return 1.0 - (1.0 - share) * self.understanding
 
 
-def adapted(persona: Persona, view: View) -> Persona:
+def adapted(persona: Persona, now: Adaptation) -> Persona:
     """The persona as they are by now."""
-    now = Adaptation(persona.cognition, view.me)
-    for record in view.records:
-        now.feed(record)
     return msgspec.structs.replace(
         persona,
         acts=persona.acts or now.trust < TAKES_OVER,

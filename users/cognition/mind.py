@@ -7,11 +7,11 @@ from typing import final
 
 from ...engine.session.decisions import ChangeProfile, Decision, Rate
 from ...engine.session.view import View
-from ..personas import Persona
+from ..personas import Cognition, Persona
 from ..simulated import Changing, UserIntent, UserMind
 from .adaptation import adapted
-from .perception import perceived
-from .satisfaction import rated
+from .perception import Perception
+from .satisfaction import Satisfaction
 
 __all__ = ("AnewMind", "LimitedMind", "limited_changing", "limited_mind")
 
@@ -44,45 +44,48 @@ class AnewMind:
 
 @final
 class LimitedMind:
-    """A ``UserMind`` behind a user's limits.
+    """A ``UserMind`` behind a user's limits; one for each session.
 
     Args:
         mind: decides; it keeps nothing of one decision for the next.
+        cognition: the limits.
     """
 
-    def __init__(self, mind: UserMind) -> None:
+    def __init__(self, mind: UserMind, cognition: Cognition) -> None:
         self._mind = mind
+        self._perception = Perception(cognition)
+        self._satisfaction = Satisfaction(cognition)
 
     async def choose(self, view: View, persona: Persona) -> UserIntent:
         """What to do next, by what was taken in."""
-        return await self._mind.choose(*_in_mind(view, persona))
+        return await self._mind.choose(*self._in_mind(view, persona))
 
     async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
         """Does it, likewise."""
-        seen, now = _in_mind(view, persona)
-        return await self._mind.compose(seen, now, intent)
+        return await self._mind.compose(*self._in_mind(view, persona), intent)
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
         """What the round brought, as it is felt."""
-        rating = await self._mind.rate(*_in_mind(view, persona))
-        return None if rating is None else rated(rating, view, persona.cognition)
+        rating = await self._mind.rate(*self._in_mind(view, persona))
+        return None if rating is None else self._satisfaction.rated(rating, view)
+
+    def _in_mind(self, view: View, persona: Persona) -> tuple[View, Persona]:
+        """What is in their mind, and who they are by now."""
+        return self._perception.of(view), adapted(persona, self._perception.now)
 
 
 def limited_mind(make: Callable[[], UserMind], persona: Persona) -> UserMind:
     """A mind for a persona: within limits, if it has any."""
-    return LimitedMind(AnewMind(make)) if persona.limited else make()
+    return LimitedMind(AnewMind(make), persona.cognition) if persona.limited else make()
 
 
 def limited_changing(make: Callable[[], Changing] | None, persona: Persona) -> Changing | None:
     """What says how a user's goals change, by what they took in; None where they do not."""
     if make is None or not persona.limited:
         return None if make is None else make()
+    perception = Perception(persona.cognition)
 
     def changed(view: View) -> ChangeProfile | None:
-        return make()(perceived(view, persona.cognition))
+        return make()(perception.of(view))
 
     return changed
-
-
-def _in_mind(view: View, persona: Persona) -> tuple[View, Persona]:
-    return perceived(view, persona.cognition), adapted(persona, view)

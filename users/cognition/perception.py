@@ -1,14 +1,13 @@
 """What a simulated user takes in of a session: long messages in part, figures sometimes wrong, and not for ever.
 
-The view is folded again from records whose texts are replaced by what was taken in; all chance is drawn from
-the seed of the user's traits and the place in the log, so one view gives one perception. What was not
-read, or is forgotten, is `LEFT_OUT`. The request, the output and one's own actions are seen as they are.
+It is a view of its own, with the texts of messages replaced by what was taken in. Old ones are read again
+where a reminder, a figure said twice or one more turn makes a difference. All chance is drawn from the seed of
+the user's traits and the place in the log, so one view gives one perception. What was not read, or is forgotten, is `LEFT_OUT`. The request, the output and one's own actions are seen as they are.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from random import Random
 from typing import Final, final
@@ -22,7 +21,7 @@ from ...engine.session.view import View
 from ..personas import Cognition
 from .adaptation import Adaptation
 
-__all__ = ("LEFT_OUT", "perceived")
+__all__ = ("LEFT_OUT", "Perception")
 
 LEFT_OUT: Final = "[…]"
 """Stands in a message for what was not read, or is forgotten."""
@@ -31,47 +30,100 @@ _SENTENCE = re.compile(r"\S.*?(?:(?<=[.!?])(?=\s)|(?=\n)|\Z)\s*", re.DOTALL)
 _FIGURE = re.compile(r"(?<![\w.,-])\d+(?:,\d{3})*(?![\w-]|[.,]\d)")
 
 
-def perceived(view: View, cognition: Cognition) -> View:
-    """The view as a user with these limits has it in mind."""
-    return view.revised(_Taken(view, cognition).record)
+class _Heard(msgspec.Struct):
+    """A message, and what may have it read otherwise later.
+
+    Attributes:
+        record: of the message.
+        event: the message.
+        trust: in others at that moment.
+        turn: number of own turns by then.
+        luck: how soon it is forgotten, by chance; from 0 to 1.
+        figures: those that may be misread.
+        state: by what it was read last.
+    """
+
+    record: Record
+    event: MessageSent
+    trust: float
+    turn: int
+    luck: float
+    figures: tuple[str, ...]
+    state: tuple[object, ...] = ()
 
 
 @final
-class _Taken:
-    """What is taken in of each record, in order."""
+class Perception:
+    """What one user with limits has in mind of their session; follows their view.
 
-    def __init__(self, view: View, cognition: Cognition) -> None:
-        self._view = view
+    Args:
+        cognition: their limits.
+
+    Attributes:
+        now: how they have changed by then.
+    """
+
+    def __init__(self, cognition: Cognition) -> None:
+        self.now = Adaptation(cognition)
         self._limits = cognition
-        self._now = Adaptation(cognition, view.me)
-        others = [one for one in view.messages if one.actor != view.me]
-        self._times = Counter(f for one in others for f in {*_FIGURE.findall(one.text)})
-        self._turns = [one.version for one in view.messages if one.actor == view.me]
-        nudges = [record.version for record in view.records if record.kind == "Nudged"]
-        self._nudged = nudges[-1] if nudges else 0
+        self._mind = View("", "human")
+        self._heard: list[_Heard] = []
+        self._times: Counter[str] = Counter()
+        self._turns = 0
+        self._nudged = 0
 
-    def record(self, record: Record) -> Record:
-        """The record as it is in mind now."""
-        event = record.event if record.kind == "MessageSent" else None
-        self._now.feed(record)
-        if not isinstance(event, MessageSent) or event.text == self._view.request:
-            return record
-        text = event.text
-        if self._is_forgotten(record.version):
-            text = LEFT_OUT
-        elif record.actor != self._view.me:
-            text = self._misread(record.version, self._read(record.version, text))
-        if text == event.text:
-            return record
-        other = msgspec.structs.replace(event, text=text)
-        return msgspec.structs.replace(record, body=codec.encode_body(other), _event=other)
+    def of(self, view: View) -> View:
+        """The view as they have it in mind, until the next call.
 
-    def _read(self, version: int, text: str) -> str:
+        Args:
+            view: always theirs, with what came since the last call.
+        """
+        self._mind.keep_up(view)  # chance is drawn by its actor and seeds
+        for record in view.records[len(self._mind.records) :]:
+            self._take(record)
+        self._heard = [one for one in self._heard if not self._recall(one, view.request)]
+        self._mind.keep_up(view)
+        return self._mind
+
+    def _take(self, record: Record) -> None:
+        event = record.event
+        self.now.feed(record, mine=record.actor == self._mind.me)
+        self._mind.feed(record)
+        if record.kind == "Nudged":
+            self._nudged = record.version
+        if not isinstance(event, MessageSent):
+            return
+        figures: tuple[str, ...] = ()
+        if record.actor == self._mind.me:
+            self._turns += 1
+        elif self._limits.misreads:
+            figures = tuple(dict.fromkeys(_FIGURE.findall(event.text)))
+            self._times.update(figures)
+        forgets = self._limits.memory is not None
+        luck = self._chance("forget", record.version) if forgets else 0.0
+        self._heard.append(_Heard(record, event, self.now.trust, self._turns, luck, figures))
+
+    def _recall(self, one: _Heard, request: str) -> bool:
+        """Reads a message again where that may be otherwise by now; whether it is gone for good."""
+        version, text = one.record.version, one.event.text
+        asked, forgotten = text == request, self._is_forgotten(one)
+        repeated = tuple(self._times[figure] > 1 for figure in one.figures)
+        state = (asked, forgotten, version < self._nudged, repeated)
+        if state != one.state:
+            one.state = state
+            if forgotten and not asked:
+                text = LEFT_OUT
+            elif not asked and one.record.actor != self._mind.me:
+                text = self._misread(version, self._read(one))
+            self._mind.swap(_reworded(one, text))
+        return forgotten and not asked
+
+    def _read(self, one: _Heard) -> str:
         """The beginning, and some of the sentences after that; all of it where they were reminded since.
 
         Who trusts less reads more.
         """
-        limits, trust = self._limits, self._now.trust
+        limits, trust, version, text = self._limits, one.trust, one.record.version, one.event.text
         if limits.attention is None or version < self._nudged:
             return text
         budget = limits.attention / max(trust, 0.01)
@@ -103,19 +155,26 @@ class _Taken:
 
         return _FIGURE.sub(taken, text)
 
-    def _is_forgotten(self, version: int) -> bool:
+    def _is_forgotten(self, one: _Heard) -> bool:
         """Whether a message is: retention halves with so many own turns since."""
         if self._limits.memory is None:
             return False
-        age = len(self._turns) - bisect_right(self._turns, version)
-        retained: float = 0.5 ** (age / self._limits.memory)
-        return self._chance("forget", version) >= retained
+        retained: float = 0.5 ** ((self._turns - one.turn) / self._limits.memory)
+        return one.luck >= retained
 
     def _chance(self, what: str, version: int, part: object = "") -> float:
         return self._random(what, version, part).random()
 
     def _random(self, what: str, version: int, part: object) -> Random:
-        return Random(f"{self._view.trait_seed}/{self._view.me}/{what}/{version}/{part}")
+        return Random(f"{self._mind.trait_seed}/{self._mind.me}/{what}/{version}/{part}")
+
+
+def _reworded(one: _Heard, text: str) -> Record:
+    """The record of a message as somebody has it in mind."""
+    if text == one.event.text:
+        return one.record
+    other = msgspec.structs.replace(one.event, text=text)
+    return msgspec.structs.replace(one.record, body=codec.encode_body(other), _event=other)
 
 
 def _another(figure: str, chance: Random) -> str:

@@ -9,40 +9,61 @@ those of others' messages since the user's last act. The rating is ``s``, rounde
 from __future__ import annotations
 
 from random import Random
+from typing import final
 
 import msgspec
 
 from ...engine.events import MessageSent, ProgressRated
+from ...engine.records import Record
 from ...engine.rounds import is_act
 from ...engine.session.decisions import Rate
 from ...engine.session.view import View
 from ...engine.text import count_words
 from ..personas import Cognition
 
-__all__ = ("rated",)
+__all__ = ("Satisfaction",)
 
 _PROGRESS = 3
 """The least rating that counts as progress; a reason for progress explains no rating below it."""
 
 
-def rated(rating: Rate, view: View, cognition: Cognition) -> Rate:
-    """The rating that a user gives, where ``rating`` is what the round brought them."""
-    words, acts = 0, 0
-    last = float(rating.rating)
-    for record in view.records:
+@final
+class Satisfaction:
+    """How satisfied one user is with their session; follows their view.
+
+    Args:
+        cognition: their limits.
+    """
+
+    def __init__(self, cognition: Cognition) -> None:
+        self._limits = cognition
+        self._fed = 0
+        self._acts = 0
+        self._words = 0
+        self._last: float | None = None
+
+    def rated(self, rating: Rate, view: View) -> Rate:
+        """The rating that they give, where ``rating`` is what the round brought them."""
+        for record in view.records[self._fed :]:
+            self._feed(record, view.me)
+        self._fed = len(view.records)
+        limits, brought = self._limits, rating.rating
+        last = brought if self._last is None else self._last
+        lenient = Random(f"{view.trait_seed}/{view.me}/leniency").gauss(0.0, limits.leniency)
+        noise = Random(f"{view.seed}/{view.me}/rating/{self._acts}").gauss(0.0, limits.rating_noise)
+        felt = brought + lenient + noise
+        felt += limits.anchoring * (last - brought) - limits.reading_cost * self._words / 100.0
+        given = min(5, max(1, round(felt)))
+        fits = (given < _PROGRESS) == (brought < _PROGRESS) and abs(given - brought) < 2
+        why = rating.explanation if fits else ""
+        return msgspec.structs.replace(rating, rating=given, explanation=why)
+
+    def _feed(self, record: Record, me: str) -> None:
         event = record.event
-        if record.actor == view.me:
-            acts += is_act(record)
-            words = 0 if is_act(record) else words
-            if isinstance(event, ProgressRated) and event.rating is not None:
-                last = float(event.rating)
-        elif isinstance(event, MessageSent):
-            words += count_words(event.text)
-    lenient = Random(f"{view.trait_seed}/{view.me}/leniency").gauss(0.0, cognition.leniency)
-    noise = Random(f"{view.seed}/{view.me}/rating/{acts}").gauss(0.0, cognition.rating_noise)
-    felt = rating.rating + lenient + noise
-    felt += cognition.anchoring * (last - rating.rating) - cognition.reading_cost * words / 100.0
-    given = min(5, max(1, round(felt)))
-    fits = (given < _PROGRESS) == (rating.rating < _PROGRESS) and abs(given - rating.rating) < 2
-    why = rating.explanation if fits else ""
-    return msgspec.structs.replace(rating, rating=given, explanation=why)
+        if record.actor != me:
+            self._words += count_words(event.text) if isinstance(event, MessageSent) else 0
+        elif isinstance(event, ProgressRated) and event.rating is not None:
+            self._last = float(event.rating)
+        elif is_act(record):
+            self._acts += 1
+            self._words = 0
