@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import final
 
+import msgspec
+
 from ..engine import codec
 from ..engine.errors import InvalidInput
 from ..engine.events import NoteTaken
@@ -30,7 +32,7 @@ from ..engine.models.prompting.conversation import (
     read_choice,
     reply_text,
 )
-from ..engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, Situation, situation
+from ..engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, situation, teammates
 from ..engine.models.prompting.prompts import load_prompts
 from ..engine.models.protocol import Message, ModelReply
 from ..engine.rounds import is_act
@@ -40,7 +42,7 @@ from ..engine.task import Brief
 from .habits import HABITS, USUAL, Habits
 from .mind import Intent
 
-__all__ = ("ModelMind", "habit_lines", "only_notes", "others", "prompt_digest")
+__all__ = ("ModelMind", "habit_lines", "only_notes", "prompt_digest")
 
 _PROMPTS = load_prompts(__package__)
 
@@ -96,7 +98,7 @@ class ModelMind:
         """The next action; with teammates, that may be a message or waiting."""
         actions = self._work(view)
         if not alone:
-            actions = (message_action(others(view)), wait_action(), *actions)
+            actions = (message_action(teammates(view)), wait_action(), *actions)
         return await self._act(view, actions, alone=alone)
 
     async def plan(self, view: View) -> Intent:
@@ -119,11 +121,11 @@ class ModelMind:
 
     async def message(self, view: View) -> Decision:
         """Composes a message; sends none if the model's replies cannot be read."""
-        return await self._compose(view, _PROMPTS.fill("message", team=others(view)))
+        return await self._compose(view, _PROMPTS.fill("message", team=teammates(view)))
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """Composes a report; sends none if the model's replies cannot be read."""
-        prompt = _PROMPTS.fill("hand_over" if final else "report", team=others(view))
+        prompt = _PROMPTS.fill("hand_over" if final else "report", team=teammates(view))
         return await self._compose(view, prompt)
 
     async def _compose(self, view: View, prompt: str) -> Decision:
@@ -142,7 +144,7 @@ class ModelMind:
         if self._conversation.use.text_actions:
             prompt = _PROMPTS.fill("act_text", actions_available=space.description)
         elif self._speaks:
-            prompt = _PROMPTS.fill("act_or_speak", team=others(view))
+            prompt = _PROMPTS.fill("act_or_speak", team=teammates(view))
         else:
             prompt = _PROMPTS.fill("act_tools")
 
@@ -175,7 +177,7 @@ class ModelMind:
         system = _PROMPTS.fill(
             "alone" if alone else "together",
             me=view.me,
-            team=others(view),
+            team=teammates(view),
             habits=self._habits,
             description=brief.description,
             form=brief.output,
@@ -183,22 +185,12 @@ class ModelMind:
         fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
         now = _PROMPTS.fill(
             "situation_alone" if alone else "situation",
-            **_sections(situation(view, max(tokens - fixed, 0))),
+            **msgspec.structs.asdict(situation(view, max(tokens - fixed, 0))),
         )
         return (
             Message(role="system", content=system),
             Message(role="user", content=f"{now.rstrip()}\n\n{prompt}"),
         )
-
-
-def _sections(shown: Situation) -> dict[str, str]:
-    return {name: getattr(shown, name) for name in shown.__struct_fields__}
-
-
-def others(view: View) -> str:
-    """The teammates by name and role."""
-    others = [f"{one.name} ({one.role})" for one in view.participants if one.name != view.me]
-    return ", ".join(others) or "nobody else"
 
 
 def only_notes(view: View) -> bool:

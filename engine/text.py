@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import filterfalse
 
 import msgspec
 
 from .events import JSON
 
-__all__ = ("count_words", "lines_of", "new_lines", "new_words", "quantity", "suggestion", "text_of")
+__all__ = (
+    "NUMBER_WORDS",
+    "count_words",
+    "lines_of",
+    "new_lines",
+    "new_words",
+    "quantity",
+    "suggestion",
+    "text_of",
+)
+
+NUMBER_WORDS: Mapping[str, int] = {
+    word: number
+    for number, word in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
+    )
+}
+"""The numbers that are commonly written as words."""
 
 _encoder = msgspec.json.Encoder()
 

@@ -25,7 +25,7 @@ from ..engine.events import (
 )
 from ..engine.records import TRACE, Record
 from ..engine.scorers.protocol import Measurement, SessionScorer
-from ..engine.text import text_of
+from ..engine.text import NUMBER_WORDS, text_of
 from ..scoring.scorers.utility import reference
 from .model_mind import profile_text
 
@@ -51,12 +51,6 @@ _SHORT = 4
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(r"(?<![.!?:;\"“(] )(?<=[a-z,;] )[A-Z][a-z]{2,}\b")  # within a sentence
-_DIGITS = {
-    word: str(number)
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
-    )
-}
 _COMMON = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june "
     "july august september october november december".split()
@@ -113,7 +107,7 @@ def find_inventions(said: Utterance) -> Iterator[Fault]:
     """Numbers, and names within a sentence, that stand in nothing that the user could go by."""
     sources = [profile_text(said.profile), said.request, *said.known, *said.before]
     numbers = {_plain(number) for text in sources for number in _NUMBER.findall(text)}
-    numbers |= {_DIGITS[word] for text in sources for word in _words(text) if word in _DIGITS}
+    numbers |= {str(NUMBER_WORDS[w]) for text in sources for w in _words(text) if w in NUMBER_WORDS}
     for number in dict.fromkeys(_NUMBER.findall(said.text)):
         if _plain(number) not in numbers:
             yield Fault("invention", f"nothing says {number}")

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import final
 
+import msgspec
+
 from ..engine import codec
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
@@ -27,7 +29,7 @@ from ..engine.models.prompting.conversation import (
     reply_text,
 )
 from ..engine.models.prompting.parse_rating import explanation_of, read_rating
-from ..engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, situation
+from ..engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, situation, teammates
 from ..engine.models.prompting.prompts import load_prompts
 from ..engine.models.protocol import Message, ModelReply
 from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Verb
@@ -154,20 +156,18 @@ class ModelUserMind:
         self, view: View, persona: Persona, prompt: str, tokens: int
     ) -> tuple[Message, ...]:
         """What the model is shown, within about the given number of tokens."""
-        others = [f"{one.name} ({one.role})" for one in view.participants if one.name != view.me]
         system = _PROMPTS.fill(
             "person",
             me=view.me,
-            team=", ".join(others) or "nobody else",
+            team=teammates(view),
             description=self._brief.description,
             form=self._brief.output,
             profile=profile_text(view.private) or "(nothing)",
             manner=_manner(persona),
         )
         fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
-        shown = situation(view, max(tokens - fixed, 0))
         now = _PROMPTS.fill(
-            "situation", **{name: getattr(shown, name) for name in shown.__struct_fields__}
+            "situation", **msgspec.structs.asdict(situation(view, max(tokens - fixed, 0)))
         )
         return (
             Message(role="system", content=system),

@@ -6,7 +6,7 @@ reply, and so is a request for permission, which is answered when the prompt goe
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, final
 
 import anyio
@@ -296,14 +296,11 @@ def _question(message: _Object) -> str:
 def _outcome(message: _Object, *, allowed: bool) -> JSON:
     """The option of a request for permission that allows it once, or refuses it."""
     offered = _object(message.get("params")).get("options")
-    options = [one for one in offered if isinstance(one, Mapping)] if _is_list(offered) else []  # type: ignore[union-attr]
+    listed = offered if isinstance(offered, list) else []
+    options = [one for one in listed if isinstance(one, Mapping)]
     kinds = ("allow_once", "allow_always") if allowed else ("reject_once", "reject_always")
     for kind in kinds:
         for option in options:
             if option.get("kind") == kind:
                 return {"outcome": {"outcome": "selected", "optionId": option.get("optionId")}}
     return {"outcome": {"outcome": "cancelled"}}
-
-
-def _is_list(value: JSON) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)

@@ -19,7 +19,7 @@ from ...engine.events import (
 )
 from ...engine.models.prompting.actions import ActionSpace
 from ...engine.models.prompting.conversation import ModelConversation, UnreadableReply, reply_text
-from ...engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, situation
+from ...engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN, situation, teammates
 from ...engine.models.prompting.prompts import load_prompts
 from ...engine.models.protocol import Message, ModelReply, ToolCall
 from ...engine.session.decisions import NOTHING, Ask, Decision, Say, Verb, Wait
@@ -27,7 +27,7 @@ from ...engine.session.view import ApprovalSeen, View
 from ...engine.task import Brief
 from ...engine.text import text_of
 from ..careful import PATIENCE
-from ..model_mind import habit_lines, others
+from ..model_mind import habit_lines
 from .acp_agent import PERMISSION
 from .line_policy import offered
 from .workspace import output_file
@@ -85,7 +85,7 @@ class AcpPolicy:
         self, view: View, space: ActionSpace, since: int, answer: str | None, tokens: int
     ) -> Iterator[Message]:
         """The whole situation, and what is new in it; see ``AcpAgent``."""
-        brief, team, file = self._brief, others(view), output_file(self._brief)
+        brief, team, file = self._brief, teammates(view), output_file(self._brief)
         introduction = _PROMPTS.fill(
             "together",
             me=view.me,

@@ -21,12 +21,13 @@ from ...engine.models.prompting.actions import (
     wait_action,
 )
 from ...engine.models.prompting.conversation import ModelConversation, UnreadableReply
+from ...engine.models.prompting.prompt_context import teammates
 from ...engine.models.protocol import Message, ModelReply
 from ...engine.session.decisions import NOTHING, Ask, Decision, Verb, Wait
 from ...engine.session.environment import ActionSpec
 from ...engine.session.view import View
 from ...engine.task import Brief
-from ..model_mind import only_notes, others
+from ..model_mind import only_notes
 from .lines import PROTOCOL, news_of, read_reply
 
 __all__ = ("LinePolicy", "offered")
@@ -103,11 +104,11 @@ def offered(view: View, brief: Brief) -> list[OfferedAction]:
     """All that an external agent may do: what every agent may, the task's actions, approvals."""
     asked = [approve_action(view.open_approvals[0].version)] if view.open_approvals else []
     return [
-        message_action(others(view)),
+        message_action(teammates(view)),
         wait_action(),
         *task_actions(view.actions_available),
         submit_action(brief.schema, brief.media_type),
-        _ask_action(others(view)),
+        _ask_action(teammates(view)),
         *asked,
         *(() if only_notes(view) else (note_action(),)),
         finish_action(),

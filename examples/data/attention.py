@@ -12,13 +12,14 @@ simulated users share it.
 
 from __future__ import annotations
 
-import re
+from copy import copy
 from typing import final
 
 from ...engine.events import ActionTaken, MessageSent, SnapshotTaken
 from ...engine.records import Record
 from ...engine.rounds import is_act
 from ...engine.text import count_words, lines_of
+from ..kit.phrases import sentences
 from .facts import Advice, Claim, Names, Ruling, Topic
 from .report import Assumed, Charted, ReportReader, Statement
 
@@ -26,8 +27,6 @@ __all__ = ("OWN_ANALYSIS", "Reading")
 
 OWN_ANALYSIS = 60
 """Words' worth of stamina that an action of one's own takes."""
-
-_SENTENCE = re.compile(r"(?<=[.?!])\s+")
 
 
 @final
@@ -89,8 +88,7 @@ class Reading:
 
     def copy(self) -> Reading:
         """The same state, to be led further on its own."""
-        other = object.__new__(Reading)
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other.believed = dict(self.believed)
         other.charted, other.puzzling = set(self.charted), dict(self.puzzling)
         other._read, other._messages = set(self._read), list(self._messages)
@@ -104,7 +102,7 @@ class Reading:
         self.looks += 1
         began = budget = min(self._attention, self.left)
         messages, self._messages = self._messages, []
-        for sentence in (s for text in messages for s in _SENTENCE.split(text) if s):
+        for sentence in (one for text in messages for one in sentences(text)):
             budget -= count_words(sentence)
             if budget < 0:
                 break

@@ -11,7 +11,7 @@ from ...engine.events import JSON, SnapshotTaken
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import lines_of
 from ..kit.phrases import is_deferral
-from ..kit.views import outcomes
+from ..kit.views import Outcomes
 from .analysis import SHEETS, Rows, Sheet, claims_of, query_for, sheet_of
 from .facts import DEFAULTS, Claim, Names, Ruling, Rulings, Topic
 from .language.messages import MessageReader
@@ -139,14 +139,12 @@ class Memory:
         self._lines: ReportReader | None = None
         self._findings = Findings()
         self._charts: dict[str, str | None] = {}
-        self._absorbed: set[int] = set()
+        self._outcomes = Outcomes()
 
     def recall(self, view: View) -> Known:
         """All that an agent knows by what it can see."""
-        for action in outcomes(view):
-            if action.version not in self._absorbed:
-                self._absorbed.add(action.version)
-                self._absorb(action)
+        for action in self._outcomes.fresh(view):
+            self._absorb(action)
         asked: set[Ruling] = set()
         offered: set[Topic] = set()
         wishes = Wishes()

@@ -11,7 +11,6 @@ import msgspec
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import text_of
 from ..kit.phrases import is_deferral
-from ..kit.views import outcomes
 from .language.advice import read_figures, read_questions
 from .language.statements import Fact, is_accepted, read_answer, read_facts
 from .plan import Plan, try_plan
@@ -25,7 +24,6 @@ __all__ = (
     "Rules",
     "hear",
     "outlook_key",
-    "read_finds",
     "spending_of",
 )
 
@@ -164,14 +162,6 @@ def _as(kind: type[_T], found: object) -> _T:
 def outlook_key(plan: Plan, age: int, income: int, study: int) -> str:
     """Names what a plan was projected for."""
     return repr((*msgspec.structs.astuple(plan), age, income, study))
-
-
-def read_finds(finds: Finds, view: View, absorbed: set[int]) -> None:
-    """Takes in what the actor's actions have shown since the last call."""
-    for action in outcomes(view):
-        if action.version not in absorbed:
-            absorbed.add(action.version)
-            finds.add(action)
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

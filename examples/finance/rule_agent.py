@@ -15,8 +15,9 @@ from ...agents.mind import AgentMind
 from ...engine.session.decisions import Decision, Submit
 from ...engine.session.view import View
 from ..kit.rule_agent import Question, RuleAgent, Standing
+from ..kit.views import Outcomes
 from .drafting import Draft, draft, look_ups
-from .knowledge import Finds, Known, hear, read_finds
+from .knowledge import Finds, Known, hear
 from .language.advice import FOLLOW_UPS, QUESTIONS, say_figure, say_understood
 from .language.statements import Fact
 from .plan import render_plan
@@ -68,11 +69,12 @@ class Adviser:
     def __init__(self, habits: Habits) -> None:
         self._habits = habits
         self._finds = Finds()
-        self._absorbed: set[int] = set()
+        self._outcomes = Outcomes()
 
     def know(self, view: View) -> Known:
         """The file, the tables, and all that was said."""
-        read_finds(self._finds, view, self._absorbed)
+        for action in self._outcomes.fresh(view):
+            self._finds.add(action)
         return hear(view, self._finds)
 
     def work(self, known: Known, view: View) -> Decision | None:

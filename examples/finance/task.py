@@ -9,10 +9,9 @@ import msgspec
 
 from ...agents.habits import Habits
 from ...agents.rules_file import shipped_rules
-from ...engine.errors import InvalidInput
 from ..kit.briefs import load_brief
 from ..kit.scorer import TaskScorer
-from ..kit.task import Case, KitTask, TaskSpec, Witness
+from ..kit.task import Case, KitTask, TaskSpec, Witness, index_of
 from .actions import ACTIONS, World
 from .judging import judge
 from .language.profiles import Profile, write_profile
@@ -23,7 +22,6 @@ from .rule_user import finance_alone, finance_changing, finance_user
 from .utility import FINANCE, finance_utility
 from .world import market
 from .world.generator import make_instance
-from .world.household import Budget
 
 __all__ = ("finance_scorer", "finance_task")
 
@@ -50,33 +48,25 @@ def _case(name: str, seed: int) -> Case[World]:
     world = _world(name, seed)
     instance = world.instance
     random = Random(f"{seed}/finance/{name}/words")
-    budget = Budget(instance.household, instance.place)
-    held = {topic: getattr(instance.needs, topic) for topic in instance.moves}
+    wanted = msgspec.structs.asdict(instance.needs)
     profile = Profile(
-        spending=budget.spending,
+        spending=world.budget.spending,
         salary=instance.household.salaries[0],
         holds=instance.holds,
-        moved=held,
+        moved={topic: wanted[topic] for topic in instance.moves},
         heard=instance.heard,
         project=random.choice(_PROJECTS),
     )
     return Case(
         request=say_request(instance.household, random),
         private=write_profile(profile),
-        truth={"needs": {topic: value for topic, value in _wanted(world).items() if value}},
+        truth={"needs": {topic: value for topic, value in wanted.items() if value}},
         world=world,
     )
 
 
-def _wanted(world: World) -> dict[str, int]:
-    needs = world.instance.needs
-    return {topic: getattr(needs, topic) for topic in needs.__struct_fields__}
-
-
 def _world(name: str, seed: int) -> World:
-    if not name.isdecimal():
-        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
-    return World(seed, make_instance(seed, int(name)))
+    return World(seed, make_instance(seed, index_of(name)))
 
 
 def _witness(name: str, seed: int) -> Witness:

@@ -17,7 +17,7 @@ from ...engine.events import JSON, ActionResolved, Role
 from ...engine.session.environment import Action, ActionSpec, Outcome
 from ...engine.text import suggestion
 
-__all__ = ("ActionTable", "TypedAction", "action")
+__all__ = ("ActionTable", "TypedAction", "action", "arguments_of", "spec_of")
 
 W = TypeVar("W")
 A = TypeVar("A", bound=msgspec.Struct)
@@ -65,35 +65,47 @@ def action(
             resumed it is applied again.
         consequential: see ``ActionSpec``.
     """
-    _, components = msgspec.json.schema_components((kind,))
-    schema = dict(components.pop(kind.__name__))
-    if components:  # what its fields are made of, so that the schema can be read by itself
-        schema["$defs"] = components
-    spec = ActionSpec(
-        name=kind.__name__,
-        description=str(schema.pop("description", "")),
-        parameters=schema,
-        repeatable=not effect,
-        consequential=consequential,
-    )
-
-    def read(raw: Mapping[str, JSON]) -> A:
-        try:
-            return msgspec.convert(raw, kind)
-        except msgspec.ValidationError as error:
-            takes = ", ".join(kind.__struct_fields__)
-            raise InvalidInput(f"{kind.__name__}({takes}) was called wrongly: {error}") from None
 
     def lasts(raw: Mapping[str, JSON]) -> float:
-        return seconds(read(raw)) if callable(seconds) else seconds
+        return seconds(arguments_of(kind, raw)) if callable(seconds) else seconds
 
     return TypedAction(
-        spec=spec,
-        perform=lambda world, raw: do(world, read(raw)),
+        spec=spec_of(kind, repeatable=not effect, consequential=consequential),
+        perform=lambda world, raw: do(world, arguments_of(kind, raw)),
         seconds=lasts,
         roles=roles,
         effect=effect,
     )
+
+
+def spec_of(
+    kind: type[msgspec.Struct], *, repeatable: bool = True, consequential: bool = False
+) -> ActionSpec:
+    """What actors are shown of an action, from the struct of its arguments."""
+    _, components = msgspec.json.schema_components((kind,))
+    schema = dict(components.pop(kind.__name__))
+    if components:  # what its fields are made of, so that the schema can be read by itself
+        schema["$defs"] = components
+    return ActionSpec(
+        name=kind.__name__,
+        description=str(schema.pop("description", "")),
+        parameters=schema,
+        repeatable=repeatable,
+        consequential=consequential,
+    )
+
+
+def arguments_of(kind: type[A], raw: Mapping[str, JSON]) -> A:
+    """The arguments of an action, as they were given.
+
+    Raises:
+        InvalidInput: they do not fit.
+    """
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        takes = ", ".join(kind.__struct_fields__)
+        raise InvalidInput(f"{kind.__name__}({takes}) was called wrongly: {error}") from None
 
 
 @final

@@ -13,6 +13,8 @@ from typing import Final, final
 
 import msgspec
 
+from ...engine.text import NUMBER_WORDS
+
 __all__ = (
     "DEFERRALS",
     "Heard",
@@ -30,10 +32,9 @@ __all__ = (
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LONGEST: Final = 500  # characters of a sentence that are read: patterns may be slow on more
 
-_NUMBERS: Final = "no one two three four five six seven eight nine ten eleven twelve".split()
-_VALUES: Final = {word: number for number, word in enumerate(_NUMBERS) if number}
+_NUMBERS: Final = ("no", *NUMBER_WORDS)
 _SPELLED: Final = 10  # numbers up to this are words
-_NUMBER = re.compile(rf"\b(\d[\d,]{{0,14}}|{'|'.join(_VALUES)})\b")
+_NUMBER = re.compile(rf"\b(\d[\d,]{{0,14}}|{'|'.join(NUMBER_WORDS)})\b")
 
 DEFERRALS: Final = (
     "Whatever you think is best.",
@@ -186,4 +187,4 @@ def number_in(text: str) -> int | None:
     if found is None:
         return None
     word = found[1]
-    return _VALUES[word] if word in _VALUES else int(word.replace(",", ""))
+    return NUMBER_WORDS[word] if word in NUMBER_WORDS else int(word.replace(",", ""))

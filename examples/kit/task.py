@@ -39,7 +39,16 @@ from ...users.personas import PERSONAS, find_persona
 from ...users.players import user_player
 from ...users.simulated import Changing, UserMind
 
-__all__ = ("HUMAN_ALONE", "Case", "KitTask", "TaskSpec", "Witness", "generated", "numbered")
+__all__ = (
+    "HUMAN_ALONE",
+    "Case",
+    "KitTask",
+    "TaskSpec",
+    "Witness",
+    "generated",
+    "index_of",
+    "numbered",
+)
 
 W = TypeVar("W")
 
@@ -47,6 +56,7 @@ HUMAN_ALONE = "human-alone"
 """The kind of agent that is none: the human does all of it by themselves."""
 
 _AUTO = "auto"
+_DIGITS = 9  # of the largest number of an instance
 _CASES = 64  # instances that are kept, once made
 
 
@@ -81,6 +91,17 @@ class Witness(msgspec.Struct, frozen=True):
 def numbered(count: int, seed: int) -> list[str]:
     """Names of instances: ``0`` and so on, without limit."""
     return [str(index) for index in range(count)]
+
+
+def index_of(name: str) -> int:
+    """The number of an instance, from its name.
+
+    Raises:
+        InvalidInput: it is no number from 0.
+    """
+    if not name.isdecimal() or len(name) > _DIGITS:
+        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+    return int(name)
 
 
 def generated(seed: int) -> str:

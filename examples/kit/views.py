@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import final
 
 from ...engine.events import SnapshotTaken
 from ...engine.rounds import is_act
@@ -11,6 +12,7 @@ from ...engine.session.view import ActionSeen, View
 from ...engine.text import text_of
 
 __all__ = (
+    "Outcomes",
     "announced",
     "asked_last",
     "awaits_answer",
@@ -26,6 +28,7 @@ __all__ = (
     "owes_reply",
     "own_messages",
     "trait",
+    "turn_seed",
     "unannounced",
     "words_of",
 )
@@ -33,8 +36,13 @@ __all__ = (
 
 def words_of(view: View) -> Random:
     """Random numbers for what an actor does next, the same while a decision is reconsidered."""
+    return Random(turn_seed(view))
+
+
+def turn_seed(view: View) -> str:
+    """The seed of what an actor does next, the same while a decision is reconsidered."""
     acts = sum(1 for record in view.records if record.actor == view.me and is_act(record))
-    return Random(f"{view.seed}/{view.me}/{acts}")
+    return f"{view.seed}/{view.me}/{acts}"
 
 
 def trait(view: View, what: str) -> Random:
@@ -59,6 +67,20 @@ def outcomes(view: View) -> list[ActionSeen]:
         for action in view.actions.values()
         if action.resolved is not None and action.name in view.actions_available
     ]
+
+
+@final
+class Outcomes:
+    """Gives each outcome of an actor's own task actions once; one for each actor and session."""
+
+    def __init__(self) -> None:
+        self._given: set[int] = set()
+
+    def fresh(self, view: View) -> list[ActionSeen]:
+        """Those that were not given yet, in order."""
+        found = [action for action in outcomes(view) if action.version not in self._given]
+        self._given.update(action.version for action in found)
+        return found
 
 
 def asked_last(view: View) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
-from typing import Final, TypeVar, final
+from typing import Final, final
 
 import msgspec
 
@@ -13,6 +13,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON, ActionResolved
 from ...engine.session.environment import Action, ActionSpec, Outcome
 from ...engine.text import suggestion
+from ..kit.actions import arguments_of, spec_of
 from .actions import (
     Accept,
     Check,
@@ -48,16 +49,9 @@ _HUMAN: Final = frozenset({"Check", "Accept"})
 
 
 def _described(kind: type[msgspec.Struct]) -> ActionSpec:
-    _, components = msgspec.json.schema_components((kind,))
-    schema = dict(components[kind.__name__])
-    description = " ".join(str(schema.pop("description")).split())
-    whose = " Only for people." if kind.__name__ in _HUMAN else ""
-    return ActionSpec(
-        name=kind.__name__,
-        description=f"{description}{whose}",
-        parameters=schema,
-        repeatable=True,
-    )
+    spec = spec_of(kind)
+    whose = " Only for people." if spec.name in _HUMAN else ""
+    return msgspec.structs.replace(spec, description=f"{' '.join(spec.description.split())}{whose}")
 
 
 ACTIONS: Final[Mapping[str, ActionSpec]] = {kind.__name__: _described(kind) for kind in _KINDS}
@@ -93,23 +87,27 @@ class ProofEnvironment:
         seconds = _SHORT.get(name, 0.0) * (_PERSON if by_human and name != "Accept" else 1.0)
         match name:
             case "Expand":
-                return Outcome(observation=expand(_read(Expand, action)), seconds=seconds)
+                return Outcome(
+                    observation=expand(arguments_of(Expand, action.arguments)), seconds=seconds
+                )
             case "Residues":
-                return Outcome(observation=residues(_read(Residues, action)), seconds=seconds)
+                return Outcome(
+                    observation=residues(arguments_of(Residues, action.arguments)), seconds=seconds
+                )
             case "FindCounterexample":
-                found = find_counterexample(_read(FindCounterexample, action))
+                found = find_counterexample(arguments_of(FindCounterexample, action.arguments))
                 return Outcome(observation=found, seconds=seconds)
             case "Verify":
-                return self._verify(_read(Verify, action), by_human=by_human)
+                return self._verify(arguments_of(Verify, action.arguments), by_human=by_human)
             case "Check":
-                return self._check(_read(Check, action), action)
-        _read(Accept, action)
+                return self._check(arguments_of(Check, action.arguments), action)
+        arguments_of(Accept, action.arguments)
         return Outcome(observation="noted", seconds=seconds)
 
     def recall(self, action: Action, resolved: ActionResolved) -> None:
         """Takes over which proofs are in the checker's form."""
         if action.name == "Verify" and resolved.outcome == "ok":
-            _, found = sections_to_check(_read(Verify, action).proof)
+            _, found = sections_to_check(arguments_of(Verify, action.arguments).proof)
             self._formal.update(section_key(section) for section in found)
 
     def _verify(self, wanted: Verify, *, by_human: bool) -> Outcome:
@@ -143,14 +141,3 @@ class ProofEnvironment:
 
 def _reading(found: tuple[Section, ...]) -> float:
     return sum(reading_seconds(section) for section in found)
-
-
-_Kind = TypeVar("_Kind", Expand, Residues, FindCounterexample, Verify, Check, Accept)
-
-
-def _read(kind: type[_Kind], action: Action) -> _Kind:
-    try:
-        return msgspec.convert(action.arguments, kind)
-    except msgspec.ValidationError as error:
-        takes = ", ".join(kind.__struct_fields__)
-        raise InvalidInput(f"{kind.__name__}({takes}) was called wrongly: {error}") from None

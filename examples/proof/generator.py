@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ...engine.errors import InvalidInput
+from ..kit.task import index_of
 from .algebra.classes import ALL, NAMED, Class, fixed_divisor
 from .algebra.polynomials import (
     Polynomial,
@@ -78,8 +79,7 @@ def make_instance(name: str, seed: int) -> Instance:
     Raises:
         InvalidInput: the name is no number from 0.
     """
-    if not name.isdecimal() or len(name) > 9:
-        raise InvalidInput(f"there is no instance {name!r}: they are named 0, 1, 2 and so on")
+    index_of(name)
     for attempt in range(_TRIES):
         found = _attempt(name, seed, Random(f"proof/{seed}/{name}/{attempt}"))
         if found is not None:

@@ -7,13 +7,12 @@ from random import Random
 from typing import Final, final
 
 from ...engine.events import JSON
-from ...engine.rounds import is_act
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from ...engine.session.view import View
 from ...users.personas import Persona
 from ..kit.phrases import say_deferral
 from ..kit.ratings import compare
-from ..kit.views import asked_last, awaits_reaction, output_before, own_messages
+from ..kit.views import asked_last, awaits_reaction, output_before, own_messages, turn_seed
 from .actions import reading_seconds
 from .environment import OVERLOOKED
 from .language.agent import Question, read_questions
@@ -287,9 +286,9 @@ class Mathematician:
 
 def _written(state: PersonState, label: str, words: Random) -> Decision:
     """The output with a proof of one's own in it, and the time that it takes to write that."""
-    family = FAMILIES[state.wishes.lemma]
+    family, seed = FAMILIES[state.wishes.lemma], turn_seed(state.view)
     if label == family.label:
-        steps = draft(label, family.claim, {}, seed=_seed(state), tries={}, rate=0.0)
+        steps = draft(label, family.claim, {}, seed=seed, tries={}, rate=0.0)
         section = Section("Lemma", label, family.text, steps=steps)
     else:
         claim = in_form(state.stated[label], state.wishes.form(label))
@@ -297,14 +296,14 @@ def _written(state: PersonState, label: str, words: Random) -> Decision:
             label,
             claim,
             {family.label: family.claim},
-            seed=_seed(state),
+            seed=seed,
             tries={},
             rate=_OWN_SLIPS,
         )
         section = Section("Claim", label, claim.text, state.fails.get(label), steps)
     sections = {**state.document, label: section}
     if family.label not in sections and any(step.reason.startswith("L") for step in steps):
-        lemma = draft(family.label, family.claim, {}, seed=_seed(state), tries={}, rate=0.0)
+        lemma = draft(family.label, family.claim, {}, seed=seed, tries={}, rate=0.0)
         sections[family.label] = Section("Lemma", family.label, family.text, steps=lemma)
     text = render_document([sections[one] for one in sorted(sections, key=_order)])
     return Decision(
@@ -314,12 +313,6 @@ def _written(state: PersonState, label: str, words: Random) -> Decision:
 
 def _order(label: str) -> tuple[bool, str]:
     return (not label.startswith("L"), label)
-
-
-def _seed(state: PersonState) -> str:
-    """Of what they write: another one each time."""
-    acts = sum(1 for one in state.view.records if one.actor == state.view.me and is_act(one))
-    return f"{state.view.seed}/{state.view.me}/{acts}"
 
 
 def _with_lemmas(section: Section, state: PersonState) -> str:

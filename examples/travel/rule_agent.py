@@ -17,7 +17,7 @@ from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
 from ..kit.phrases import is_deferral
 from ..kit.rule_agent import Question, RuleAgent, Standing
-from ..kit.views import drafted_on, outcomes, unannounced
+from ..kit.views import Outcomes, drafted_on, unannounced
 from .language.facts import ANY, SLOTS, Fact, Slot
 from .language.messages import ask, understand_message, understand_question
 from .language.reports import say_understood, say_unmet
@@ -98,17 +98,12 @@ class TravelPlanner:
     def __init__(self, habits: Habits) -> None:
         self._habits = habits
         self._finds = Finds()
-        self._absorbed: set[int] = set()
+        self._outcomes = Outcomes()
         self._worked_out: _WorkedOut | None = None
 
     def know(self, view: View) -> TravelKnowledge:
         """Reads the messages, and the outcomes of searches since the last call."""
-        for action in outcomes(view):
-            if action.resolved is not None and action.version not in self._absorbed:
-                self._absorbed.add(action.version)
-                ok = action.resolved.outcome == "ok"
-                found = action.resolved.observation if ok else None
-                self._finds.add(action.name, action.arguments, found)
+        self._finds.take_in(self._outcomes.fresh(view))
         drafted = drafted_on(view)
         asked = [
             slot

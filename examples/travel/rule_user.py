@@ -22,9 +22,9 @@ from ..kit.phrases import say_deferral
 from ..kit.ratings import compare
 from ..kit.rule_user import HumanAlone, RuleUser, changing
 from ..kit.views import (
+    Outcomes,
     asked_last,
     changes,
-    outcomes,
     output_before,
     own_messages,
     trait,
@@ -34,13 +34,12 @@ from .language.facts import ANY, Fact, Slot
 from .language.hints import hint, hinted
 from .language.messages import say_fact, understand_message, understand_question
 from .language.plans import PlanProblem, check_plan, edit_plan, room_cities, say_edit, say_problem
-from .language.profiles import understand_preferences
 from .language.reports import read_price
 from .plan.text import parse_plan, render_plan
 from .planner.finds import Finds, SearchRequest
 from .planner.knowledge import knowledge_from_request, learn
 from .planner.planner import needed_searches, plan_trip
-from .second_thoughts import give_way, second_thought, sentences_of
+from .second_thoughts import give_way, second_thought, wishes_of
 
 __all__ = ("Traveller", "TravellerState", "changing_traveller", "human_alone", "travel_user")
 
@@ -156,17 +155,12 @@ class Traveller:
 
     def __init__(self) -> None:
         self._finds = Finds()
-        self._absorbed: set[int] = set()
+        self._outcomes = Outcomes()
 
     def see(self, view: View, profile: JSON) -> TravellerState:
         """Reads the profile, the messages, and what came of the traveller's own searches."""
-        for action in outcomes(view):
-            if action.resolved is not None and action.version not in self._absorbed:
-                self._absorbed.add(action.version)
-                ok = action.resolved.outcome == "ok"
-                found = action.resolved.observation if ok else None
-                self._finds.add(action.name, action.arguments, found)
-        wishes = _wishes(profile)
+        self._finds.take_in(self._outcomes.fresh(view))
+        wishes = wishes_of(profile)
         said = len(own_messages(view))
         spoken = _spoken(view, wishes, profile)
         return TravellerState(
@@ -304,11 +298,6 @@ def changing_traveller() -> Changing:
     return changing(Traveller())
 
 
-def _wishes(profile: JSON) -> tuple[Fact, ...]:
-    facts = understand_preferences(sentences_of(profile))
-    return tuple(fact for fact in facts if fact.slot != "generic")
-
-
 def _put(fact: Fact, state: TravellerState, persona: Persona, words: Random) -> str:
     """A wish in their own words; the first time perhaps as a hint."""
     if fact.slot not in state.told and words.random() < persona.ambiguous:
@@ -335,7 +324,7 @@ def _changed_at(view: View, profile: JSON) -> dict[Slot, float]:
     steps = [(r.version, r.event) for r in view.records if r.kind == "ProfileChanged"]
     profiles = [(float(v), e.profile) for v, e in steps if isinstance(e, ProfileChanged)]
     for version, after in (*profiles, (inf, profile)):
-        new = {*_wishes(after)} - {*_wishes(before)}
+        new = {*wishes_of(after)} - {*wishes_of(before)}
         changed |= {fact.slot: version for fact in new}
         before = after
     return changed

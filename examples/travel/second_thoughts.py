@@ -21,7 +21,7 @@ from .data.tables import Trip
 from .language.facts import CUISINES, Fact, Slot
 from .language.profiles import understand_preference, understand_preferences, write_preference
 
-__all__ = ("give_way", "second_thought", "sentences_of", "trip_as_changed")
+__all__ = ("give_way", "second_thought", "sentences_of", "trip_as_changed", "wishes_of")
 
 _DROPPED: Final = "no longer"
 _LONG_DRIVE = re.compile(r"Self-driving, from [^\n]*?Duration: (\d{1,4}) hours?")
@@ -34,6 +34,12 @@ def sentences_of(profile: JSON, part: str = "profile") -> tuple[str, ...]:
     """The sentences of a profile: its wishes."""
     found = profile.get(part) if isinstance(profile, Mapping) else None
     return tuple(str(one) for one in found) if isinstance(found, list | tuple) else ()
+
+
+def wishes_of(profile: JSON) -> tuple[Fact, ...]:
+    """The wishes of a profile that a plan can satisfy."""
+    facts = understand_preferences(sentences_of(profile))
+    return tuple(fact for fact in facts if fact.slot != "generic")
 
 
 def second_thought(profile: JSON, plan: str, chance: Random) -> ChangeProfile | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...users.audit import CHECKS, Check, Fault, Utterance
 from .language.facts import ANY, Fact
 from .language.hints import hinted
 from .language.messages import understand_message
-from .language.profiles import understand_preferences
+from .second_thoughts import wishes_of
 
 __all__ = ("TRAVEL_CHECKS", "find_strange_wishes", "find_too_much")
 
@@ -22,7 +22,7 @@ def find_strange_wishes(said: Utterance) -> Iterator[Fault]:
     Not those that others mentioned before: to accept a proposal is no invention. Nor is a hint, which
     says less than it may be read as.
     """
-    wishes = {fact.slot: fact for fact in _wishes(said)}
+    wishes = {fact.slot: fact for fact in wishes_of(said.profile)}
     proposed = {fact for text in said.known for fact in understand_message(text)}
     meant = hinted(said.text, wishes.values())
     for fact in understand_message(said.text):
@@ -37,7 +37,7 @@ def find_strange_wishes(said: Utterance) -> Iterator[Fault]:
 
 def find_too_much(said: Utterance) -> Iterator[Fault]:
     """Several wishes in one message, none of which was told before."""
-    wishes = set(_wishes(said))
+    wishes = set(wishes_of(said.profile))
     told = {fact.slot for text in said.before for fact in understand_message(text)}
     fresh = [f.slot for f in understand_message(said.text) if f in wishes and f.slot not in told]
     if len(fresh) >= _AT_ONCE:
@@ -46,13 +46,6 @@ def find_too_much(said: Utterance) -> Iterator[Fault]:
 
 TRAVEL_CHECKS: tuple[Check, ...] = (*CHECKS, find_strange_wishes, find_too_much)
 """The checks for simulated travellers."""
-
-
-def _wishes(said: Utterance) -> tuple[Fact, ...]:
-    profile = said.profile.get("profile") if isinstance(said.profile, Mapping) else None
-    sentences = profile if isinstance(profile, list | tuple) else ()
-    facts = understand_preferences([str(sentence) for sentence in sentences])
-    return tuple(fact for fact in facts if fact.slot != "generic")
 
 
 def _is_part(fact: Fact, wish: Fact | None) -> bool:

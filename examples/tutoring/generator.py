@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from ...engine.errors import InvalidInput
 from ..kit.phrases import Phrases
+from ..kit.task import index_of
 from .maths.making import make_plain, make_transfer
 from .maths.rules import COMPONENTS, TOPICS, Component, misconceptions_of
 from .sheet import Item
@@ -68,9 +68,7 @@ def make_instance(name: str, seed: int) -> Instance:
     Raises:
         InvalidInput: the name is no number from 0.
     """
-    if not name.isdecimal():
-        raise InvalidInput(f"instances are numbered from 0, and {name!r} is no such number")
-    random = Random(f"tutoring/{seed}/{int(name)}")
+    random = Random(f"tutoring/{seed}/{index_of(name)}")
     focus = tuple(one for topic in TOPICS.values() for one in _some(topic, random))
     weak = set(random.sample(focus, random.choice(_WEAK)))
     student = _student(weak, random)

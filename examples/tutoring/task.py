@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Final
 
 from ...agents.rules_file import shipped_rules
+from ..kit.briefs import load_brief
 from ..kit.scorer import TaskScorer
 from ..kit.task import Case, KitTask, TaskSpec, Witness
 from .actions import ACTIONS
-from .briefing import TUTORING_BRIEF
 from .generator import Instance, make_instance
 from .rule_agent import TutorAgent
 from .rule_user import StudentAlone, StudentUser
@@ -38,7 +38,7 @@ def tutoring_task() -> KitTask[Instance]:
         TaskSpec(
             name=TUTORING,
             description="teach a student by their homework: misconceptions, practice, and a test afterwards",
-            brief=TUTORING_BRIEF,
+            brief=load_brief(__package__),
             case=case,
             environment=ACTIONS.environment,
             utility=tutoring_utility,

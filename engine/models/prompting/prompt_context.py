@@ -17,7 +17,7 @@ from ...rounds import is_act
 from ...session.view import ActionSeen, View
 from ...text import text_of
 
-__all__ = ("CHARACTERS_PER_TOKEN", "Situation", "situation")
+__all__ = ("CHARACTERS_PER_TOKEN", "Situation", "situation", "teammates")
 
 CHARACTERS_PER_TOKEN = 4
 """About how many characters of English a token has; budgets are kept by this."""
@@ -90,7 +90,7 @@ def situation(view: View, tokens: int) -> Situation:
         actions="\n".join(deed.text for deed in deeds) or _NONE,
         others=others,
         notes="\n".join(f"- {_indent(note)}" for note in notes) or _NONE,
-        team=_team(view),
+        team=teammates(view),
         status="\n".join(_status(view)),
     )
 
@@ -186,7 +186,8 @@ def _status(view: View) -> Iterator[str]:
         yield "Everybody is waiting for somebody else to go on."
 
 
-def _team(view: View) -> str:
+def teammates(view: View) -> str:
+    """The others who take part, by name and role."""
     others = [one for one in view.participants if one.name != view.me]
     return ", ".join(f"{one.name} ({one.role})" for one in others) or "nobody else"
 

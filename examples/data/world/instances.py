@@ -8,7 +8,8 @@ from random import Random
 import msgspec
 
 from ....engine.errors import InvalidInput
-from ..facts import ADVISED, DEFAULTS, KINDS, RULINGS, Claim, Ruling, Rulings, Topic
+from ...kit.task import index_of
+from ..facts import ADVISED, DEFAULTS, RULINGS, TABLES, Claim, Ruling, Rulings, Topic
 from .generator import Survey, invent_survey
 from .truth import Answers, Sums
 
@@ -92,10 +93,9 @@ def make_instance(seed: int, name: str) -> Instance:
     Raises:
         InvalidInput: names are numbers from 0.
     """
-    if not name.isdecimal():
-        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+    index = index_of(name)
     for attempt in range(_TRIES):
-        found = _attempt(Random(f"data/{seed}/{int(name)}/{attempt}"))
+        found = _attempt(Random(f"data/{seed}/{index}/{attempt}"))
         if found is not None:
             return found
     raise InvalidInput(f"no survey could be made for instance {name} of seed {seed}")
@@ -151,7 +151,7 @@ def _interests(decided: list[Topic], clear: list[Topic], random: Random) -> tupl
     channels = [topic for topic in rest if topic.kind == "channel"]
     chosen += channels[:1]
     rest = [topic for topic in rest if topic not in chosen] + [
-        Topic(KINDS[-1], table) for table in ("prices", "ratings")
+        Topic("quality", table) for table in TABLES
     ]
     chosen += random.sample(rest, _INTERESTS - len(chosen))
     random.shuffle(chosen)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ....engine.text import NUMBER_WORDS
+
 __all__ = ("MONEY", "MONTHS", "NUMBER", "SHARE", "money_in", "months_in", "number_of", "share_in")
 
-_WORDS: Final = {
-    word: number
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve".split(), 1
-    )
-}
-NUMBER: Final = rf"(?:\d{{1,9}}|{'|'.join(_WORDS)})"
+NUMBER: Final = rf"(?:\d{{1,9}}|{'|'.join(NUMBER_WORDS)})"
 """A small number, in digits or as a word."""
 
 MONEY: Final = r"(?:\$\s?)?(?<![\d,])\d[\d,]{0,14}(?:\.\d{1,9})?(?:\s?(?:k\b|thousand\b|grand\b))?"
@@ -46,7 +42,7 @@ SHARE: Final = rf"(?:\d{{1,9}}(?:\.\d{{1,9}})? ?(?:%|per ?cent)|{'|'.join(sorted
 def number_of(text: str) -> int:
     """The value of what `NUMBER` matches."""
     low = text.lower().strip()
-    return _WORDS[low] if low in _WORDS else int(low)
+    return NUMBER_WORDS[low] if low in NUMBER_WORDS else int(low)
 
 
 def money_in(text: str) -> int:

@@ -8,7 +8,7 @@ import msgspec
 
 from ....engine import codec
 from ....engine.errors import InvalidInput
-from ...kit.task import Witness
+from ...kit.task import Witness, generated, index_of, numbered
 from ..evaluation import evaluate
 from ..plan.text import render_plan
 from .dataset import load_dataset
@@ -66,21 +66,21 @@ class InventedInstances:
 
     def __init__(self, seed: int) -> None:
         self._world = generate_world(seed)
-        self.name = f"generated/{seed}"
+        self.name = generated(seed)
 
     def names(self, count: int) -> list[str]:
         """``0`` and so on."""
-        return [str(index) for index in range(count)]
+        return numbered(count, self._world.seed)
 
     def instance(self, name: str) -> tuple[Instance, Sandbox]:
         """The instance with this index."""
-        instance = make_instance(self._world, _index(name), conflicts=CONFLICTS)
+        instance = make_instance(self._world, index_of(name), conflicts=CONFLICTS)
         return instance, self._world.sandbox(instance.trip)
 
     def witness(self, name: str) -> Witness:
         """A plan that satisfies every wish, or all but a budget that no complete plan keeps to."""
         instance, sandbox = self.instance(name)
-        plan = solution_of(self._world, _index(name))
+        plan = solution_of(self._world, index_of(name))
         return Witness(evaluate(plan, instance.trip, sandbox).performance, render_plan(plan))
 
 
@@ -132,9 +132,3 @@ class DatasetInstances:
     def witness(self, name: str) -> Witness:
         """Refuses: the files hold no plans that satisfy their requests."""
         raise InvalidInput(f"nothing says what instance {name!r} of a data set allows at best")
-
-
-def _index(name: str) -> int:
-    if not name.isdecimal():
-        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
-    return int(name)

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeVar, final
 import msgspec
 
 __all__ = (
+    "SEATS",
     "Accommodation",
     "Attraction",
     "Constraints",
@@ -25,6 +26,9 @@ __all__ = (
 )
 
 Mode = Literal["self-driving", "taxi"]
+
+SEATS: Mapping[Mode, int] = {"self-driving": 5, "taxi": 4}
+"""How many people one car takes."""
 
 
 class Flight(msgspec.Struct, frozen=True):

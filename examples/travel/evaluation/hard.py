@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 
-from ..data.tables import Accommodation, Mode, Sandbox, Trip
+from ..data.tables import SEATS, Accommodation, Sandbox, Trip
 from .reading import (
     MEALS,
     Loose,
@@ -24,10 +24,7 @@ from .reading import (
 )
 from .results import HARD, ConstraintResult, failed, not_applicable, passed
 
-__all__ = ("HARD_CHECKS", "ROOM_TYPES", "SEATS", "asked_of", "forbids", "room_fits", "total_cost")
-
-SEATS: dict[Mode, int] = {"self-driving": 5, "taxi": 4}
-"""How many people one car takes."""
+__all__ = ("HARD_CHECKS", "ROOM_TYPES", "asked_of", "forbids", "room_fits", "total_cost")
 
 ROOM_TYPES = {
     "shared room": "Shared room",

@@ -33,10 +33,10 @@ from itertools import groupby
 from math import ceil
 from typing import TypeVar
 
-from ..data.tables import Accommodation, Flight, Restaurant, Route, Sandbox, Trip
+from ..data.tables import SEATS, Accommodation, Flight, Restaurant, Route, Sandbox, Trip
 from ..plan.plan import BLANK
 from .commonsense import valid_sequence
-from .hard import SEATS, forbids, room_fits
+from .hard import forbids, room_fits
 from .reading import MEALS, before_parenthesis, car_of, route_in, vehicle_of
 from .results import COMMONSENSE, HARD, ConstraintResult, Evaluation, failed, not_applicable, passed
 from .strict_days import NamedPlace, StrictDay, plan_of, read_day

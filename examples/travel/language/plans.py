@@ -18,7 +18,7 @@ from ..data.tables import Accommodation
 from ..plan.plan import BLANK, Plan
 from ..plan.text import parse_plan
 from ..planner.edit import edit_plan
-from ..planner.finds import Finds, SearchRequest
+from ..planner.finds import Finds
 from ..planner.knowledge import Knowledge, learn
 from ..planner.reading import MEALS, look_up, meals, plan_cost, route_of, stays, visited
 from ..planner.stays import allows, fits_type
@@ -33,7 +33,6 @@ __all__ = (
     "room_cities",
     "say_edit",
     "say_problem",
-    "searches_to_check",
 )
 
 
@@ -109,18 +108,6 @@ def room_cities(plan: Plan | str) -> tuple[str, ...]:
         except InvalidInput:
             return ()
     return tuple(dict.fromkeys(stay.city for stay in stays(plan)))
-
-
-def searches_to_check(plan: Plan, facts: Iterable[Fact]) -> tuple[SearchRequest, ...]:
-    """The searches that show whether a plan meets wishes about rooms and meals."""
-    slots = {fact.slot for fact in facts if fact.value != ANY}
-    searches = []
-    if slots & {"house_rule", "room_type", "budget"}:
-        searches += [SearchRequest("SearchAccommodations", {"city": c}) for c in room_cities(plan)]
-    if slots & {"cuisine", "budget"}:
-        cities = dict.fromkeys(meal.city for meal in meals(plan))
-        searches += [SearchRequest("SearchRestaurants", {"city": city}) for city in cities]
-    return tuple(searches)
 
 
 def say_problem(problem: PlanProblem, random: Random) -> str:

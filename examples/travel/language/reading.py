@@ -11,17 +11,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from ....engine.text import NUMBER_WORDS
 from .facts import ANY, CUISINES, SLOTS, Fact, Slot, Value
 
 __all__ = ("read_facts",)
 
-_WORDS: Final = {
-    word: number
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve".split(), 1
-    )
-}
-_NUMBER = rf"\b(\d{{1,9}}|{'|'.join(_WORDS)})"
+_NUMBER = rf"\b(\d{{1,9}}|{'|'.join(NUMBER_WORDS)})"
 
 _PEOPLE = (
     re.compile(
@@ -115,7 +110,7 @@ def read_facts(text: str) -> tuple[Fact, ...]:
 
 
 def _number(word: str) -> int:
-    return _WORDS[word] if word in _WORDS else int(word)
+    return NUMBER_WORDS[word] if word in NUMBER_WORDS else int(word)
 
 
 def _people(text: str) -> int | None:

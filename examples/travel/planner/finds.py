@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar, final
 
 import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
+from ....engine.session.view import ActionSeen
 from ..data.tables import Accommodation, Flight, Mode, Restaurant, Route
 
 __all__ = ("Finds", "SearchRequest")
@@ -69,6 +70,17 @@ class Finds:
     def count(self) -> int:
         """How many searches were made."""
         return len(self._made)
+
+    def take_in(self, outcomes: Iterable[ActionSeen]) -> None:
+        """Adds the outcomes of searches as an actor saw them.
+
+        Raises:
+            InvalidInput: see ``add``.
+        """
+        for action in outcomes:
+            ok = action.resolved is not None and action.resolved.outcome == "ok"
+            found = action.resolved.observation if ok and action.resolved else None
+            self.add(action.name, action.arguments, found)
 
     def add(self, name: str, arguments: Mapping[str, JSON], observation: JSON) -> None:
         """Adds the outcome of a search.

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..data.tables import Trip
 from ..language.facts import ANY, SLOTS, Fact, Slot
 from ..language.requests import understand_request
 
-__all__ = ("Knowledge", "knowledge_from_request", "knowledge_of", "learn")
+__all__ = ("Knowledge", "knowledge_from_request", "learn")
 
 
 class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,12 +73,6 @@ def knowledge_from_request(text: str) -> Knowledge:
     request = understand_request(text)
     known = Knowledge(origin=request.origin, destination=request.destination, dates=request.dates)
     return known if known.to_state else learn(known, (Fact("cities", 1),))
-
-
-def knowledge_of(trip: Trip, facts: Iterable[Fact]) -> Knowledge:
-    """The knowledge from the request of a trip and these facts."""
-    known = Knowledge(origin=trip.origin, destination=trip.destination, dates=trip.dates)
-    return learn(known if known.to_state else learn(known, (Fact("cities", 1),)), facts)
 
 
 def learn(known: Knowledge, facts: Iterable[Fact]) -> Knowledge:

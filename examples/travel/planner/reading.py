@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from ..data.tables import Flight
+from ..data.tables import SEATS, Flight
 from ..plan.plan import BLANK, DayPlan, Plan
 from .finds import Finds
 from .stays import room_cost
@@ -141,7 +141,7 @@ def _fare(day: DayPlan, finds: Finds, people: int) -> float | None:
     stated = _COST.search(text)
     if stated is None:
         return None
-    seats = 5 if "self-driving" in text.lower() else 4
+    seats = SEATS["self-driving" if "self-driving" in text.lower() else "taxi"]
     return float(stated[1].replace(",", "")) * ceil(people / seats)
 
 

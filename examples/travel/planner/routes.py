@@ -8,7 +8,7 @@ from itertools import islice
 from math import ceil, inf
 from typing import NamedTuple
 
-from ..data.tables import Flight, Route
+from ..data.tables import SEATS, Flight, Route
 from .finds import Finds
 from .knowledge import Knowledge
 
@@ -197,10 +197,9 @@ def _by_road(route: Route, people: int) -> Leg | None:
     if route.cost is None or route.duration is None:
         return None
     hours = _duration(route.duration)
-    seats = 5 if route.mode == "self-driving" else 4
     return Leg(
         line=road_line(route),
-        fare=route.cost * ceil(people / seats),
+        fare=route.cost * ceil(people / SEATS[route.mode]),
         hours=hours,
         departs=8.0,
         arrives=8.0 + hours,

@@ -43,7 +43,6 @@ from duolog.examples.travel.language.plans import (
     room_cities,
     say_edit,
     say_problem,
-    searches_to_check,
 )
 from duolog.examples.travel.language.profiles import (
     understand_preference,
@@ -369,17 +368,6 @@ def test_a_text_that_is_no_plan_is_a_problem_of_its_own() -> None:
     (problem,) = check_plan("I would go to the sea!", (), Finds())
     assert "cannot make sense" in problem.text
     assert room_cities("I would go to the sea!") == ()
-
-
-def test_what_a_user_has_to_search_to_check_a_plan() -> None:
-    plan = (OUT, stay(2), BACK)
-    assert searches_to_check(plan, (Fact("cities", 1),)) == ()
-    rooms = searches_to_check(plan, (Fact("room_type", "entire room"), Fact("cuisine", ANY)))
-    assert [(search.name, search.arguments) for search in rooms] == [
-        ("SearchAccommodations", {"city": "Detroit"})
-    ]
-    every = searches_to_check(plan, (Fact("budget", 100),))
-    assert [search.name for search in every] == ["SearchAccommodations", "SearchRestaurants"]
 
 
 @settings(max_examples=examples(30))

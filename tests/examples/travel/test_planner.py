@@ -24,7 +24,6 @@ from duolog.examples.travel.planner.finds import Finds, SearchRequest
 from duolog.examples.travel.planner.knowledge import (
     Knowledge,
     knowledge_from_request,
-    knowledge_of,
     learn,
 )
 from duolog.examples.travel.planner.planner import needed_searches, plan_trip
@@ -102,7 +101,7 @@ def test_from_the_request_alone_a_plan_is_sound_but_misses_wishes() -> None:
 def test_searches_are_few_and_none_is_made_twice() -> None:
     for index in range(60):
         instance = make_instance(WORLD, index)
-        known = knowledge_of(instance.trip, facts_of(instance.trip))
+        known = learn(knowledge_from_request(instance.request), facts_of(instance.trip))
         made = gather(known, Finds(), WORLD.sandbox(instance.trip))
         keys = [(search.name, tuple(sorted(search.arguments.items()))) for search in made]
         assert len(set(keys)) == len(keys) <= 36
@@ -220,7 +219,7 @@ def test_nights_and_days_of_travel() -> None:
 def test_cars_and_flights_do_not_mix_and_bans_hold() -> None:
     for index in range(40):
         instance = make_instance(WORLD, index)
-        known = knowledge_of(instance.trip, facts_of(instance.trip))
+        known = learn(knowledge_from_request(instance.request), facts_of(instance.trip))
         finds = Finds()
         gather(known, finds, WORLD.sandbox(instance.trip))
         cities = tuple(finds.accommodations)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, permutations
 from math import ceil, inf
 
-from ...evaluation.hard import SEATS, forbids, room_fits
-from ..tables import Trip
+from ...evaluation.hard import forbids, room_fits
+from ..tables import SEATS, Trip
 from .cities import STATES
 from .generator import World
 

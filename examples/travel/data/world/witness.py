@@ -12,7 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from ...plan.plan import BLANK, DayPlan, Plan
-from ..tables import Accommodation, Flight, Restaurant, Route, Trip
+from ..tables import SEATS, Accommodation, Flight, Restaurant, Route, Trip
 from .generator import World
 
 __all__ = ("Witness", "find_witness")
@@ -173,7 +173,7 @@ def _meals(
 def _fare(leg: Flight | Route, people: int) -> float:
     if isinstance(leg, Flight):
         return leg.price * people
-    return (leg.cost or 0.0) * ceil(people / (5 if leg.mode == "self-driving" else 4))
+    return (leg.cost or 0.0) * ceil(people / SEATS[leg.mode])
 
 
 def _line(leg: Flight | Route) -> str:
