@@ -31,7 +31,7 @@ from ..engine.records import TRACE, Record
 from .chat_export import call_id_of
 from .importers.conversation.steps import UNKNOWN_MODEL
 from .otel import names
-from .otel.gen_ai import model_named
+from .otel.gen_ai import model_named, usage
 from .otel.gen_ai_messages import written
 
 __all__ = ("WrittenTrace", "spans_of", "trace_line")
@@ -336,18 +336,7 @@ class _Writer:
 
 def _used(event: ModelCalled) -> dict[str, JSON]:
     """What is known of a model call."""
-    tokens = event.tokens
-    found: dict[str, JSON] = {
-        **_model(event.model),
-        names.PURPOSE: event.purpose,
-        names.INPUT_TOKENS: tokens.prompt,
-        names.OUTPUT_TOKENS: tokens.completion,
-        names.CACHED_TOKENS: tokens.cached,
-        names.CREATED_TOKENS: tokens.cache_creation,
-        names.REASONING_TOKENS: tokens.reasoning,
-        names.COST: event.cost,
-    }
-    return {name: value for name, value in found.items() if value is not None}
+    return {**_model(event.model), names.PURPOSE: event.purpose, **usage(event)}
 
 
 def _model(model: str | None) -> dict[str, JSON]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, final
 
-import anyio
 import anyio.to_thread
 import msgspec
 
@@ -19,7 +18,7 @@ from ...engine.text import quantity
 from .batches import BATCH, Part, Run, next_batch, read_from
 from .intake import unfit
 from .protocol import Importer, Reading, Remark
-from .streams import ImportStream
+from .streams import ImportStream, begin_all
 
 __all__ = ("ImportResult", "Survey", "import_foreign", "survey_foreign")
 
@@ -284,9 +283,7 @@ class _Import:
         """
         short, self._short, self._waiting = self._short, [], 0
         if len(short) > 1:
-            async with anyio.create_task_group() as tasks:
-                for stream in short:
-                    tasks.start_soon(stream.begin)
+            await begin_all(short)
         written = [stream for stream in short if not stream.waiting]
         for stream in written:
             self._count(stream)

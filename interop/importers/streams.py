@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final, final
 
+import anyio
 import msgspec
 
 from ...engine import codec
@@ -16,7 +17,7 @@ from .batches import BATCH, BYTES, Run
 from .intake import unfit
 from .protocol import Remark
 
-__all__ = ("ImportStream",)
+__all__ = ("ImportStream", "begin_all")
 
 _SHORT: Final = 1 << 15  # bytes of bodies
 
@@ -176,6 +177,26 @@ class ImportStream:
     def _clear(self) -> None:
         self._drafts, self._bodies, self._size = [], [], 0
         self._left_out = []
+
+
+async def begin_all(streams: Iterable[ImportStream]) -> None:
+    """Has each of these streams begun, as many at once as wait for the log: where one waits, another
+    task takes over, so that there are no more tasks than that.
+    """
+    left = iter(streams)
+    replaced = True  # whether a task waits to take over
+
+    async def begin() -> None:
+        nonlocal replaced
+        replaced = False
+        for stream in left:
+            if not replaced:
+                replaced = True
+                tasks.start_soon(begin)
+            await stream.begin()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(begin)
 
 
 def _same(record: Record, draft: Draft, body: bytes) -> bool:

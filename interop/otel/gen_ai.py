@@ -10,7 +10,7 @@ from . import names
 from .gen_ai_messages import message, text_part, written
 from .signals import Attributes, MetricMeasured, Signal, SpanEnded, SpanStarted, Value
 
-__all__ = ("ModelNamed", "call_signals", "error_kind", "model_named")
+__all__ = ("ModelNamed", "call_signals", "error_kind", "model_named", "usage")
 
 _PROVIDERS: Final[Mapping[str, str]] = {
     "anthropic": "anthropic",
@@ -102,7 +102,7 @@ def call_signals(
     yield SpanStarted(key, parent, f"chat {model}", start, begun, client=True)
     error = None if event.error is None else error_kind(event.error)
     detail = event.error if content else None
-    ended = {**_usage(event), **_reply(event.reply, content=content)}
+    ended = {**usage(event), **_reply(event.reply, content=content)}
     yield SpanEnded(key, start + event.latency, ended, error, detail)
     failed = {} if error is None else {names.ERROR_TYPE: error}
     yield MetricMeasured(names.OPERATION_DURATION, event.latency, {**labels, **about, **failed})
@@ -115,7 +115,8 @@ def call_signals(
         yield MetricMeasured(names.MODEL_COST, event.cost, {**labels, **priced})
 
 
-def _usage(event: ModelCalled) -> dict[str, Value]:
+def usage(event: ModelCalled) -> dict[str, Value]:
+    """What a model call used, as far as that is known: tokens by class, and what they cost."""
     tokens = event.tokens
     found = {
         names.INPUT_TOKENS: tokens.prompt,

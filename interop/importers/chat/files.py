@@ -176,7 +176,11 @@ def _made_id(name: str, items: Sequence[Item]) -> str:
 
 def stamp_of(item: Item) -> JSON:
     """When a message was sent, as it says; None where it does not."""
-    return next((item[key] for key in _STAMPS if item.get(key) is not None), None)
+    for key in _STAMPS:
+        stamp = item.get(key)
+        if stamp is not None:
+            return stamp
+    return None
 
 
 def usage_of(value: JSON) -> Tokens | None:

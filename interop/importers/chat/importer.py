@@ -79,10 +79,8 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
     for index, item in enumerate(found.items, start=1):
         where = f"{found.where}, message {index}"
         try:
-            steps = (
-                *_usage(item, item.get("model", model), "act", _name(item)),
-                *questions.read(steps_of(item)),
-            )
+            used = _usage(item, item.get("model", model), "act", _name(item))
+            steps = (*used, *questions.read(steps_of(item)))
         except InvalidInput as error:
             yield Remark("problem", f"no message: {error}", where, found.session)
             continue
@@ -91,7 +89,7 @@ def _read(found: Conversation, reading: Reading) -> Iterator[Found]:
         yield Remark("problem", "a conversation without messages", found.where, found.session)
         return
     named = (_name(item) for item in found.items if item.get("role") == AGENT)
-    whole = tuple(_usage(found.about, model, "act (all calls)", next(named, None)))
+    whole = _usage(found.about, model, "act (all calls)", next(named, None))
     entries.append(Entry(len(found.items) + 1, found.where, None, whole))
     metadata, task = found.about.get("metadata"), found.about.get("task")
     transcript = Transcript(
@@ -114,9 +112,10 @@ def _name(item: Item) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _usage(item: Item, model: JSON, purpose: str, agent: str | None) -> Iterator[ModelUse]:
+def _usage(item: Item, model: JSON, purpose: str, agent: str | None) -> tuple[ModelUse, ...]:
     """The model call behind a message, where its tokens are counted."""
     usage = usage_of(item.get("usage"))
-    if usage is not None:
-        model = model if isinstance(model, str) and model else None
-        yield ModelUse(model=model, tokens=usage, purpose=purpose, name=agent)
+    if usage is None:
+        return ()
+    named = model if isinstance(model, str) and model else None
+    return (ModelUse(model=named, tokens=usage, purpose=purpose, name=agent),)

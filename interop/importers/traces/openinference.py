@@ -10,16 +10,14 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
-from ..conversation.transcript import read_transcript
 from ..documents import is_answer, listed_in, listed_keys
-from ..json_files import AT_ONCE, decode, pieces_of, size_of
+from ..json_files import AT_ONCE, decode, size_of
 from ..json_sniff import Shape, shape_of
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of
 from .attributes import span_of
-from .conversations import transcripts_of
 from .spans import Span
-from .stored import SpanPiece, read_stored
+from .stored import SpanPiece, read_held, read_stored
 
 __all__ = ("OpenInferenceImporter",)
 
@@ -84,15 +82,7 @@ class OpenInferenceImporter:
             )
             yield from read_stored(source, pieces, read, _NAME, reading)
             return
-        spans: list[Span] = []
-        for piece in pieces_of(source):
-            for found in read(piece.data, piece.where):
-                if isinstance(found, Remark):
-                    yield found
-                else:
-                    spans.append(found)
-        for transcript in transcripts_of(spans, format=_NAME, where=str(source)):
-            yield from read_transcript(transcript, reading)
+        yield from read_held(source, read, _NAME, reading)
 
 
 def _span(data: bytes | msgspec.Raw, where: str, reading: Reading) -> Span:

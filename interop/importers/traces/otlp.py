@@ -11,16 +11,14 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
-from ..conversation.transcript import read_transcript
-from ..json_files import AT_ONCE, decode, pieces_of, size_of
+from ..json_files import AT_ONCE, decode, size_of
 from ..json_sniff import Shape, shape_of
 from ..json_stream import Member, elements_of, lines_at, members_of, places_of
 from ..protocol import Found, Reading, Remark
 from .attributes import is_conversation, span_of
-from .conversations import transcripts_of
 from .span_events import with_messages
 from .spans import Span
-from .stored import ReadsSpans, SpanPiece, read_stored
+from .stored import ReadsSpans, SpanPiece, read_held, read_stored
 
 __all__ = ("OtlpImporter", "otlp_span", "spans_of_request")
 
@@ -99,15 +97,7 @@ class OtlpImporter:
         if size_of(source) > AT_ONCE:
             yield from read_stored(source, *_pieces(source), _NAME, reading)
             return
-        spans: list[Span] = []
-        for piece in pieces_of(source):
-            for found in spans_of_request(piece.data, piece.where):
-                if isinstance(found, Remark):
-                    yield found
-                else:
-                    spans.append(found)
-        for transcript in transcripts_of(spans, format=_NAME, where=str(source)):
-            yield from read_transcript(transcript, reading)
+        yield from read_held(source, spans_of_request, _NAME, reading)
 
 
 def _pieces(source: Path) -> tuple[Iterator[SpanPiece], ReadsSpans]:
@@ -141,7 +131,7 @@ def _elements_under(source: Path, members: Mapping[str, Member], name: str) -> I
     return iter(()) if held is None else places_of(source, held.offset)
 
 
-def _one_span(data: bytes, where: str) -> Iterator[Span | Remark]:
+def _one_span(data: bytes | msgspec.Raw, where: str) -> Iterator[Span | Remark]:
     yield _read(data, where)
 
 

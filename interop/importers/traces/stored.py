@@ -1,6 +1,6 @@
-"""Conversations of spans in a file that is too long to be held: its spans are read where they lie.
+"""Conversations of spans in a file.
 
-A conversation may be spread over all of a file. So the file is gone through twice: first to see which
+A conversation may be spread over all of it. So a file that is too long to be held is gone through twice: first to see which
 spans belong together, of which little is kept, then conversation by conversation.
 """
 
@@ -13,14 +13,15 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from ..conversation.transcript import read_transcript
+from ..json_files import pieces_of
 from ..json_stream import Member, read_at
 from ..protocol import Found, Reading, Remark
 from .conversations import by_session, transcripts_of
 from .spans import Span
 
-__all__ = ("ReadsSpans", "SpanPiece", "read_stored")
+__all__ = ("ReadsSpans", "SpanPiece", "read_held", "read_stored")
 
-ReadsSpans: TypeAlias = Callable[[bytes, str], Iterable[Span | Remark]]
+ReadsSpans: TypeAlias = Callable[[bytes | msgspec.Raw, str], Iterable[Span | Remark]]
 """Reads the spans in a piece of a file, with the place of the piece; always the same."""
 
 
@@ -43,6 +44,29 @@ class _Place(NamedTuple):
 
     piece: int
     number: int
+
+
+def read_held(source: Path, read: ReadsSpans, format: str, reading: Reading) -> Iterator[Found]:
+    """The conversations in a file that may be held as a whole.
+
+    Args:
+        source: the file.
+        read: reads the spans of a piece.
+        format: name of the importer.
+        reading: how times are read.
+
+    Raises:
+        InvalidInput: the file cannot be read.
+    """
+    spans: list[Span] = []
+    for piece in pieces_of(source):
+        for found in read(piece.data, piece.where):
+            if isinstance(found, Remark):
+                yield found
+            else:
+                spans.append(found)
+    for transcript in transcripts_of(spans, format=format, where=str(source)):
+        yield from read_transcript(transcript, reading)
 
 
 def read_stored(
