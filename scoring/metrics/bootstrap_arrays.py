@@ -7,6 +7,7 @@ are exact in floating point, and so do not depend on the order in which they are
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
+    Parts = NDArray[np.int32]
     Counts = NDArray[np.uint8]
 
 __all__ = ("resampled_sums", "sorted_order")
 
-_AT_ONCE: Final = 1 << 25
-"""How many counts of draws make a block: 32 MB, of which there are two."""
+_AT_ONCE: Final = 1 << 24
+"""How many counts of draws make a block: 16 MB, of which there are two."""
 
 _TOGETHER: Final = 32
 """At most so many resamples make a block, so that one is drawn while another is added up."""
@@ -37,8 +39,8 @@ _BLOCK: Final = 48
 _PRODUCTS: Final = 16
 """Products at once: as many as the processor's caches hold."""
 
-_FEW: Final = 1 << 12
-"""A column with at most so many different values is ranked by looking them up."""
+_SPOTS: Final = 1 << 16
+"""A column is ranked by looking up which of so many spots between its ends each value falls into."""
 
 _ENOUGH: Final = 64
 """Rows are sorted by as many columns as make this many keys a row; by further ones where they are alike."""
@@ -88,7 +90,7 @@ class _Parts(NamedTuple):
         units: what 1 stands for in each lane.
     """
 
-    rows: Floats
+    rows: Parts
     whole: dict[int, int]
     halved: dict[int, int]
     half: int
@@ -105,20 +107,22 @@ def _parts(lanes: Sequence[Floats], only: Collection[int]) -> _Parts:
     spans = np.array([lane.max() for lane in lanes]) - lows
     units = np.ones(len(lanes))
     moving = [at for at, span in enumerate(spans) if span and at in only]
-    rows = np.empty((2 * len(moving), n))
+    rows = np.empty((2 * len(moving), n), np.int32)  # half the memory of 64 bits
     whole: dict[int, int] = {}
     halved: dict[int, int] = {}
     used = 0
     for at in moving:
-        shifted = (lanes[at] - lows[at])[order]
-        if n * spans[at] < WHOLE and _are_whole(shifted):
+        numbers = (lanes[at] - lows[at])[order]
+        if not (n * spans[at] < WHOLE and _are_whole(numbers)):
+            units[at] = spans[at] / float(1 << bits)
+            numbers = np.rint(numbers / spans[at] * float(1 << bits))
+        elif spans[at] < 1 << 31:
             whole[at] = used
-            rows[used] = shifted
+            rows[used] = numbers
             used += 1
             continue
         halved[at] = used
-        units[at] = spans[at] / float(1 << bits)
-        scaled = np.rint(shifted / spans[at] * float(1 << bits)).astype(np.int64)
+        scaled = numbers.astype(np.int64)
         rows[used] = scaled >> half
         rows[used + 1] = scaled & ((1 << half) - 1)
         used += 2
@@ -129,7 +133,7 @@ def _are_whole(values: Floats) -> bool:
     return bool((values == np.rint(values)).all())
 
 
-def _products(counts: Counts, parts: Floats) -> Integers:
+def _products(counts: Counts, parts: Parts) -> Integers:
     """The sums of the parts by resample: whole numbers, and exact."""
     found = np.zeros((len(counts), len(parts)))
     n = counts.shape[1]
@@ -137,7 +141,7 @@ def _products(counts: Counts, parts: Floats) -> Integers:
     for begin in range(0, whole, _BLOCK * _PRODUCTS):
         block = slice(begin, begin + _BLOCK * _PRODUCTS)
         drawn = counts[:, block].astype(np.float64).reshape(-1, _PRODUCTS, _BLOCK)
-        some = parts[:, block].reshape(-1, _PRODUCTS, _BLOCK)
+        some = parts[:, block].astype(np.float64).reshape(-1, _PRODUCTS, _BLOCK)
         found += (drawn.transpose(1, 0, 2) @ some.transpose(1, 2, 0)).sum(axis=0)
     found += counts[:, whole:].astype(np.float64) @ parts[:, whole:].T
     return found.astype(np.int64)
@@ -169,16 +173,18 @@ def sorted_order(lanes: Sequence[Floats]) -> Integers:
 
 def _ranks(values: Floats) -> tuple[Integers, int]:
     """Whole numbers in the order of some values, from 0, and more than the greatest of them."""
-    low = values.min()
-    shifted = values - low
+    shifted = values - values.min()
     span = shifted.max()
     if span < 1 << 31 and _are_whole(shifted):
         return shifted.astype(np.int64), int(span) + 1
-    known = np.unique(values[: 2 * _FEW])
-    if len(known) <= _FEW:
-        ranks = np.minimum(np.searchsorted(known, values), len(known) - 1)
-        if bool((known[ranks] == values).all()):
-            return ranks, len(known)
+    if math.isfinite(span):
+        spots = (shifted / span * (_SPOTS - 1)).astype(np.int64)
+        known = np.empty(_SPOTS)
+        known[spots] = values
+        if bool((known[spots] == values).all()):  # no spot is that of two values
+            taken = np.zeros(_SPOTS, np.int64)
+            taken[spots] = 1
+            return (np.cumsum(taken) - 1)[spots], int(taken.sum())
     known, ranks = np.unique(values, return_inverse=True)
     return ranks, len(known)
 

@@ -8,6 +8,7 @@ utility) is one pass over all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ("ROUNDS", "FoldedRounds")
 
-_CLOSING, _UPDATED, _STALE, _VALUED = 1, 2, 4, 8
+_CLOSING, _UPDATED, _STALE, _VALUED, _SCORED = 1, 2, 4, 8, 16
 _MISSING, _PENDING = 0, 9
 
 ROUNDS: Final = f"""
-SELECT key, coalesce(utility, 'NaN') AS utility,
+SELECT key, coalesce(utility, 0) AS utility,
     if(pending, {_PENDING}, coalesce(rating, {_MISSING}))::UTINYINT AS rating,
     (closing::UTINYINT * {_CLOSING} + updated::UTINYINT * {_UPDATED} + stale::UTINYINT * {_STALE}
-        + (value IS NOT NULL)::UTINYINT * {_VALUED})::UTINYINT AS flags
+        + (value IS NOT NULL)::UTINYINT * {_VALUED}
+        + (utility IS NOT NULL)::UTINYINT * {_SCORED})::UTINYINT AS flags
 FROM rounds
 """
 """The query of the arrays."""
@@ -53,9 +55,12 @@ class FoldedRounds:
     """
 
     def __init__(self, columns: Mapping[str, Array]) -> None:
-        key, utility = columns["key"], columns["utility"]
+        key, self._utility = columns["key"], columns["utility"]
         self._flags, self._rating = columns["flags"], columns["rating"]
-        self._starts = np.flatnonzero(np.diff(key, prepend=key[:1] - 1))
+        begins = np.ones(len(key), np.bool_)
+        np.not_equal(key[1:], key[:-1], out=begins[1:])
+        self._goes_on = ~begins
+        self._starts = np.flatnonzero(begins)
         self._key = key[self._starts]
         if not np.diff(np.sort(self._key)).all():
             raise InvalidInput("rounds of a session do not stand together: export the log anew")
@@ -63,8 +68,6 @@ class FoldedRounds:
         self._place = np.repeat(np.arange(len(self._n), dtype=np.int32), self._n)
         self._number = np.arange(1, len(key) + 1, dtype=np.int32)
         self._number -= np.repeat(self._starts.astype(np.int32), self._n)
-        self._unscored = np.isnan(utility[self._starts])
-        self._utility = np.where(np.isnan(utility), 0.0, utility)
         self._counts = ~self._has(_CLOSING)
         self._k = self._sum(self._counts)
         self._usual_runs = self._runs(self._bad(USUAL))
@@ -88,7 +91,9 @@ class FoldedRounds:
         last = self._starts + np.maximum(k, 1) - 1
         update_at = self._first(updated)
         update_stale = (update_at > 0) & stale[self._starts + np.maximum(update_at, 1) - 1]
-        utilities = np.where(self._counts, self._utility, -np.inf)
+        utilities = self._utility
+        if not self._counts.all():
+            utilities = np.where(self._counts, utilities, -np.inf)
         once = self._sum(valued & self._counts) == 1
         return {
             "key": self._key,
@@ -101,7 +106,7 @@ class FoldedRounds:
             "valued_at": self._first(valued),
             "update_stale": update_stale,
             "first_stale": np.where(update_at > 0, update_stale, stale[last]),
-            "unscored": self._unscored,
+            "unscored": self._flags[self._starts] & _SCORED == 0,
             "result_only": (k > 1) & valued[last] & once & (update_at == 0),
             "rated": self._sum(~missing & ~pending & self._counts) > 0,
             "stale_points": self._sum(stale),
@@ -113,20 +118,23 @@ class FoldedRounds:
 
     def reached(self, reading: Reading, taus: Sequence[int]) -> dict[int, Integers]:
         """k_τ of each session: tolerance waits for a pending rating, and a closing round counts not."""
-        runs = self._usual_runs if reading == USUAL else self._runs(self._bad(reading))
-        pending = self._first(self._rating == _PENDING)
-        end = np.where(pending == 0, self._n, pending)
+        going_on = self._bad(reading)
+        lasting, length = going_on.copy(), 1
+        going_on &= self._goes_on
         found: dict[int, Integers] = {}
-        for tau in taus:
-            at = self._first((runs == tau) & self._counts)
-            found[tau] = np.where(at <= end, at, 0)
+        for tau in sorted(taus):
+            while length < tau and lasting.any():
+                lasting[1:] = lasting[:-1] & going_on[1:]
+                lasting[:1] = False
+                length += 1
+            found[tau] = self._first(lasting & self._awaited)
         return found
 
     def judged(self, reading: Reading) -> Flags:
         """Whether each session has any rating."""
         rated = (self._rating != _PENDING) & self._counts
         if reading.missing:
-            return self._rated_anywhere() & (self._sum(rated) > 0)
+            return self._rated_anywhere & (self._sum(rated) > 0)
         return self._sum(rated & (self._rating != _MISSING)) > 0
 
     def utility_at(self, place: Integers, number: Integers, without: Floats | float) -> Floats:
@@ -151,9 +159,10 @@ class FoldedRounds:
         Returns:
             Of each round that counts; and of the last of each session.
         """
-        starts, k = self._starts[place], self._k[place]
-        rows = np.repeat(starts - np.cumsum(k) + k, k) + np.arange(k.sum())
-        return self._usual_runs[rows], self._usual_runs[starts + k - 1]
+        chosen = np.zeros(len(self._n), np.bool_)
+        chosen[place] = True
+        rows = np.repeat(chosen, self._n) & self._counts
+        return self._usual_runs[rows], self._usual_runs[self._starts[place] + self._k[place] - 1]
 
     def _has(self, flag: int) -> Flags:
         found: Flags = self._flags & flag != 0
@@ -161,18 +170,29 @@ class FoldedRounds:
 
     def _sum(self, which: Flags) -> Integers:
         """How many rounds of each session are among some."""
-        found: Integers = np.add.reduceat(which, self._starts, dtype=np.int32)
+        before = np.zeros(len(which) + 1, np.int32)
+        np.cumsum(which, out=before[1:])
+        found: Integers = np.diff(before[np.append(self._starts, len(which))])
         return found
 
     def _first(self, which: Flags) -> Integers:
         """The first round of each session that is among some."""
-        rows = np.flatnonzero(which)
-        places = self._place[rows]
-        first = np.diff(places, prepend=-1) != 0
+        rows = np.flatnonzero(which)[::-1]
         found = np.zeros(len(self._n), np.int32)
-        found[places[first]] = self._number[rows[first]]
+        found[self._place[rows]] = self._number[rows]  # the first is the last that is written
         return found
 
+    @cached_property
+    def _awaited(self) -> Flags:
+        """Which rounds count, and no rating is pending in them or before them."""
+        pending = self._first(self._rating == _PENDING)
+        if not pending.any():
+            return self._counts
+        end = np.where(pending == 0, self._n, pending)
+        awaited: Flags = self._counts & (self._number <= np.repeat(end, self._n))
+        return awaited
+
+    @cached_property
     def _rated_anywhere(self) -> Flags:
         rated: Flags = (self._rating != _MISSING) & (self._rating != _PENDING)
         found: Flags = self._sum(rated) > 0
@@ -182,12 +202,14 @@ class FoldedRounds:
         """Which rounds lead nowhere."""
         bad: Flags = (self._rating < reading.least) & (self._rating != _MISSING)
         if reading.missing:
-            bad |= (self._rating == _MISSING) & np.repeat(self._rated_anywhere(), self._n)
+            bad |= (self._rating == _MISSING) & np.repeat(self._rated_anywhere, self._n)
         return bad
 
     def _runs(self, bad: Flags) -> Integers:
         """How many bad rounds in a row end at each round."""
-        good = np.where(bad, 0, np.arange(1, len(bad) + 1, dtype=np.int32))
+        good = np.arange(1, len(bad) + 1, dtype=np.int32)
+        runs = good.copy()
+        good[bad] = 0
         good[self._starts] = np.maximum(good[self._starts], self._starts)
-        np.maximum.accumulate(good, out=good)
-        return np.arange(1, len(bad) + 1, dtype=np.int32) - good
+        runs -= np.maximum.accumulate(good, out=good)
+        return runs

@@ -9,21 +9,35 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.log.summary import FORGOTTEN
+from ..metrics.effort import ELSEWHERE
 from ..metrics.grouping import LABELS
+from ..metrics.process import PROCESS_MEASURES
 from ..metrics.survival import LEFT
 from ..metrics.values import BROKEN_OFF, NO_ROUND
+from ..trajectory.effort import MEASURES
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
 from .layout import View
-from .values import At, Less, Value, reached_at
+from .values import At, Less, Stored, Value, reached_at
 
 if TYPE_CHECKING:
+    import numpy as np
     from duckdb import DuckDBPyConnection
+    from numpy.typing import NDArray
 
     from ..metrics.bootstrap_arrays import Floats
     from .folding import Array
 
-__all__ = ("COUNTED", "FORKED", "Tables", "label_of", "listed", "quoted")
+__all__ = ("COUNTED", "EFFORTS", "FORKED", "Tables", "label_of", "listed", "quoted")
 
+
+EFFORTS: Final = tuple(sorted(set(MEASURES) - ELSEWHERE))
+"""The measures of effort that a report has."""
+
+_STORED: Final = (
+    *(f"process_{name}" for name in PROCESS_MEASURES),
+    *(f"effort_{name}" for name in EFFORTS),
+)
+"""Columns that are averaged as they are. They are fetched once for all groups."""
 
 _TOGETHER: Final = 12
 """Columns that are fetched at once, which takes twice their memory."""
@@ -34,10 +48,10 @@ _NO_ROUNDS: Final = """(
 )"""
 
 _CELLS: Final = """
-SELECT labels, state, baseline, faults, estimated, silent,
+SELECT key, labels, state, baseline, faults, estimated, silent,
     agent_tokens, human_tokens, final, place, n, k, last_utility, best,
     nullif(update_at, 0) AS update_at, nullif(valued_at, 0) AS valued_at,
-    COLUMNS('process_.*|effort_.*'), {reached},
+    {reached},
     coalesce(first_stale, false) AS first_stale,
     coalesce(update_stale, false) AS update_stale,
     coalesce(rated, false) AS rated,
@@ -62,7 +76,11 @@ FROM all_sessions LEFT JOIN folded USING (key)
 WHERE {counted}
 """
 
-FORKED: Final = "coalesce(forked_from IN (SELECT session FROM all_sessions), false)"
+FORKED: Final = """coalesce(forked_from IN (
+    SELECT session FROM all_sessions WHERE session IN (
+        SELECT forked_from FROM all_sessions WHERE forked_from IS NOT NULL
+    )
+), false)"""
 """Whether a session is a fork whose origin is there."""
 
 COUNTED: Final = f"state <> '{FORGOTTEN}' AND NOT {FORKED}"
@@ -108,6 +126,7 @@ class Tables:
     def __init__(self, directory: Path, view: View, taus: Sequence[int], *, formal: bool) -> None:
         try:
             import duckdb
+            import numpy as np
 
             from .folding import ROUNDS, FoldedRounds
         except ModuleNotFoundError as error:
@@ -138,6 +157,12 @@ class Tables:
         counts = ", ".join(f"count({label_of(name)})" for name in labels)
         (found,) = self.rows(f"SELECT {counts} FROM cells")
         self.labels = frozenset(name for name, count in zip(labels, found, strict=True) if count)
+        self._keys = self.columns("SELECT key FROM all_sessions")["key"]
+        self._by_key = np.argsort(self._keys)
+        self._stored = {
+            name: _narrow(column)
+            for name, column in self._fetched({name: name for name in _STORED}, "all_sessions")
+        }
 
     def do(self, statement: str, cursor: DuckDBPyConnection | None = None) -> None:
         """Runs a statement.
@@ -193,27 +218,40 @@ class Tables:
             columns: what each holds, by its name.
             where: which sessions.
         """
-        wanted = {name: value for name, value in columns.items() if not isinstance(value, Less)}
-        names = list(wanted)
-        found: dict[str, Floats] = {}
+        import numpy as np
+
         of = self.columns(
-            f"SELECT coalesce(place, -1) AS place, coalesce(final, 'NaN') AS final FROM cells WHERE {where}"
+            "SELECT key, coalesce(place, -1) AS place, coalesce(final, 'NaN') AS final "
+            f"FROM cells WHERE {where}"
         )
+        rows = self._by_key[np.searchsorted(self._keys, of["key"], sorter=self._by_key)]
+        queried = {n: value for n, value in columns.items() if isinstance(value, str | At)}
+        fetched = dict(self._fetched(queried, f"cells WHERE {where}"))
+        found: dict[str, Floats] = {}
+        for name, value in columns.items():
+            match value:
+                case Stored():
+                    found[name] = self._stored[value.name][rows].astype(np.float64)
+                case Less():
+                    found[name] = found[value.whole] - found[value.part]
+                case At():
+                    number = fetched.pop(name)
+                    found[name] = self.rounds.utility_at(of["place"], number, of["final"])
+                case _:
+                    found[name] = fetched.pop(name)
+        return found
+
+    def _fetched(self, columns: Mapping[str, str | At], source: str) -> Iterator[tuple[str, Array]]:
+        """Columns of a table: not a number where a value is missing, and 0 where the number of a round is."""
+        names = list(columns)
         for begin in range(0, len(names), _TOGETHER):
             some = names[begin : begin + _TOGETHER]
             selected = ", ".join(
-                f"{_number(wanted[name])} AS c{at}" for at, name in enumerate(some)
+                f"{_number(columns[name])} AS c{at}" for at, name in enumerate(some)
             )
-            rows = self.columns(f"SELECT {selected} FROM cells WHERE {where}")
+            rows = self.columns(f"SELECT {selected} FROM {source}")
             for at, name in enumerate(some):
-                column = rows[f"c{at}"]
-                if isinstance(wanted[name], At):
-                    column = self.rounds.utility_at(of["place"], column, of["final"])
-                found[name] = column
-        for name, value in columns.items():
-            if isinstance(value, Less):
-                found[name] = found[value.whole] - found[value.part]
-        return {name: found[name] for name in columns}
+                yield name, rows.pop(f"c{at}")
 
     def close(self) -> None:
         """Lets go of it."""
@@ -225,3 +263,11 @@ def _number(value: str | At) -> str:
     if isinstance(value, At):
         return f"coalesce(({value.number})::INTEGER, 0)"
     return f"coalesce(({value})::DOUBLE, 'NaN')"
+
+
+def _narrow(column: Floats) -> Floats | NDArray[np.float32]:
+    """A column in half the memory, if nothing is lost by it."""
+    import numpy as np
+
+    narrow = column.astype(np.float32)
+    return narrow if np.array_equal(narrow, column, equal_nan=True) else column

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
@@ -23,7 +23,6 @@ from ..metrics.cells import (
     sample_seed,
 )
 from ..metrics.completion import outcome_shares
-from ..metrics.effort import ELSEWHERE
 from ..metrics.grouping import bucket_labels, chosen_labels, compared_labels
 from ..metrics.paper import NEVER, TOO_FEW, middle_length
 from ..metrics.process import PROCESS_MEASURES
@@ -40,17 +39,17 @@ from ..metrics.results import (
 from ..metrics.sample import Sample
 from ..metrics.survival import Hazard, hazards, survival_of_counts
 from ..metrics.values import BROKEN_OFF
-from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
 from ..trajectory.tolerance import check_taus
 from .labels import matching, named, selected
 from .layout import load_manifest, view_of
 from .order import order_warnings
-from .query import COUNTED, FORKED, Tables, label_of, listed, quoted
+from .query import COUNTED, EFFORTS, FORKED, Tables, label_of, listed, quoted
 from .rows import COLUMNS
 from .values import (
     WALKED,
+    Stored,
     Value,
     cut_reached_at,
     effort_columns,
@@ -67,7 +66,9 @@ if TYPE_CHECKING:
 __all__ = ("TablesReport", "report_tables")
 
 _JUDGES: Final = f"SELECT DISTINCT unnest(judges) FROM all_sessions WHERE {COUNTED}"
-_EFFORTS: Final = tuple(sorted(set(MEASURES) - ELSEWHERE))
+
+_THREADS: Final = 2
+"""Groups at once. Each more takes the memory of its columns, and draws in a thread of its own."""
 
 
 class TablesReport(msgspec.Struct, frozen=True):
@@ -103,7 +104,8 @@ def report_tables(
         group_by: the labels to group by.
         bootstrap: resamples for the intervals.
         seed: seeds the resampling.
-        whole: also intervals of curves, and buckets by ratio of tokens, which the table does not show.
+        whole: also intervals of curves and of measures of effort, and buckets by ratio of tokens, which
+            the table does not show.
 
     Raises:
         InvalidInput: the tables are not scored in this way, a file cannot be read, or an argument is
@@ -162,9 +164,9 @@ class _TablesFold:
             (bool(baseline), tuple(named(labels, values)))
             for baseline, *values in rows(f"SELECT DISTINCT baseline{selected(labels)} FROM cells")
         )
-        with ThreadPoolExecutor(1) as pool:  # of two cores, resampling leaves one half free
+        with ThreadPoolExecutor(_THREADS) as pool:
             warnings = pool.submit(self._order_warnings)
-            groups = self._groups(labels, keys)
+            groups = self._groups(labels, keys, pool)
         forks = number(f"SELECT count(*) FROM all_sessions WHERE {FORKED}")
         lost = number("SELECT count(*) FROM all_sessions") - forks
         lost -= number("SELECT count(*) FROM cells")
@@ -190,20 +192,24 @@ class _TablesFold:
     # --- groups ----------------------------------------------------------------------------------
 
     def _groups(
-        self, labels: Sequence[str], keys: Iterable[tuple[bool, tuple[tuple[str, str], ...]]]
+        self,
+        labels: Sequence[str],
+        keys: Iterable[tuple[bool, tuple[tuple[str, str], ...]]],
+        pool: Executor,
     ) -> list[Group]:
-        groups: list[Group] = []
+        groups: list[Future[Group]] = []
         references: dict[tuple[tuple[str, str], ...], Estimate] = {}
         for baseline, mine in keys:
             where = f"baseline = {baseline} AND {matching(labels, dict(mine))}"
             beside = compared_labels(mine)
             if baseline:
-                groups.append(self._baseline(dict(mine), where))
+                groups.append(pool.submit(self._baseline, dict(mine), where))
                 continue
             if beside not in references:
                 references[beside] = self._reference(dict(beside))
-            groups.append(self._collaboration(dict(mine), where, references[beside]))
-        return groups
+            reference = references[beside]
+            groups.append(pool.submit(self._collaboration, dict(mine), where, reference))
+        return [group.result() for group in groups]
 
     def _baseline(self, labels: Mapping[str, str], where: str) -> Group:
         cell = self._cell(labels, where, published=False)
@@ -246,9 +252,12 @@ class _TablesFold:
         )
         columns |= walk_columns(walked, length)
         columns |= effort_columns(cell.measures, published=not self._formal)
-        columns |= {f"process {name}": f"process_{name}" for name in PROCESS_MEASURES}
-        without = () if self._whole else [f"round {k}" for k in range(1, length + 1)]
-        sample = self._sample(columns, where, "group", labels, without=without)
+        columns |= {f"process {name}": Stored(f"process_{name}") for name in PROCESS_MEASURES}
+        without = [f"round {k}" for k in range(1, length + 1)]
+        without += [f"effort {name}" for name in cell.measures]
+        sample = self._sample(
+            columns, where, "group", labels, without=() if self._whole else without
+        )
         cell = cell._replace(
             absent=TOO_FEW if not self._formal and max_step is None else cell.absent,
             valued=counts["valued"],
@@ -290,7 +299,7 @@ class _TablesFold:
             absent=absent_utility(reasons),
             counts=self._counts(reasons, where, published=published),
             completion=self._completion(states, where),
-            measures=_EFFORTS
+            measures=EFFORTS
             if self._tables.number(f"SELECT count(*) FROM cells WHERE {where} AND n > 0")
             else (),
         )

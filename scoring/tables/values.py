@@ -18,6 +18,7 @@ __all__ = (
     "At",
     "Less",
     "Reading",
+    "Stored",
     "Value",
     "cut_reached_at",
     "effort_columns",
@@ -68,8 +69,18 @@ class Less(NamedTuple):
     part: str
 
 
-Value: TypeAlias = str | At | Less
-"""What a column holds: SQL of a number, or how it follows from rounds or other columns."""
+class Stored(NamedTuple):
+    """A column of the sessions as it was written.
+
+    Attributes:
+        name: of the column.
+    """
+
+    name: str
+
+
+Value: TypeAlias = str | At | Less | Stored
+"""What a column holds: SQL of a number, or how it follows from rounds or other columns, or where it is."""
 
 FINAL: Final = "if(n IS NULL, final, last_utility)"
 WALKED: Final = "missing IS NULL AND NOT result_only"
@@ -151,4 +162,4 @@ def effort_columns(measures: Sequence[str], *, published: bool) -> dict[str, Val
         "human of both": f"if({both}, {human}, NULL)",
         "all_rounds": "all_rounds",
     }
-    return columns | {f"effort {name}": f"effort_{name}" for name in measures}
+    return columns | {f"effort {name}": Stored(f"effort_{name}") for name in measures}

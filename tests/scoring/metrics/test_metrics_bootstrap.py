@@ -52,6 +52,7 @@ def test_arrays_give_the_same_sums_to_the_bit(sessions: int) -> None:
         [0.7] * sessions,
         [float(chance.randint(0, 3)) for _ in range(sessions)],
         [chance.gauss(0, 1e4) for _ in range(sessions)],
+        [float(chance.choice([0, 3, 1 << 33])) for _ in range(sessions)],
     ]
     sums: list[Sequence[float]] = []
     plain = Resamples(list(zip(*columns, strict=True)), 3, "seed")
@@ -74,6 +75,7 @@ def test_rows_are_sorted_as_tuples_are_however_many_are_alike() -> None:
         lambda: chance.randrange(9_000) / 7,
         lambda: float(chance.randrange(-3, 3)),
         lambda: chance.choice([-1e300, 0.0, 1e300]),
+        lambda: chance.choice([0.0, 1e-9, 1.0]),
     ]
     for _ in range(20):
         columns = [
