@@ -118,7 +118,7 @@ else
 endif
 
 mutants: $(WITH_DEV)
-	$(VENV)/bin/python -P benchmarks/mutants.py --processes $$(nproc) $(ARGS)
+	$(RUN) duolog.benchmarks.mutant_hunt --processes $$(nproc) $(ARGS)
 
 # inspect_ai and eventsourcing, which it compares with, are measured where they are installed.
 bench: $(WITH_DEV)
