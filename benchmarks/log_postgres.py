@@ -35,7 +35,7 @@ from duolog.benchmarks.measuring import (
     timed,
     write_rows,
 )
-from duolog.benchmarks.workloads.typical_events import draft
+from duolog.benchmarks.workloads.typical_events import draft, fill
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
 from duolog.testing.postgres_server import missing, running_postgres
@@ -114,21 +114,6 @@ def append_rows(new_url: NewUrl, scale: float, repeat: int) -> list[Row]:
     return rows
 
 
-async def fill(url: str, sessions: int, count: int) -> None:
-    """Writes a log of typical events."""
-    async with open_log(url) as log:
-
-        async def write(number: int) -> None:
-            session = f"session-{number}"
-            for start in range(0, count // sessions, 50):
-                drafts = [draft(number + start + index) for index in range(50)]
-                await log.append(session, drafts[: count // sessions - start])
-
-        async with anyio.create_task_group() as tasks:
-            for number in range(sessions):
-                tasks.start_soon(write, number)
-
-
 async def scan_ours(url: str) -> int:
     """Reads and decodes a whole log, a batch at a time; gives how many records."""
     count = 0
@@ -155,7 +140,7 @@ async def iterate_ours(url: str) -> int:
 def read_rows(new_url: NewUrl, scale: float, repeat: int) -> list[Row]:
     """Reading in order and decoding, of a bare cursor and decoding."""
     url = new_url()
-    asyncio.run(fill(url, 1000, int(300_000 * scale)))
+    asyncio.run(fill(open_log(url), 1000, int(300_000 * scale)))
     found = alternately(
         {
             "in batches": lambda: asyncio.run(scan_ours(url)),

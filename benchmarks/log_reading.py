@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import anyio
 from duolog.benchmarks.floors.sqlite import list_raw, read_raw
 from duolog.benchmarks.measuring import Row, alternately, compare, missing
 from duolog.benchmarks.peers.eventsourcing_log import PACKAGE, read_theirs
-from duolog.benchmarks.workloads.typical_events import draft
+from duolog.benchmarks.workloads.typical_events import fill
 from duolog.engine.log.open import SqliteLog, open_log
 from duolog.engine.log.sqlite.file import parse
 from duolog.engine.records import Record
@@ -21,19 +20,9 @@ from duolog.engine.records import Record
 __all__ = ("open_rows", "read_rows")
 
 
-async def fill(path: Path, sessions: int, count: int) -> None:
-    """Writes a log of typical events."""
-    async with SqliteLog(parse(f"sqlite:///{path}?durability=normal")) as log:
-
-        async def write(number: int) -> None:
-            session = f"session-{number}"
-            for start in range(0, count // sessions, 50):
-                drafts = [draft(number + start + index) for index in range(50)]
-                await log.append(session, drafts[: count // sessions - start])
-
-        async with anyio.create_task_group() as tasks:
-            for number in range(sessions):
-                tasks.start_soon(write, number)
+def _fill(path: Path, sessions: int, count: int) -> None:
+    log = SqliteLog(parse(f"sqlite:///{path}?durability=normal"))
+    asyncio.run(fill(log, sessions, count))
 
 
 async def scan_ours(path: Path, *, decode: bool = True) -> int:
@@ -70,7 +59,7 @@ def read_rows(directory: Path, scale: float, repeat: int) -> list[Row]:
     """Reading and decoding, of raw fetching and decoding and of ``eventsourcing``."""
     count = int(1_000_000 * scale)
     path = directory / "read.db"
-    asyncio.run(fill(path, 1000, count))
+    _fill(path, 1000, count)
     found = alternately(
         {
             "batches": partial(_scan, path, True),
@@ -122,7 +111,7 @@ def open_rows(directory: Path, scale: float, repeat: int) -> list[Row]:
     for among, goal in ((1_000, None), (100_000, 0.1)):
         count, sessions = int(1_000_000 * scale), int(among * scale)
         path = directory / f"open-{sessions}.db"
-        asyncio.run(fill(path, sessions, count))
+        _fill(path, sessions, count)
         ours, raw = [], []
         for turn in range(repeat + 1):
             mine = asyncio.run(open_and_show(path))

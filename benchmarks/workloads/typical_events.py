@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
+import anyio
 from duolog.engine.events import (
     JSON,
     ActionTaken,
@@ -14,9 +15,10 @@ from duolog.engine.events import (
     NoteTaken,
     Tokens,
 )
+from duolog.engine.log.contract import EventLog
 from duolog.engine.records import Draft
 
-__all__ = ("EVENTS", "draft")
+__all__ = ("EVENTS", "draft", "fill")
 
 _WORDS = "the plan for day two has a museum near the hotel and dinner by the river at eight".split()
 
@@ -57,3 +59,23 @@ EVENTS = _typical_events()
 def draft(number: int) -> Draft:
     """A draft of a typical event."""
     return Draft(EVENTS[number % len(EVENTS)], "bot", "agent", number * 0.5, None, "trace/3", 4)
+
+
+async def fill(opening: EventLog, sessions: int, count: int) -> None:
+    """Writes a log of typical events.
+
+    Args:
+        opening: the log, not opened yet.
+        sessions: how many write at once.
+        count: events of all of them.
+    """
+    async with opening as log, anyio.create_task_group() as tasks:
+
+        async def write(number: int) -> None:
+            session = f"session-{number}"
+            for start in range(0, count // sessions, 50):
+                drafts = [draft(number + start + index) for index in range(50)]
+                await log.append(session, drafts[: count // sessions - start])
+
+        for number in range(sessions):
+            tasks.start_soon(write, number)

@@ -24,19 +24,18 @@ from ...engine.errors import (
     VersionConflict,
 )
 from ...engine.events import MessageSent, SessionClosed
-from ...engine.log.contract import Advance, EventLog, Store, Subscription
-from ...engine.records import TRACE, Draft, Record
+from ...engine.log.contract import Advance, EventLog, Store
+from ...engine.records import TRACE, Draft
 from ...telemetry.recorder import Recorder
 from ..tools import collect, require
 from .drafts import drafts_of
+from .followers import Followers
 from .machine.processes import as_process, forked
 from .model import CONSUMER, Attempt, Model
 from .recording import PREFIX, record, settle
 from .scenario import Operation
 
 __all__ = ("OTHER", "Workload")
-
-_LATEST = 5.0  # seconds within which all that is committed is delivered
 
 OTHER = 1
 """The number of the other process that works on the same file."""
@@ -61,12 +60,11 @@ class Workload:
         self._failing = failing
         self._random = random
         self._tasks: list[asyncio.Task[None]] = []
-        self._followed: list[tuple[int, list[Record]]] = []
         self._cancelled: dict[object, tuple[EventLog, Attempt]] = {}
         self._other: EventLog | None = None
         self._recorders: list[Recorder] = []
-        self._head = 0
         self.errors: list[BaseException] = []
+        self._followers = Followers(failing, self.errors)
 
     async def live(
         self, open_log: Callable[[], EventLog], operations: Sequence[Operation] | None
@@ -110,7 +108,9 @@ class Workload:
         loop = asyncio.get_running_loop()
         followers = [each for each in operations if each.kind == "follow"]
         done = asyncio.Event()
-        following = [loop.create_task(self._follow(log, each, done)) for each in followers]
+        following = [
+            loop.create_task(self._followers.follow(log, each, done)) for each in followers
+        ]
         self._tasks = [
             loop.create_task(self._worker(log, [each for each in operations if each.worker == who]))
             for who in sorted({each.worker for each in operations})
@@ -121,7 +121,7 @@ class Workload:
         for recorder in self._recorders:
             await recorder.aclose()  # what waits is written
         if following:
-            self._head = await self._last_position(log)
+            self._followers.head = await self._last_position(log)
         done.set()
         for task in following:
             with anyio.CancelScope():
@@ -355,29 +355,7 @@ class Workload:
         if not (self._failing() or self._model.lost):
             require(not verification.problems, f"verify: {verification.problems[:1]}")
 
-    # --- followers --------------------------------------------------------------------------------
-
-    async def _follow(self, log: EventLog, operation: Operation, done: asyncio.Event) -> None:
-        """Follows the log until the workers are done and all that is committed was delivered."""
-        after = operation.draw % 3 if operation.draw & 64 else 0
-        got: list[Record] = []
-        try:
-            async with log.subscribe(after_position=after) as subscription:
-                self._followed.append((after, got))
-                taking = asyncio.get_running_loop().create_task(_take(subscription, got))
-                await done.wait()
-                with anyio.move_on_after(_LATEST):
-                    while not taking.done() and _reached(after, got) < self._head:  # noqa: ASYNC110
-                        await asyncio.sleep(0.001)
-                taking.cancel()
-                await asyncio.wait([taking])
-                if not taking.cancelled():
-                    taking.result()
-        except LogUnavailable as error:
-            if not self._failing():
-                self.errors.append(error)
-        except LogClosed as error:
-            self.errors.append(error)
+    # --- the whole --------------------------------------------------------------------------------
 
     async def _last_position(self, log: EventLog) -> int:
         try:
@@ -388,29 +366,15 @@ class Workload:
             return 0
         return len(records)
 
-    # --- the whole --------------------------------------------------------------------------------
-
     async def _check(self, log: EventLog) -> None:
         """All that must hold, where nobody is at work."""
         try:
             records = await self._model.check(log)
-            for after, got in self._followed:
-                wanted = [record for record in records if record.position > after]
-                self._check_delivery(got, wanted)
+            self._followers.check(records)
             await self._verify(log)
         except LogUnavailable:
             if not self._failing():
                 raise
-
-    def _check_delivery(self, got: list[Record], wanted: list[Record]) -> None:
-        """What was delivered live is what is read: all of it, unless the disk failed meanwhile."""
-        where = [record.position for record in got]
-        there = [record.position for record in wanted]
-        if self._failing():
-            there = there[: len(where)]
-        require(where == there, f"live must equal replay: {where}, not {there}")
-        for live, read in zip(got, wanted, strict=False):
-            require(live == read or read.body is None, f"live must equal replay at {read.position}")
 
     async def _last(self, log: EventLog) -> None:
         """Whatever has happened: with a disk that works, the log works."""
@@ -440,12 +404,3 @@ def _refused(call: Callable[[], Coroutine[object, object, object]]) -> bool:
     except StopIteration:
         pass
     return False
-
-
-def _reached(after: int, got: Sequence[Record]) -> int:
-    return got[-1].position if got else after
-
-
-async def _take(subscription: Subscription, got: list[Record]) -> None:
-    async for each in subscription:
-        got.append(each)  # noqa: PERF401 (one by one: it is cancelled in between)
