@@ -17,7 +17,7 @@ from duolog.examples.kit.phrases import Patterns, Phrases
 from duolog.examples.kit.ratings import compare
 from duolog.examples.kit.rule_agent import Question, RuleAgent, Standing
 from duolog.examples.kit.rule_user import HumanAlone, Person, RuleUser, changing
-from duolog.examples.kit.task import Case, KitTask, TaskSpec, Witness
+from duolog.examples.kit.task import Case, KitTask, TaskSpec, Witness, index_of
 from duolog.examples.kit.views import changes, drafted_on, outcomes, output_before, own_messages
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
 from duolog.users.personas import Persona
@@ -71,9 +71,7 @@ ACTIONS = ActionTable([action(Count, count, seconds=2.0)])
 
 
 def case(name: str, seed: int) -> Case[Garden]:
-    if not name.isdecimal():
-        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
-    random = Random(f"{seed}/{name}")
+    random = Random(f"{seed}/{index_of(name)}")
     wanted = tuple(random.sample(FLOWERS, WANTED))
     return Case(
         request="A bouquet, please.",
