@@ -20,6 +20,7 @@ from .witness import witness_of
 
 __all__ = ("tutoring_scorer", "tutoring_task")
 
+_BRIEF: Final = load_brief(__package__)
 _CONTROL: Final = shipped_rules(__package__)
 
 
@@ -38,7 +39,7 @@ def tutoring_task() -> KitTask[Instance]:
         TaskSpec(
             name=TUTORING,
             description="teach a student by their homework: misconceptions, practice, and a test afterwards",
-            brief=load_brief(__package__),
+            brief=_BRIEF,
             case=case,
             environment=ACTIONS.environment,
             utility=tutoring_utility,
