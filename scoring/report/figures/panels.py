@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, final
 
 from ...metrics import Group, Report
@@ -199,8 +200,9 @@ def _wrapped(text: str, width: float) -> list[str]:
     return [" ".join(line) for line in lines]
 
 
+@lru_cache(maxsize=1024)
 def _width(text: str, size: float) -> float:
-    """The width of a text in inches."""
+    """The width of a text in inches. Outlines take long, and captions have many words in common."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
