@@ -99,7 +99,6 @@ class Committer:
         """Ends a transaction that was begun for a group which is not coming any more."""
         begun, self._begun = self._begun, None
         if begun is not None:
-            self.reset()
             await connection.execute("ROLLBACK")
 
     def lose(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 import msgspec
@@ -31,6 +31,8 @@ class Statements:
 
     def __init__(self, settings: Settings) -> None:
         s = self._schema = settings.schema
+        self._repeated = _Repeated(s, prepared=not settings.pooler)
+        self.prepare = self._repeated.prepare()
         self.begin = "BEGIN"
         if settings.durability == "normal":
             self.begin += "; SET LOCAL synchronous_commit = off"
@@ -101,42 +103,79 @@ class Statements:
             progress: key, events, version, rounds, acted, last and position of sessions in which no
                 more than these has changed, one sequence for each.
         """
-        s = self._schema
-        columns = [f"{{{msgspec.json.encode(column).decode()[1:-1]}}}" for column in progress]
-        summarize = ""
-        if columns:
-            key, events, version, rounds, acted, last, at = columns
-            summarize = f"""
-                UPDATE {s}.summaries AS o SET
-                    events = n.events, version = n.version, rounds = n.rounds, acted = n.acted,
-                    last = n.last, position = n.position
-                FROM unnest(
-                    '{key}'::bigint[], '{events}'::bigint[], '{version}'::bigint[],
-                    '{rounds}'::bigint[], '{acted}'::bigint[], '{last}'::double precision[],
-                    '{at}'::bigint[]
-                ) AS n (key, events, version, rounds, acted, last, position)
-                WHERE o.key = n.key;"""
-        return (
-            f"{summarize} UPDATE {s}.log SET position = {position} WHERE position <> {position}; "
-            f'NOTIFY "{s}"; COMMIT'
-        )
+        steps = [self._repeated.run("move", position), f'NOTIFY "{self._schema}"', "COMMIT"]
+        if progress:
+            columns = [f"'{{{msgspec.json.encode(column).decode()[1:-1]}}}'" for column in progress]
+            steps.insert(0, self._repeated.run("summarize", *columns))
+        return "; ".join(steps)
 
     def begin_if(self, position: int, epoch: int) -> str:
         """Begins a transaction, and takes the lock if the log is as it is known and nobody has it.
 
         Answered with ``SELECT 1``, and else with ``SELECT 0``.
         """
-        return (
-            f"{self.begin}; SELECT FROM {self._schema}.log "
-            f"WHERE position = {position} AND epoch = {epoch} FOR UPDATE SKIP LOCKED"
-        )
+        return f"{self.begin}; {self._repeated.run('lock_if', position, epoch)}"
 
     def begin_at(self, position: int, epoch: int, upto: int) -> str:
         """Begins a transaction and takes the lock, if the log is as it is known; moves its position.
 
         Answered with ``UPDATE 1``, and with ``UPDATE 0`` where others have written since.
         """
-        return (
-            f"{self.begin}; UPDATE {self._schema}.log SET position = {upto} "
-            f"WHERE position = {position} AND epoch = {epoch}"
+        return f"{self.begin}; {self._repeated.run('move_if', position, epoch, upto)}"
+
+
+class _Repeated:
+    """What each group has the server do: planned once for a connection, if it stays ours.
+
+    To read and plan them anew for each group of 100 took a fifth of the server's time.
+
+    Args:
+        schema: of the log.
+        prepared: whether the connection keeps what is prepared on it, as behind a pooler it does not.
+    """
+
+    def __init__(self, schema: str, *, prepared: bool) -> None:
+        self._prepared = prepared
+        self._statements: Mapping[str, tuple[tuple[str, ...], str]] = {
+            "lock_if": (
+                ("bigint", "bigint"),
+                f"""
+                SELECT FROM {schema}.log WHERE position = {{}} AND epoch = {{}}
+                FOR UPDATE SKIP LOCKED""",
+            ),
+            "move_if": (
+                ("bigint", "bigint", "bigint"),
+                f"UPDATE {schema}.log SET position = {{2}} WHERE position = {{0}} AND epoch = {{1}}",
+            ),
+            "move": (
+                ("bigint",),
+                f"UPDATE {schema}.log SET position = {{0}} WHERE position <> {{0}}",
+            ),
+            "summarize": (
+                (*("bigint[]",) * 5, "double precision[]", "bigint[]"),
+                f"""
+                UPDATE {schema}.summaries AS o SET
+                    events = n.events, version = n.version, rounds = n.rounds, acted = n.acted,
+                    last = n.last, position = n.position
+                FROM unnest({{}}, {{}}, {{}}, {{}}, {{}}, {{}}, {{}})
+                    AS n (key, events, version, rounds, acted, last, position)
+                WHERE o.key = n.key""",
+            ),
+        }
+
+    def prepare(self) -> str:
+        """Prepares all of them on a new connection; empty where they are not to be."""
+        if not self._prepared:
+            return ""
+        return "; ".join(
+            f"PREPARE {name} ({', '.join(types)}) AS "
+            + text.format(*(f"${number}" for number in range(1, len(types) + 1)))
+            for name, (types, text) in self._statements.items()
         )
+
+    def run(self, name: str, *values: object) -> str:
+        """The statement that does one of them, with values as SQL has them."""
+        if self._prepared:
+            return f"EXECUTE {name} ({', '.join(map(str, values))})"
+        types, text = self._statements[name]
+        return text.format(*(f"{value}::{of}" for value, of in zip(values, types, strict=True)))

@@ -38,6 +38,7 @@ _EVENTS: Final = (
     512  # in one transaction, more only if they are one append; others prepare meanwhile
 )
 _AHEAD: Final = 256  # appends that are a group of their own while another is being committed
+_BURST: Final = 16  # appends in a group from which another one is likely to follow at once
 _SLOW: Final = 1.0  # seconds from which a commit is reported
 
 # Where the server refuses values, and not the transaction.
@@ -227,7 +228,15 @@ class Writer:
             self.groups += 1
             self.events += len(records)
         if self._goes_on:
-            await self._begin()
+            await self._begin()  # before they go on who wait: the server is to wait for nobody
+            self._settle(group, records)
+        else:
+            self._settle(group, records)
+            if len(group) >= _BURST:
+                await self._begin()  # while they prepare what they append next
+
+    def _settle(self, group: Sequence[Append], records: Sequence[Record]) -> None:
+        """Hands out the outcomes of a group, and publishes its records."""
         self._hand_out(group)
         self._publish(records)
         self._room.give()
@@ -245,15 +254,12 @@ class Writer:
                 self._committer.take_ahead(self._next)
 
     async def _begin(self) -> None:
-        """Begins the next transaction before those go on whose outcomes are there.
-
-        Else the server would wait until all of them have prepared what they append next.
-        """
+        """Begins the next transaction, and ends it where there turns out to be nobody for it."""
         if self._connection is None:
             return
         try:
             await self._committer.begin(self._connection)
-            if not self._goes_on:  # who waited was cancelled meanwhile
+            if not self._goes_on:  # nobody came, or who waited was cancelled meanwhile
                 await self._committer.end(self._connection)
         except LOST as error:
             await self._lose(error)
@@ -379,6 +385,8 @@ class Writer:
         if self._connection is None or self._connection.is_closed():
             self._committer.lose()
             self._connection = await connect(self._settings)
+            if self._sql.prepare:
+                await self._connection.execute(self._sql.prepare)
         return self._connection
 
     async def _lose(self, error: BaseException) -> None:

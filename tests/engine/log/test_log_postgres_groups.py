@@ -15,6 +15,7 @@ from duolog.engine.log.append import Append
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.commit import Committer
+from duolog.engine.log.postgres.connection import Connection
 from duolog.engine.records import Draft, Record
 from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import collect, message
@@ -40,18 +41,20 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
+async def write_each(log: Store, session: str, rounds: int = ROUNDS) -> None:
+    """Writes to a session, an event at a time, at expected versions."""
+    for version in range(rounds):
+        [record] = await log.append(session, [message(str(version))], expected_version=version)
+        assert record.version == version + 1
+
+
 @asynccontextmanager
 async def writing(log: Store, name: str, rounds: int = ROUNDS) -> AsyncIterator[None]:
     """Many tasks write to a session each, at expected versions, while the block runs."""
 
-    async def write(session: str) -> None:
-        for version in range(rounds):
-            [record] = await log.append(session, [message(str(version))], expected_version=version)
-            assert record.version == version + 1
-
     async with anyio.create_task_group() as tasks:
         for number in range(WRITERS):
-            tasks.start_soon(write, f"{name}-{number}")
+            tasks.start_soon(write_each, log, f"{name}-{number}", rounds)
         yield
 
 
@@ -96,6 +99,30 @@ async def test_what_was_decided_of_ahead_is_decided_of_anew_where_the_connection
                 )
         await check(log, 2 * WRITERS * ROUNDS)
     assert ahead["taken"]
+
+
+@pytest.mark.parametrize("pooler", ["no", "yes"])
+async def test_what_is_begun_for_a_group_that_may_follow_holds_nobody_up_where_none_does(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch, pooler: str
+) -> None:
+    ends: Counter[bool] = Counter()
+    end = Committer.end
+
+    async def counted(self: Committer, connection: Connection) -> None:
+        await end(self, connection)
+        ends[connection.is_in_transaction()] += 1
+
+    monkeypatch.setattr(Committer, "end", counted)
+    url = postgres.url(pooler=pooler)
+    async with open_log(url) as log, open_log(url) as other:
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(write_each, log, f"s-{number}")
+        assert log.statistics().groups == ROUNDS
+        with anyio.fail_after(20):
+            await other.append("s-0", [message("x")], expected_version=ROUNDS)
+        await check(log, 20 * ROUNDS + 1)
+    assert ends == {False: 1}
 
 
 async def test_what_was_decided_of_ahead_is_decided_of_anew_where_others_write(
