@@ -13,7 +13,6 @@ from ..engine.log.contract import EventLog
 from ..engine.records import TRACE, Record
 from ..scoring.live import score_sessions
 from ..scoring.parts import Shared
-from ..scoring.tables.layout import is_tables
 from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
@@ -123,7 +122,12 @@ def directory_of(sources: Sequence[str]) -> Path | None:
     Raises:
         InvalidInput: there are others beside it.
     """
-    found = [source for source in sources if "://" not in source and is_tables(source)]
+    directories = [source for source in sources if "://" not in source and Path(source).is_dir()]
+    if not directories:
+        return None
+    from ..scoring.tables.layout import is_tables  # it loads all that writes and folds tables
+
+    found = [source for source in directories if is_tables(source)]
     if not found:
         return None
     if len(sources) > 1:
