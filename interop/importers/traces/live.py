@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final, final
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ....engine.errors import (
@@ -121,26 +122,24 @@ class LiveTraces:
     async def _append(self, session: str, spans: Sequence[Span]) -> bool:
         """Records spans of one session; False where the log cannot be written now."""
         for _ in range(_TRIES):
+            recorded = False
             try:
                 held = await self._session(session)
                 await held.record(spans)
-            except VersionConflict:  # somebody else has written: what is known here is outdated
-                self._sessions.pop(session, None)
+                recorded = True
+            except VersionConflict:  # somebody else has written
+                continue
             except LogUnavailable as error:
-                self._sessions.pop(session, None)
                 self._logger.warning("spans wait for the log", session=session, error=str(error))
                 return False
+            except DuologError as error:
+                self._lost(session, spans, str(error))
             except Exception as error:  # noqa: BLE001  (logged: no span may keep others from being recorded)
-                self._sessions.pop(session, None)
-                why = (
-                    str(error)
-                    if isinstance(error, DuologError)
-                    else f"{type(error).__name__}: {error}"
-                )
-                self._lost(session, spans, why)
-                return True
-            else:
-                return True
+                self._lost(session, spans, f"{type(error).__name__}: {error}")
+            finally:
+                if not recorded:  # cancelled, too: what is known here is not what the log has
+                    self._sessions.pop(session, None)
+            return True
         self._lost(session, spans, "others keep writing into it")
         return True
 
@@ -191,13 +190,17 @@ class _LiveSession:
             DuologError: it could not be recorded; what is known here is then to be thrown away.
         """
         new = [span for span in spans if span.key not in self.seen]
-        entries = list(self.reader.read(new))
-        if not entries:
-            return
         before = self.builder.version
-        drafts = [_storable(one) for one in self._events(entries, new) if isinstance(one, Foreign)]
-        await self._log.append(self.builder.session, drafts, expected_version=before)
-        self.seen.update(span.key for span in new)
+        # In a thread: each call of a model repeats what was said before.
+        drafts = await anyio.to_thread.run_sync(self._drafts, new)
+        if drafts:
+            await self._log.append(self.builder.session, drafts, expected_version=before)
+            self.seen.update(span.key for span in new)
+
+    def _drafts(self, spans: Sequence[Span]) -> list[Draft]:
+        entries = list(self.reader.read(spans))
+        found = self._events(entries, spans) if entries else ()
+        return [_storable(one) for one in found if isinstance(one, Foreign)]
 
     def _events(self, entries: Sequence[Entry], spans: Sequence[Span]) -> list[Foreign | Remark]:
         builder, found = self.builder, list[Foreign | Remark]()

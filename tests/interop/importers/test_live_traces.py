@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from duolog.engine.events import ActionResolved, ActionTaken, MessageSent, Sessi
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Draft, Record
+from duolog.interop.importers.conversation.transcript import Entry
 from duolog.interop.importers.protocol import Remark
 from duolog.interop.importers.run import import_foreign
+from duolog.interop.importers.traces.conversations import ConversationReader
 from duolog.interop.importers.traces.live import LiveTraces
 from duolog.interop.importers.traces.otlp import OtlpImporter, spans_of_request
 from duolog.interop.importers.traces.spans import Span
@@ -53,6 +57,22 @@ async def live(log: EventLog, spans: list[Span], *, at_once: int = 1) -> LiveTra
     for n in range(0, len(spans), at_once):
         assert await traces.take(spans[n : n + at_once], 100) == {}
     return traces
+
+
+async def test_spans_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    read = ConversationReader.read
+
+    def noted(reader: ConversationReader, spans: Sequence[Span]) -> Iterator[Entry]:
+        threads.append(threading.get_ident())
+        return read(reader, spans)
+
+    monkeypatch.setattr(ConversationReader, "read", noted)
+    async with MemoryLog() as log:
+        traces = await live(log, spans_in(story()))
+        await traces.record(LATER, everything=True)
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize("seed", range(5))
