@@ -34,6 +34,5 @@ def share_of(value: object) -> float | None:
 
 def counted(tokens: Tokens) -> Tokens:
     """Tokens without those whose number makes no sense, which nobody can have counted."""
-    counts = msgspec.structs.astuple(tokens)
-    sound = tuple(map(count_of, counts))
-    return tokens if sound == counts else Tokens(*sound)
+    counts = msgspec.structs.asdict(tokens)
+    return Tokens(**{field: count_of(count) for field, count in counts.items()})

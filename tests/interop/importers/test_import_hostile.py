@@ -129,6 +129,14 @@ def test_tokens_that_nobody_can_have_counted_are_left_out(tmp_path: Path, count:
     assert call.tokens == Tokens(completion=3)
 
 
+def test_tokens_of_a_step_that_nobody_can_have_counted_are_left_out(tmp_path: Path) -> None:
+    metrics = {"prompt_tokens": -5, "completion_tokens": 3, "cost_usd": -1.0}
+    steps = [{"source": "agent", "message": "Hi", "metrics": metrics}]
+    path = lines(tmp_path / "t.json", {"schema_version": "1", "steps": steps})
+    (call,) = (one for one in events(read(path, AtifImporter())) if isinstance(one, ModelCalled))
+    assert (call.tokens, call.cost) == (Tokens(completion=3), None)
+
+
 @pytest.mark.parametrize("stamp", [1e300, 10**400, 1_767_261_600_000, -5])
 def test_a_number_that_is_no_time_is_none(tmp_path: Path, stamp: float) -> None:
     said = {"role": "user", "content": "Hi", "timestamp": stamp}
