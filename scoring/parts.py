@@ -120,7 +120,7 @@ class _Work:
             folds = SessionFolds(self._request.options(), process=self._request.process)
             try:
                 await log.scan_part(part, folds.consume)
-                made = await anyio.to_thread.run_sync(lambda: tuple(folds.trajectories()))  # noqa: B023
+                made = await anyio.to_thread.run_sync(tuple, folds.trajectories())
             except DuologError as error:  # which of all errors comes first, one process finds out
                 self._fail(str(error), scope)
                 return
@@ -154,4 +154,5 @@ class _Work:
     def _fail(self, why: str, scope: anyio.CancelScope) -> None:
         get_logger("scoring").debug("a part was not scored", error=why)
         self._failed = True
+        self._waiting.clear()
         scope.cancel()

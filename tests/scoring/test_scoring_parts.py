@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -19,7 +19,9 @@ from duolog.engine.errors import CodecError
 from duolog.engine.events import Origin, SessionOpened, Unknown
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
-from duolog.engine.records import Draft
+from duolog.engine.log.parts import Part
+from duolog.engine.log.sqlite.log import SqliteLog
+from duolog.engine.records import Draft, Record
 from duolog.scoring import part_process, parts
 from duolog.scoring.live import score_sessions
 from duolog.scoring.part_process import Request
@@ -81,7 +83,9 @@ async def test_a_log_on_postgres_is_scored_to_the_bit(postgres: PostgresServer) 
         assert bits(found) == bits(await plain(log))
 
 
-async def test_a_damaged_body_is_what_one_process_raises(tmp_path: Path) -> None:
+async def test_a_damaged_body_is_what_one_process_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "log.db"
     async with odd_log(str(path)):
         pass
@@ -99,6 +103,17 @@ async def test_a_damaged_body_is_what_one_process_raises(tmp_path: Path) -> None
         with pytest.raises(CodecError) as together:
             _ = [item async for item in score_sessions(log, process=True, shared=shared)]
         assert str(together.value) == str(alone.value)
+        assert isinstance(log, SqliteLog)
+        scan, begun = log.scan_part, []
+
+        async def scan_part(part: Part, consume: Callable[[Sequence[Record]], object]) -> None:
+            begun.append(part)
+            await scan(part, consume)
+
+        monkeypatch.setattr(log, "scan_part", scan_part)
+        monkeypatch.setattr(part_process, "WORKER", ("-c", "import time; time.sleep(600)"))
+        assert await score_parts(log, Options(), process=True, shared=shared) is None
+        assert len(begun) == 1  # and no further one, since nobody wants it any more
 
 
 KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
