@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _run(arguments: Sequence[str]) -> int:
         offer_completions(app)
     commands = (built_from if completing else commands_of)(app)
     try:
-        code = commands(args=arguments, prog_name="duolog", standalone_mode=False)
+        code = _ungrouped(commands, arguments)
     except TyperException as error:
         context = getattr(error, "ctx", None)
         if context is not None and error.message == context.get_help():
@@ -93,6 +93,19 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as end:  # with 1 typer and rich exit if the reader of the output is gone
         return int(end.code or 0) if completing or not end.code else _hang_up()
     return code if isinstance(code, int) else 0
+
+
+def _ungrouped(commands: Callable[..., object], arguments: Sequence[str]) -> object:
+    """Runs a command. Of what its tasks raised together the first is its error, unless one is a defect."""
+    try:
+        return commands(args=arguments, prog_name="duolog", standalone_mode=False)
+    except BaseExceptionGroup as group:
+        from ..engine.errors import DuologError
+        from ..engine.session.cast import first_error
+
+        if group.split((DuologError, OSError))[1] is not None:
+            raise
+        raise first_error(group) from None
 
 
 def _help_with(context: Context) -> int:

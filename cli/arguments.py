@@ -6,7 +6,10 @@ from collections.abc import Iterable
 
 from ..engine.errors import InvalidInput
 
-__all__ = ("choices", "example", "numbers", "one_of")
+__all__ = ("MOST_RESAMPLES", "choices", "example", "numbers", "one_of")
+
+MOST_RESAMPLES = 100_000
+"""Of a bootstrap: a minute or two for a hundred sessions, and intervals that move no more."""
 
 
 def example(*commands: str, note: str = "") -> str:

@@ -314,8 +314,14 @@ class Continuations:
 
 
 def _cell(opened: SessionOpened) -> Cell:
+    cell = opened.config.get("cell")
+    if cell is None:
+        raise InvalidInput(
+            "the session was not simulated by duolog run, so there are no players to continue it: it "
+            "cannot be forked"
+        )
     try:
-        return msgspec.convert(opened.config.get("cell"), Cell)
+        return msgspec.convert(cell, Cell)
     except msgspec.ValidationError as error:
         raise _unknown(error) from error
 

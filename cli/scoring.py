@@ -128,7 +128,7 @@ class ScoringRun:
                     progress(done)
 
             async with anyio.create_task_group() as workers:
-                for _ in range(concurrency):
+                for _ in range(min(concurrency, len(sessions))):
                     workers.start_soon(work)
         return Scored(
             sessions=len(sessions),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from ..app import app
-from ..arguments import example
+from ..arguments import MOST_RESAMPLES, example
 from ..lookup import existing_log
 from ..output import print_json
 from ..runtime import run
@@ -38,7 +38,10 @@ def audit_command(
         Literal["text", "json"], typer.Option("--format", help="Tables, or JSON for programs.")
     ] = "text",
     bootstrap: Annotated[
-        int, typer.Option(min=0, help="Resamples for intervals and chance; 0 for none.")
+        int,
+        typer.Option(
+            min=0, max=MOST_RESAMPLES, help="Resamples for intervals and chance; 0 for none."
+        ),
     ] = 500,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
 ) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..arguments import example, numbers
+from ..arguments import MOST_RESAMPLES, example, numbers
 from ..experiment import options
 from ..lookup import existing_log
 from ..output import print_json, say
@@ -59,7 +59,8 @@ def counterfactual_command(
         int, typer.Option(min=1, help="How many continuations run at the same time.")
     ] = 32,
     bootstrap: Annotated[
-        int, typer.Option(min=0, help="Resamples for the intervals; 0 for none.")
+        int,
+        typer.Option(min=0, max=MOST_RESAMPLES, help="Resamples for the intervals; 0 for none."),
     ] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
     api_base: options.ApiBase = None,

@@ -9,7 +9,7 @@ import typer
 
 from ...engine.errors import InvalidInput
 from ..app import app
-from ..arguments import choices, example, numbers, one_of
+from ..arguments import MOST_RESAMPLES, choices, example, numbers, one_of
 from ..output import output_rules, print_json, print_text, say, say_left_out
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def report_command(
         ),
     ] = "auto",
     bootstrap: Annotated[
-        int, typer.Option(min=0, help="Resamples for the intervals; 0 for none.")
+        int,
+        typer.Option(min=0, max=MOST_RESAMPLES, help="Resamples for the intervals; 0 for none."),
     ] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
     workers: Annotated[

@@ -15,6 +15,8 @@ from ..runtime import collect_rarely, run
 
 __all__ = ("tune_command",)
 
+_WEIGHT = 1000.0  # far beyond what is worth trying, and far from an overflow
+
 
 @app.command(
     "tune",
@@ -43,9 +45,14 @@ def tune_command(
         str | None,
         typer.Option(metavar="NAMES", help="Users to train with.", show_default="all of the task"),
     ] = None,
-    drop: Annotated[float, typer.Option(min=0, help="Weight of the drop at τ = 2.")] = 0.1,
+    drop: Annotated[
+        float, typer.Option(min=0, max=_WEIGHT, help="Weight of the drop at τ = 2.")
+    ] = 0.1,
     price: Annotated[
-        float, typer.Option(min=0, help="Utility that a minute of the human's time is worth.")
+        float,
+        typer.Option(
+            min=0, max=_WEIGHT, help="Utility that a minute of the human's time is worth."
+        ),
     ] = 0.005,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
     dataset: options.Dataset = None,

@@ -141,6 +141,10 @@ def workbench_command(
         raise InvalidInput("name a log to show, or a --task to begin with")
     if task is not None and read_only:
         raise InvalidInput("--read-only lets nobody take part: leave out --task, or --read-only")
+    if task is not None:
+        from ..tasks import named_task
+
+        named_task(task, dataset)  # before a log is made for it
     begin = None if task is None else _Beginning(task, agent, model)
     given = given_token(token_file)
     bound = bind(host, port, guarded=given is not None)

@@ -414,7 +414,7 @@ def key_of(*names: str) -> str:
 
 
 def _check_above(name: str, value: float | None) -> None:
-    if value is not None and not value > 0:
+    if value is not None and not 0 < value < float("inf"):  # no event holds an infinity
         raise InvalidInput(f"{name} has to be more than 0, not {value}")
 
 

@@ -15,12 +15,13 @@ from ..metrics.numbers import mean
 from ..trajectory.effort import MEASURES
 from ..trajectory.points import Trajectory, counted
 
-__all__ = ("TidyRow", "TidyTable", "tidy_rows", "write_csv", "write_parquet")
+__all__ = ("TidyRow", "TidyTable", "in_64_bits", "tidy_rows", "write_csv", "write_parquet")
 
 TidyTable: TypeAlias = Literal["rounds", "sessions"]
 """A row per round, or a row per session."""
 
-TidyRow: TypeAlias = dict[str, str | int | float | bool | None]
+_Value: TypeAlias = str | int | float | None
+TidyRow: TypeAlias = dict[str, _Value]
 """Values by name of the column; None where one is missing. All rows have the same columns."""
 
 _TEXT = frozenset({"session", "instance", "state", "stage"})
@@ -82,7 +83,7 @@ def write_csv(rows: Sequence[TidyRow], file: BinaryIO) -> None:
 
 
 def write_parquet(rows: Sequence[TidyRow], file: BinaryIO) -> None:
-    """Writes rows as a Parquet file; what is missing is null.
+    """Writes rows as a Parquet file; what is missing is null, and so is a seed of more than 64 bits.
 
     Raises:
         MissingExtra: pyarrow is not installed.
@@ -94,13 +95,18 @@ def write_parquet(rows: Sequence[TidyRow], file: BinaryIO) -> None:
         raise MissingExtra("analytics", "a Parquet file") from error
     columns = (
         {
-            name: arrow.array([row[name] for row in rows], type=_type(arrow, name))
+            name: arrow.array([in_64_bits(row[name]) for row in rows], type=_type(arrow, name))
             for name in rows[0]
         }
         if rows
         else {}
     )
     parquet.write_table(arrow.table(columns), file)
+
+
+def in_64_bits(value: _Value) -> _Value:
+    """A value as Parquet can hold it: None for a whole number that needs more than 64 bits, as a seed may."""
+    return None if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
 def _type(arrow: object, name: str) -> object:

@@ -13,6 +13,7 @@ from ...engine.errors import MissingExtra
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Record
 from ..metrics.process import PROCESS_MEASURES
+from ..report.tidy import in_64_bits
 from ..trajectory.effort import MEASURES
 from ..trajectory.points import Point, Trajectory
 from .layout import Part
@@ -85,7 +86,7 @@ _SESSION: Final[Mapping[str, _Column]] = {
     "state": _Column("string", _of_trajectory("state")),
     "labels": _Column("labels", lambda one: list(one.trajectory.group.items())),
     "instance": _Column("string", lambda one: one.trajectory.instance or None),
-    "seed": _Column("int64", lambda one: one.seed),
+    "seed": _Column("int64", lambda one: in_64_bits(one.seed)),
     "scorer": _Column("string", lambda one: one.scorer),
     "judges": _Column("strings", lambda one: list(one.trajectory.judges)),
     "baseline": _Column("bool", _of_trajectory("baseline")),

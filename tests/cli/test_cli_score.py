@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +225,13 @@ def test_options_that_do_not_fit(
     options: list[str], message: str, chats: Path, capsys: Capture
 ) -> None:
     assert refused(capsys, chats, *options).startswith(message)
+
+
+def test_a_log_that_cannot_be_written_is_a_line(chats: Path, capsys: Capture) -> None:
+    with closing(sqlite3.connect(chats)) as connection:
+        connection.execute("PRAGMA user_version = 99")  # of a newer Duolog
+    said = refused(capsys, chats, "--scorer", "rule-judge", "--concurrency", "1000000000000")
+    assert "it can be read, and not written" in said
 
 
 # --- judges ---------------------------------------------------------------------------------------

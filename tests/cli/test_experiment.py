@@ -160,6 +160,7 @@ ON_MODELS = 'task = "travel"\nmodels = ["m"]\n'
         ('task = "travel"\nsessions = 2\ninstances = ["1"]', "sessions and instances both say"),
         ('task = "travel"\n[limits]\nrounds = 0', "limits.rounds has to be more than 0, not 0"),
         ('task = "travel"\n[limits]\ncost = nan', "limits.cost has to be more than 0, not nan"),
+        ('task = "travel"\n[limits]\ncost = inf', "limits.cost has to be more than 0, not inf"),
         ('task = "travel"\n[budget]\ncost = -1.0', "budget.cost has to be 0 or more, not -1.0"),
         (f"{ON_MODELS}[model.m]\ntimeout = -1", "model.m.timeout has to be more than 0, not -1"),
         (f"{ON_MODELS}[model.m]\ntries = 0", "model.m.tries has to be more than 0, not 0"),

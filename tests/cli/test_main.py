@@ -124,6 +124,20 @@ def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyP
     assert main([]) == code
 
 
+def test_errors_of_several_tasks_are_one_line_unless_one_is_a_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = [InvalidInput("the disk is full"), OSError(errno.ENOSPC, "No space left on device")]
+    monkeypatch.setattr(app_module, "app", application(ExceptionGroup("tasks", full)))
+    assert main([]) == 2
+    assert capsys.readouterr() == ("", "duolog: the disk is full\n")
+
+    oops = ExceptionGroup("tasks", [*full, ZeroDivisionError("oops")])
+    monkeypatch.setattr(app_module, "app", application(oops))
+    with pytest.raises(ExceptionGroup):
+        main([])
+
+
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app_module, "app", application(ZeroDivisionError("oops")))
     with pytest.raises(ZeroDivisionError, match="oops"):

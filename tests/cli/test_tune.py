@@ -96,6 +96,7 @@ def test_what_is_no_setting_is_refused_in_a_line(
     [
         (["tune", "nothing"], "there is no task 'nothing'"),
         (["tune", "travel", "--persona", "grumpy"], "--persona knows no 'grumpy'"),
+        (["tune", "travel", "--price", "inf"], "'--price'"),
         (["tune", "travel", "--seeds", "a"], "--seeds takes whole numbers"),
         (["tune", "travel", "--output", "no/such/place.toml"], "no/such"),
     ],

@@ -78,6 +78,8 @@ def test_it_serves_those_who_have_its_link_until_it_is_ended(log: Path) -> None:
         (["missing.db"], "missing.db"),
         (["log.db", "--host", "0.0.0.0"], "can be reached by others"),
         (["log.db", "--webhook", "http://localhost:9"], "--webhook takes an --alert"),
+        (["new.db", "--task", "nope"], "there is no task 'nope'"),
+        (["log.db", "--task", "travel", "--agent", "nope"], "there is no agent 'nope'"),
         (["log.db", "--alert", "state=wrong"], "there is no state 'wrong'"),
         (["log.db", "--alert", "tau", "--webhook", "ftp://x"], "a webhook is an address"),
     ],
@@ -95,3 +97,4 @@ def test_what_it_cannot_do_it_says_in_a_line(
     err = capsys.readouterr().err
     assert complaint in err
     assert err.count("\n") == 1
+    assert not (log.parent / "new.db").exists()

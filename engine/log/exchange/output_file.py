@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -41,7 +42,7 @@ _REPLACING: Final = OutputRules()
 
 def log_files(path: Path) -> tuple[Path, ...]:
     """The file of a SQLite log, and those that SQLite keeps beside it."""
-    return (path, *(path.with_name(path.name + end) for end in _BESIDE))
+    return (path, *(Path(f"{path}{end}") for end in _BESIDE))
 
 
 def check_output(path: _Path, rules: OutputRules = _REPLACING) -> None:
@@ -49,12 +50,15 @@ def check_output(path: _Path, rules: OutputRules = _REPLACING) -> None:
 
     Raises:
         InvalidInput: it is a directory, a log or part of one, is being read, or exists and may not
-            be replaced; or its directory does not exist.
+            be replaced; or its directory does not exist, or takes no file.
     """
     with _errors_of(path):
         target = Path(os.path.realpath(path))
         _check(Path(path), target, rules)
         os.stat(target.parent)
+        device = target.exists() and not target.is_file()
+        if not device and not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"no file can be made in {target.parent}")
 
 
 @contextmanager

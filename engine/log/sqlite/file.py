@@ -62,6 +62,9 @@ _NOT_WRITTEN = {
 }
 """Failures of a commit that come before, or in the middle of, its last page."""
 
+_NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE}
+"""What a full disk is besides: the file beside a log that all who have it open share cannot be made."""
+
 _TAKEN = {
     sqlite3.SQLITE_CONSTRAINT_UNIQUE,
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
@@ -379,8 +382,12 @@ def contradicts(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", None) in _TAKEN
 
 
+def _extended(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", None) or 0
+
+
 def _primary(error: sqlite3.Error) -> int:
-    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    return _extended(error) & 0xFF
 
 
 def translate(
@@ -401,7 +408,7 @@ def translate(
         return LogUnavailable(
             f"{where}: another process has held the log for more than {PATIENCE:g} seconds; {so}"
         )
-    if primary == sqlite3.SQLITE_FULL:
+    if primary == sqlite3.SQLITE_FULL or _extended(error) in _NO_ROOM:
         return LogUnavailable(f"{where}: the disk is full; {so}")
     if primary == sqlite3.SQLITE_READONLY:
         return LogUnavailable(f"{where}: the file is read-only; {so}")

@@ -103,5 +103,11 @@ class HeadMark:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-        if not self.keep and not self._wal.exists():
+        if self.keep or self._wal.exists() or not self._path.exists():
+            return  # without a mark nothing is unlinked: a file system may be there to read only
+        try:
             self._path.unlink(missing_ok=True)
+        except OSError as error:  # it stays: a mark that a log has passed is no damage
+            get_logger("log").warning(
+                "a log's head mark cannot be removed", path=str(self._path), error=str(error)
+            )

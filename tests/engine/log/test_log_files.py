@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ from duolog.engine.errors import (
 )
 from duolog.engine.events import MessageSent
 from duolog.engine.log.open import open_log
+from duolog.engine.log.sqlite.file import translate
 from duolog.engine.log.sqlite.tables import LAYOUT
 from duolog.engine.records import Draft, Record
 
@@ -235,6 +237,30 @@ async def test_a_read_only_log_can_be_read(tmp_path: Path, mode: str) -> None:
     assert texts == "['hello']"
     assert "nothing was written" in error
     assert contents(directory) == {"a.db": before}
+
+
+async def test_a_log_on_a_file_system_that_may_only_be_read_can_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    await make(path)
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    async with open_log(str(path)) as log:
+        assert [record.version async for record in log.read("s")] == [1]
+    (tmp_path / "a.db-head").touch()  # a copy of a log that was in use has one
+    async with open_log(str(path)):
+        pass
+    assert (tmp_path / "a.db-head").exists()
+
+
+def test_no_room_for_what_all_who_have_a_log_open_share_is_a_full_disk() -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    assert str(translate(error, "a.db")) == "a.db: the disk is full; nothing was written"
 
 
 def run(script: str, path: Path, *more: str) -> subprocess.CompletedProcess[str]:

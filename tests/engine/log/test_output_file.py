@@ -179,6 +179,15 @@ def test_what_is_read_is_not_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
     assert source.read_bytes() == b"precious"
 
 
+def test_a_directory_that_takes_no_file_is_found_before_there_is_anything_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(InvalidInput, match=f"cannot write .*: no file can be made in {tmp_path}"):
+        check_output(tmp_path / "x")
+    check_output(Path(os.devnull))
+
+
 def test_places_where_nothing_can_be_written(tmp_path: Path) -> None:
     for path, why in (
         (tmp_path, "is a directory"),

@@ -79,6 +79,16 @@ def test_parquet_holds_the_same() -> None:
         assert held == rows
 
 
+def test_a_seed_of_more_than_64_bits_is_missing_in_parquet_alone() -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    seed = 2**64
+    rows = tidy_rows(ALL, "sessions", seeds={"a": seed, "b": -(2**63)})
+    file = io.BytesIO()
+    write_parquet(rows, file)
+    assert parquet.read_table(file)["seed"].to_pylist() == [None, -(2**63)]
+    assert rows[0]["seed"] == seed
+
+
 def test_parquet_without_pyarrow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> object:
         raise ModuleNotFoundError(name=name)
