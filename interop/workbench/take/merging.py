@@ -1,7 +1,8 @@
 """Merges two versions of a text that were made from the same one, line by line.
 
 What only one of them changed is taken from it. Where both changed the same lines, both stand, between
-marks, for a person to choose.
+marks, for a person to choose. Comparing takes time by the square of the lines that differ: of very many
+of them, which lines both changed is not looked for, and they stand as one place.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ __all__ = ("MINE", "SEPARATOR", "THEIRS", "Merged", "merge")
 MINE: Final = "<<<<<<< yours"
 SEPARATOR: Final = "======="
 THEIRS: Final = ">>>>>>> theirs"
+_LINES: Final = 4000  # lines of two texts that are compared at most
 
 
 class Merged(NamedTuple):
@@ -25,7 +27,7 @@ class Merged(NamedTuple):
 
 
 def merge(base: str, mine: str, theirs: str) -> Merged:
-    """Merges two texts.
+    """Merges two texts; takes a moment, so call it in a thread.
 
     Args:
         base: what both were made from.
@@ -54,20 +56,39 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
 def _anchors(
     old: Sequence[str], left: Sequence[str], right: Sequence[str]
 ) -> list[tuple[int, int, int, int]]:
-    """Stretches of the old text that both others hold: where in each, and how long; the last one is
-    the end of all three.
+    """Stretches of the old text that both others hold: where in each, and how long; the last one ends
+    all three.
     """
-    of_left = dict(_pairs(old, left))
-    of_right = dict(_pairs(old, right))
-    kept = [index for index in range(len(old)) if index in of_left and index in of_right]
-    end = (len(old), len(left), len(right), 0)
-    return [*((index, of_left[index], of_right[index], 1) for index in kept), end]
-
-
-def _pairs(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    texts = old, left, right
+    first = _common(texts)
+    last = _common([text[first:][::-1] for text in texts])
+    middle, ours, others = (text[first : len(text) - last] for text in texts)
+    of_left, of_right = _pairs(middle, ours), _pairs(middle, others)
+    kept = [index for index in range(len(middle)) if index in of_left and index in of_right]
     return [
-        (block.a + step, block.b + step)
+        (0, 0, 0, first),
+        *((first + index, first + of_left[index], first + of_right[index], 1) for index in kept),
+        (len(old) - last, len(left) - last, len(right) - last, last),
+    ]
+
+
+def _common(texts: Sequence[Sequence[str]]) -> int:
+    """How many lines all texts begin with."""
+    count = 0
+    for lines in zip(*texts, strict=False):
+        if len(set(lines)) > 1:
+            break
+        count += 1
+    return count
+
+
+def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Where lines of the old text stand in the new one; empty where they are too many to compare."""
+    if len(old) + len(new) > _LINES:
+        return {}
+    matcher = SequenceMatcher(None, old, new)  # of its own accord quick where lines recur
+    return {
+        block.a + step: block.b + step
         for block in matcher.get_matching_blocks()
         for step in range(block.size)
-    ]
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, TypeVar, final
 
+import anyio.to_thread
 import msgspec
 from sse_starlette import ServerSentEvent
 from starlette.exceptions import HTTPException
@@ -253,7 +254,7 @@ class _Routes:
         who = await self._who(request, asked.session, asked.actor)
         base = await self._outputs.version(who.session, asked.base or 0)
         latest = await self._outputs.latest(who.session)
-        merged = merge(_text(base), asked.mine, _text(latest))
+        merged = await anyio.to_thread.run_sync(merge, _text(base), asked.mine, _text(latest))
         return as_json(
             {
                 "text": merged.text,

@@ -32,3 +32,21 @@ def test_no_line_that_somebody_added_is_lost(base: str, mine: str, theirs: str) 
     lines = merge(base, mine, theirs).text.split("\n")
     added = (set(mine.split("\n")) | set(theirs.split("\n"))) - set(base.split("\n"))
     assert added <= set(lines)
+
+
+def test_of_very_many_lines_that_differ_both_stand_without_being_compared() -> None:
+    lines = [str(number % 7) for number in range(20_000)]
+    base, mine = "\n".join(lines), "\n".join(lines[1:] + ["mine"])
+    theirs = "\n".join([*lines[2:], "theirs"])
+    merged = merge(f"first\n{base}\nlast", f"first\n{mine}\nlast", f"first\n{theirs}\nlast")
+    assert merged.conflicts == 1
+    assert merged.text.split("\n") == [
+        "first",
+        MINE,
+        *mine.split("\n"),
+        SEPARATOR,
+        *theirs.split("\n"),
+        THEIRS,
+        "last",
+    ]
+    assert merge(base, mine, base) == (mine, 0)
