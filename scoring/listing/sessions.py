@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, final
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from .query import SessionQuery
 
 __all__ = (
     "ERASED",
+    "ListedFold",
     "ListedSession",
     "check_labels",
     "list_sessions",
@@ -67,20 +68,52 @@ async def listed_session(
     """
     if (known := _by_summary(summary, taus)) is not None:
         return known
-    stops: Mapping[int, int] | None = {} if taus else None
-    scored = summary.utility is not None or not summary.evaluated
-    fold = TrajectoryFold(summary.session, Options(taus=tuple(taus)), emit=False)
-    try:
-        async for record in log.read_all(session=summary.session):
-            fold.feed(record)
-    except CodecError as error:
-        return ListedSession(summary, str(error), stops)
-    points = fold.trajectory().points
-    utility = points[-1].utility if points else None
-    stops = dict(fold.stops) if taus else None
-    if scored:  # what the summary says of it stays
-        return ListedSession(summary, None if summary.utility is not None else NOT_EVALUATED, stops)
-    return ListedSession(replace(summary, utility=utility), fold.utility_missing, stops)
+    return await ListedFold(summary.session, taus).read(log, summary)
+
+
+@final
+class ListedFold:
+    """Folds a session's records into its line, and goes on where it was: where the session has grown,
+    or where reading was cut off.
+
+    Args:
+        session: session id.
+        taus: the tolerances to follow; empty for none.
+    """
+
+    def __init__(self, session: str, taus: Sequence[int] = ()) -> None:
+        self._taus = taus
+        self._fold = TrajectoryFold(session, Options(taus=tuple(taus)), emit=False)
+        self._position = 0
+        self._problem = ""
+
+    async def read(self, log: EventLog, summary: SessionSummary) -> ListedSession:
+        """The line as of now, of which the summary says all that it can.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        fold = self._fold
+        if not self._problem:
+            try:
+                async for record in log.read_all(
+                    session=summary.session, after_position=self._position
+                ):
+                    self._position = record.position
+                    fold.feed(record)
+            except CodecError as error:
+                self._problem = str(error)
+        if self._problem:
+            return ListedSession(summary, self._problem, {} if self._taus else None)
+        stops = dict(fold.stops) if self._taus else None
+        if (
+            summary.utility is not None or not summary.evaluated
+        ):  # what the summary says of it stays
+            missing = None if summary.utility is not None else NOT_EVALUATED
+            return ListedSession(summary, missing, stops)
+        points = fold.trajectory().points
+        utility = points[-1].utility if points else None
+        return ListedSession(replace(summary, utility=utility), fold.utility_missing, stops)
 
 
 def _by_summary(summary: SessionSummary, taus: Sequence[int]) -> ListedSession | None:

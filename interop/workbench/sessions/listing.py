@@ -12,10 +12,11 @@ from anyio.lowlevel import checkpoint
 
 from ....engine.errors import InvalidInput
 from ....engine.log.contract import EventLog, SessionSummary
+from ....engine.log.session_states import SessionStates
 from ....engine.log.summary import FORGOTTEN
 from ....scoring.listing.order import SessionOrder, Sortable
 from ....scoring.listing.query import SessionQuery
-from ....scoring.listing.sessions import ListedSession, listed_session
+from ....scoring.listing.sessions import ListedFold, ListedSession
 from .table import SessionTable
 
 __all__ = ("Key", "Listing", "Page", "parse_key")
@@ -24,6 +25,7 @@ Key: TypeAlias = tuple[Sortable | None, int]
 """Where a session stands in a list: what it is sorted by, and its place in the log."""
 
 _AT_ONCE: Final = 2000  # sessions between two turns of everybody else
+_FOLDS: Final = 256  # of sessions that grow, or whose reading was cut off
 _PATIENCE: Final = 0.2  # seconds that a page waits for a list that takes longer
 _TEXT: Final = msgspec.json.Decoder(tuple[tuple[tuple[str, int], ...] | float | None, int])
 
@@ -82,6 +84,7 @@ class Listing:
         self._lacking: list[int] = []
         self._keys: dict[int, Sortable | None] = {}
         self._measured: dict[int, ListedSession] = {}
+        self._folds: SessionStates[ListedFold] = SessionStates(_FOLDS)
         self._settled = True
         self._lock = anyio.Lock()
 
@@ -153,8 +156,12 @@ class Listing:
     async def _measure(self, place: int, summary: SessionSummary) -> ListedSession:
         known = self._measured.get(place)
         if known is None or known.summary.position != summary.position:
-            known = await listed_session(self._log, summary, self._taus)
+            fold = self._folds.get(summary.session) or ListedFold(summary.session, self._taus)
+            self._folds.keep(summary.session, fold)
+            known = await fold.read(self._log, summary)
             self._measured[place] = known
+            if summary.state != "open":  # it does not grow
+                self._folds.drop(summary.session)
         return known
 
     def _put(self, place: int, value: Sortable | None, *, anew: bool) -> None:

@@ -10,7 +10,7 @@ from typing import cast
 import anyio
 import pytest
 from duolog.engine.events import FeedbackGiven, MessageSent
-from duolog.engine.log.contract import EventLog
+from duolog.engine.log.contract import EventLog, Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft, Record
 from duolog.interop.workbench.sessions.address import ListAddress, parse_address
@@ -25,7 +25,7 @@ from duolog.scoring.trajectory.options import Options
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from gated_log import Gate
-from workbench import visiting
+from workbench import story, visiting
 
 HOSTILE = "</td><script>alert(1)</script>\u202e"
 
@@ -163,6 +163,45 @@ async def test_what_there_was_no_time_to_look_at_is_looked_at_though_nothing_mor
             async for change in changes:
                 if [session for session, _ in change.rows] == ["s"]:
                     break
+        tasks.cancel_scope.cancel()
+
+
+class CutOff(Gate):
+    """Holds up the first reading after three records for longer than a list is waited for."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.read: list[int] = []
+
+    async def read_all(
+        self, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        async for record in super().read_all(session=session, after_position=after_position):
+            self.read.append(record.position)
+            yield record
+            if len(self.read) == 3:
+                await anyio.sleep_forever()
+
+
+async def test_a_session_is_read_on_where_a_list_had_no_time_for_it_and_where_it_grew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("duolog.interop.workbench.sessions.listing._PATIENCE", 0.01)
+    async with open_log("memory://") as log, anyio.create_task_group() as tasks:
+        script = story("s", [2])
+        await put_records(log, script.records)
+        table, cut = await table_of(log, tasks), CutOff(log)
+        listing = Listing(cut.log, table, parse_query(["tau=1"]), parse_order("session"))
+        await listing.soon()
+        assert (len(listing), listing.complete) == (0, False)
+        await listing.refresh()
+        assert [line.stops for line in listing.page(9).sessions] == [{1: 1}]
+        written = len(script.records)
+        script.output("another plan")
+        await put_records(log, script.records[written:])
+        await table.wait()
+        await listing.refresh()
+        assert cut.read == [record.position for record in script.records]
         tasks.cancel_scope.cancel()
 
 
