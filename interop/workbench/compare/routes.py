@@ -108,8 +108,11 @@ class _Routes:
                 continue
             found, taus = reading.trajectories, self._bench.options.taus
             made = await self._in_thread(partial(make_report, found, taus))
-            said = quantity(reading.total, "session")
-            note = f"{said}; the {left:,} that follow in the list are left out" if left else said
+            note = quantity(reading.total, "session")
+            if damaged := reading.total - len(found):
+                note += f"; {damaged:,} of them cannot be read, and are left out"
+            if left:
+                note += f"; the {left:,} that follow in the list are left out"
             yield message("report", made | {"text": note})
             pairs = await self._in_thread(partial(make_pairs, found, taus))
             yield message("pairs", {"html": pairs})

@@ -70,7 +70,7 @@ class Trajectories:
                 try:
                     fold.feed(record)
                 except CodecError:
-                    return None  # counted by the page as a session that cannot be scored
+                    return None  # the page says how many
             held = (summary.position, fold.trajectory())
         self._held.keep(summary.session, held)
         return held[1]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from duolog.engine.errors import InvalidInput
+from duolog.engine.errors import CodecError, InvalidInput
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
+from duolog.engine.records import Record
 from duolog.interop.workbench.compare.report import make_pairs, make_report
 from duolog.interop.workbench.compare.trajectories import Trajectories
 from duolog.interop.workbench.sessions.address import parse_address
 from duolog.scoring.live import score_log
+from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.updates import Update
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from workbench import visiting
@@ -90,6 +93,23 @@ async def test_it_is_for_those_to_whom_all_sessions_are_open(role: str, status: 
         assert (await visitor.get("/compare", state="wrong")).status_code in (400, 403)
         if status == 403:
             assert (await visitor.get("/v1/compare/stream")).status_code == 403
+
+
+async def test_it_says_how_many_sessions_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = TrajectoryFold.feed
+
+    def damaged(self: TrajectoryFold, record: Record) -> list[Update]:
+        if record.session == "a-1":
+            raise CodecError("a damaged record")
+        return feed(self, record)
+
+    monkeypatch.setattr(TrajectoryFold, "feed", damaged)
+    async with open_log("memory://") as log:
+        for number in range(3):
+            await put(log, number, "a")
+        async with visiting(log) as visitor:
+            sent = (await visitor.get("/v1/compare/stream")).text
+    assert "3 sessions; 1 of them cannot be read, and are left out" in sent
 
 
 async def test_its_address_is_that_of_the_list() -> None:
