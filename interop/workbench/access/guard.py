@@ -10,7 +10,7 @@ from collections.abc import Collection
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final, final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
@@ -174,7 +174,7 @@ def _foreign(headers: Headers, host: str, *, reading: bool) -> str | None:
     if origin is None:
         if not reading:
             return "a request that changes something has to say where it comes from"
-    elif urlsplit(origin).netloc.lower() != host.lower():
+    elif origin.partition("://")[2].lower() != host.lower():
         return "the request comes from a page of another server"
     site = headers.get("sec-fetch-site", "none")
     navigates = headers.get("sec-fetch-mode") == "navigate" and reading
