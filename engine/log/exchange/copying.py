@@ -23,6 +23,7 @@ __all__ = ("LogCopied", "copy_log")
 
 _BATCH: Final = 1024
 _ERASURES: Final = 30.0  # seconds between looks for what was forgotten, while it follows
+_SHARE: Final = 20  # times as long as the look before took, at least: it reads all summaries
 _LATEST: Final = 16  # records of the copy that are compared with the source before it goes on
 
 
@@ -63,14 +64,17 @@ async def copy_log(
     await _check_beginning(source, target, position)
     copied = await _copy(source, target, progress)
     known: set[str] = set()
+    looked = anyio.current_time()
     forgotten = await _forget(source, target, known)
     if follow:
         async with source.subscribe(after_position=target.statistics().position) as news:
             while True:
-                due = anyio.current_time() + _ERASURES
+                now = anyio.current_time()
+                due = now + max(_ERASURES, _SHARE * (now - looked))
                 while await _grows(news, target.statistics().position, due):
                     await _copy(source, target, progress)
                 await _copy(source, target, progress)  # what came just as the time was over
+                looked = anyio.current_time()
                 await _forget(source, target, known)
     position = target.statistics().position
     return LogCopied(records=copied, position=position, forgotten=forgotten)

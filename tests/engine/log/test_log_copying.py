@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
 import pytest
+import virtual_loop
 from duolog.engine.errors import InvalidInput
+from duolog.engine.log.contract import SessionSummary, Store
 from duolog.engine.log.exchange.copying import copy_log
 from duolog.engine.log.exchange.jsonl_export import to_jsonl
 from duolog.engine.log.open import open_log
@@ -97,6 +100,30 @@ async def test_to_forget_it_lists_the_sessions_of_the_source_alone(
         monkeypatch.delattr(type(target), "sessions")
         assert (await copy_log(source, target)).forgotten == ("s",)
         assert (await copy_log(source, target)).forgotten == ()
+
+
+def test_the_longer_a_look_for_what_was_forgotten_takes_the_fewer_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[float] = []
+
+    async def follow() -> None:
+        async with open_log("memory://") as source, open_log("memory://") as target:
+
+            async def sessions(_: Store) -> AsyncIterator[SessionSummary]:
+                looks.append(anyio.current_time())
+                if len(looks) == 4:
+                    tasks.cancel_scope.cancel()
+                await anyio.sleep((1.0, 10.0, 2.0, 0.0)[len(looks) - 1])
+                yield await source.summary("s")
+
+            await appended(source, "s", 2)
+            monkeypatch.setattr(type(source), "sessions", sessions)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(copy_log, source, target, follow=True))
+
+    virtual_loop.run(follow)
+    assert [round(later - earlier) for earlier, later in pairwise(looks)] == [31, 210, 42]
 
 
 @pytest.mark.parametrize("between", [0.0, 0.01])  # with 0.0 all comes just as the time is over
