@@ -30,7 +30,7 @@ FAILED = 2
 """Exit code where the log or an option is wrong: another worker would end likewise."""
 
 
-async def _main(options: FollowOptions) -> str | None:
+async def _main(options: FollowOptions, reports: int) -> str | None:
     until = anyio.Event()
 
     async def wait_for_the_end() -> None:
@@ -39,7 +39,7 @@ async def _main(options: FollowOptions) -> str | None:
 
     def write(statistics: FollowingStatistics) -> None:
         try:  # unbuffered, so that nothing is left for the interpreter to write at its end
-            os.write(sys.stdout.fileno(), msgspec.json.encode(statistics) + b"\n")
+            os.write(reports, msgspec.json.encode(statistics) + b"\n")
         except BrokenPipeError:  # who started it was killed, and nobody reads it
             until.set()
 
@@ -52,14 +52,13 @@ async def _main(options: FollowOptions) -> str | None:
 
 def _run() -> int:
     options = msgspec.json.decode(sys.argv[1].encode(), type=FollowOptions)
+    reports = os.dup(1)
+    os.dup2(2, 1)  # what a scorer prints is for people, and would be read as a report
     collect_rarely()
     try:
-        why = run(partial(_main, options))
-    except BaseExceptionGroup as group:
-        errors = group.subgroup(DuologError)
-        if errors is None:
-            raise
-        say(f"duolog: {error_text(errors.exceptions[0])}")
+        why = run(partial(_main, options, reports))
+    except DuologError as error:
+        say(f"duolog: {error_text(error)}")
         return FAILED
     if why is not None:
         say(f"duolog: {why}")

@@ -15,8 +15,10 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import anyio
+import msgspec
 import pytest
 from duolog.cli.following.metrics import metrics_text, parse_address
+from duolog.cli.following.options import FollowOptions
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.exchange.copying import copy_log
 from duolog.engine.log.open import open_log
@@ -24,6 +26,15 @@ from duolog.engine.records import TRACE
 from duolog.scoring.following import FollowingStatistics
 
 SCORERS = ("--scorer", "retention,rule-judge")
+
+LOUD = """
+from duolog import Score, SnapshotUtility
+
+print("loud")
+
+def made():
+    return SnapshotUtility("loud", "1", lambda snapshot, opened: Score(0.5))
+"""
 
 Measured = dict[tuple[str, str], list[tuple[str, bytes | None]]]
 
@@ -100,6 +111,29 @@ def test_workers_measure_what_comes_as_one_run_over_it_would(tmp_path: Path) -> 
         assert 'duolog_score_lag{worker="1"} 0\n' in text
     assert process.returncode == 0
     assert measured(log) == in_one_go(log, tmp_path)
+
+
+@pytest.mark.slow
+def test_what_a_scorer_prints_is_no_report_of_its_worker(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
+    log = f"{tmp_path}/log.db"
+    anyio.run(_empty, log)
+    options = FollowOptions(log=log, scorers=(f"{tmp_path}/loud.py:made",))
+    command = [sys.executable, "-P", "-m", "duolog.cli.following.worker"]
+    ended = subprocess.run(
+        [*command, msgspec.json.encode(options).decode()],
+        check=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=100,
+    )
+    assert msgspec.json.Decoder(FollowingStatistics).decode_lines(ended.stdout)
+    assert b"loud" in ended.stderr
+
+
+async def _empty(log: str) -> None:
+    async with open_log(log):
+        pass
 
 
 @pytest.mark.slow
