@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, final
 
 import anyio
@@ -193,7 +193,21 @@ class Selection:
     async def _look_again(self) -> None:
         """Looks at the sessions that have changed."""
         touched, self._touched = self._touched, set()
-        for session in touched:
+        try:
+            await self._look_at(touched)
+        except BaseException:
+            self._touched |= touched  # for the next attempt
+            raise
+        # So that a large list that changes all the time leaves time for everything else.
+        if anyio.current_time() - self._sorted_at >= self._sorting * _SHARE:
+            self._publish()
+        else:
+            self._touched |= touched
+            self._wanted.set()
+
+    async def _look_at(self, sessions: Iterable[str]) -> None:
+        """Finds out which of these sessions meet the query now."""
+        for session in sessions:
             summary = await self._log.summary(session)
             met = self._met.admits(summary)
             if met and (self._met.utility or self._met.tolerances):
@@ -204,12 +218,6 @@ class Selection:
                 self._found[session] = summary
             else:
                 self._found.pop(session, None)
-        # So that a large list that changes all the time leaves time for everything else.
-        if anyio.current_time() - self._sorted_at >= self._sorting * _SHARE:
-            self._publish()
-        else:
-            self._touched |= touched
-            self._wanted.set()
 
     def _publish(self) -> None:
         began = anyio.current_time()

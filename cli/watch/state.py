@@ -317,7 +317,7 @@ class WatchedLog:
         timeline = self.timeline
         if timeline is None:
             timeline = self.timeline = Timeline(session, self._options, full=self._full)
-        elif self._latest.get(session, 0) <= timeline.position:
+        elif not self.loading and self._latest.get(session, 0) <= timeline.position:
             return
         self.loading = True
         records = self._log.read_all(session=session, after_position=timeline.position)

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 from duolog.cli.watch.state import WatchedLog
-from duolog.engine.log.contract import EventLog
+from duolog.engine.errors import LogUnavailable
+from duolog.engine.log.contract import EventLog, SessionSummary
 from duolog.engine.log.open import MemoryLog
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.sessions import put_records
@@ -146,3 +147,26 @@ async def test_what_is_no_query_leaves_the_list_as_it_is(query: str, complaint: 
         watched.selection.search("b")
         assert await listed(watched) == ["b-1"]
         assert watched.selection.problem == ""
+
+
+async def test_a_change_that_could_not_be_read_at_once_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    summary = MemoryLog.summary
+    failed: list[str] = []
+
+    async def failing(log: MemoryLog, session: str) -> SessionSummary:
+        if not failed:
+            failed.append(session)
+            raise LogUnavailable("for a moment")
+        return await summary(log, session)
+
+    async with three() as (log, watched):
+        watched.selection.search("state=open")
+        assert await listed(watched) == ["b-1", "a-9"]
+        monkeypatch.setattr(MemoryLog, "summary", failing)
+        await put_records(log, script_of([*SESSIONS["a-9"], "close"], "a-9").records[-1:])
+        with anyio.fail_after(10):
+            while await listed(watched) != ["b-1"]:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+    assert failed == ["a-9"]

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 from duolog.cli.watch.state import WatchedLog
-from duolog.engine.errors import LogNotFound
+from duolog.engine.errors import LogNotFound, LogUnavailable
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Record
@@ -256,3 +256,27 @@ async def test_a_session_that_is_chosen_is_read(place: int) -> None:
             watched.select(f"s{place}")
             await settle(watched)
             assert watched.shown.count == len(moves[place]) + 1
+
+
+async def test_a_session_whose_reading_was_cut_off_is_read_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read_all = MemoryLog.read_all
+    failed: list[str] = []
+
+    async def failing(
+        log: MemoryLog, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        async for record in read_all(log, session=session, after_position=after_position):
+            yield record
+            if session is not None and not failed:
+                failed.append(session)
+                raise LogUnavailable("for a moment")
+
+    monkeypatch.setattr(MemoryLog, "read_all", failing)
+    async with MemoryLog() as log:
+        await put_records(log, script_of(FOUR, "a").records)
+        async with watching(log) as watched:
+            await until(lambda: watched.shown.count == 5)
+            await until(lambda: not watched.loading)
+    assert failed == ["a"]
