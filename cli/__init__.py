@@ -128,7 +128,9 @@ def _replace_what_cannot_be_encoded() -> None:
 
 
 def _refuse(message: str) -> int:
-    line = " ".join(message.split())
+    from ..engine.display import clean
+
+    line = " ".join(clean(message).split())
     sys.stderr.write(f"duolog: {line}\n")
     return _REFUSED
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..engine.display import clean
 from ..engine.errors import InvalidInput
 from .lookup import new_log
 from .output import print_json, print_text, say
@@ -67,7 +68,7 @@ def report_preview(importer: Importer, source: str, reading: Reading, *, as_json
         f"{quantity(len(found.sessions), 'session')} and {quantity(problems, 'problem')} as "
         f"{importer.name}; nothing was written"
     )
-    print_text("".join(f"{line}\n" for line in lines))
+    print_text("".join(f"{clean(line)}\n" for line in lines))
 
 
 async def _take(

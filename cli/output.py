@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..engine.display import clean
 from ..engine.errors import InvalidInput
 from ..engine.installation import program
 
@@ -43,7 +44,7 @@ def _print(data: bytes) -> None:
 
 def say(text: str) -> None:
     """Prints a message for a person, which is no result, on the standard error."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{clean(text)}\n")
 
 
 def say_left_out(forks: int) -> None:

@@ -61,8 +61,9 @@ def copy_command(
     if as_json:
         print_json(copied)
         return
+    from ...engine.display import clean
     from ...engine.text import quantity
 
     typer.echo(f"{quantity(copied.records, 'record')} copied, up to position {copied.position:,}")
     if copied.forgotten:
-        typer.echo(f"forgotten there, too: {', '.join(copied.forgotten)}")
+        typer.echo(clean(f"forgotten there, too: {', '.join(copied.forgotten)}"))

@@ -76,7 +76,9 @@ def forget_command(
     if as_json:
         print_json(erased)
         return
-    typer.echo(f"erased: {', '.join(erased.sessions)}")
+    from ...engine.display import clean
+
+    typer.echo(clean(f"erased: {', '.join(erased.sessions)}"))
     if not erased.compacted:
         say(
             f"not yet compacted ({erased.held_up}): traces may linger in its files until "

@@ -237,6 +237,7 @@ def _check_any(scored: Scored) -> None:
 
 
 def _print(scored: Scored) -> None:
+    from ...engine.display import clean
     from ...engine.text import quantity
 
     for one in scored.scorers:
@@ -246,7 +247,8 @@ def _print(scored: Scored) -> None:
         parts += (
             [f"failed in {quantity(one.failed, 'session')} ({one.error})"] if one.failed else []
         )
-        typer.echo(f"{one.scorer}: {', '.join(parts)}; {quantity(one.sessions, 'session')}")
+        line = f"{one.scorer}: {', '.join(parts)}; {quantity(one.sessions, 'session')}"
+        typer.echo(clean(line))
     for line in _left_out(scored):
         say(line)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from socket import socket
 
+    from ...engine.errors import DuologError
     from ...engine.log.contract import Store
     from ...interop.http.server import HttpServer
     from ...interop.workbench.sessions.table import SessionTable
@@ -226,6 +227,7 @@ async def _serve(
     send = None if hook is None else webhook(hook)
     access = Access(token or secrets.token_urlsafe(24), read_only=read_only, life=link_days * _DAY)
     stopping = anyio.Event()
+    failures: list[DuologError] = []
     limits = HttpLimits(connections=connections, per_client=connections)
     async with store as log, anyio.create_task_group() as tasks:
         forks = None if read_only else BenchForks(log, tasks)
@@ -254,7 +256,7 @@ async def _serve(
         app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
         server = HttpServer(app, stopping, limits)
         collect_rarely()
-        tasks.start_soon(_follow, bench.table, server)
+        tasks.start_soon(_follow, bench.table, server, failures)
         if send is not None:
             tasks.start_soon(AlertSender(log, alerts, send).run)
         address = address_of(bound)
@@ -276,16 +278,18 @@ async def _serve(
         await server.run([bound])
         await host.leave_all()
         tasks.cancel_scope.cancel()
+    if failures:  # those who take part have left in order
+        raise failures[0]
 
 
-async def _follow(table: SessionTable, server: HttpServer) -> None:
+async def _follow(table: SessionTable, server: HttpServer, failures: list[DuologError]) -> None:
     """Keeps the list of sessions up to date; where the log can be read no more, all ends."""
     from ...engine.errors import DuologError
 
     try:
         await table.run()
     except DuologError as error:
-        say(f"duolog: the log cannot be read any more: {error}")
+        failures.append(error)
         server.stop()
 
 

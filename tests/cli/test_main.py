@@ -17,6 +17,7 @@ import typer
 from duolog import InvalidInput
 from duolog.cli import app as app_module
 from duolog.cli import main
+from duolog.cli.output import say
 from duolog.engine.task import Cell, Setting, find_task
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
@@ -136,6 +137,15 @@ def test_errors_of_several_tasks_are_one_line_unless_one_is_a_defect(
     monkeypatch.setattr(app_module, "app", application(oops))
     with pytest.raises(ExceptionGroup):
         main([])
+
+
+def test_what_a_message_names_does_nothing_to_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say("session \x1b[2J is gone")
+    assert main(["run", "no\x1b[2J.toml"]) == 2
+    assert "\x1b" not in (said := capsys.readouterr().err)
+    assert said.count("␛[2J") == 2
 
 
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,21 @@ def test_it_serves_those_who_have_its_link_until_it_is_ended(log: Path) -> None:
     process.stderr.close()
 
 
+@pytest.mark.slow
+def test_it_fails_where_its_log_is_gone(log: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "duolog", "workbench", str(log), "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    with process.stderr:
+        assert "the workbench of" in process.stderr.readline()
+        log.rename(log.with_name("moved.db"))
+        assert process.wait(30) == 2
+        assert "was removed or moved" in process.stderr.read()
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
