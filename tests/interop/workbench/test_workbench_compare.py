@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 from duolog.engine.errors import CodecError, InvalidInput
@@ -98,7 +99,7 @@ async def test_it_is_for_those_to_whom_all_sessions_are_open(role: str, status: 
 async def test_it_says_how_many_sessions_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = TrajectoryFold.feed
 
-    def damaged(self: TrajectoryFold, record: Record) -> list[Update]:
+    def damaged(self: TrajectoryFold, record: Record) -> Sequence[Update]:
         if record.session == "a-1":
             raise CodecError("a damaged record")
         return feed(self, record)
