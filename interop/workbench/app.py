@@ -32,6 +32,7 @@ from .frame import ENTRANCE, problem_page
 from .live.routes import live_routes
 from .session.forking import Forker
 from .session.routes import session_routes
+from .sessions.listings import Listings
 from .sessions.routes import session_list_routes
 from .sessions.table import SessionTable
 
@@ -75,11 +76,13 @@ def make_bench(
         forks: begins forks of sessions; None where nobody can.
         alerts: the rules of which the page of alerts shows when they fired.
     """
+    table = SessionTable(log)
     places = {"/sessions", "/live", "/compare", *(["/alerts"] if alerts else ())}
     return Bench(
         log=log,
         name=name,
-        table=SessionTable(log),
+        table=table,
+        listings=Listings(log, table),
         access=access,
         options=options or Options(),
         limits=limits or BenchLimits(),

@@ -15,6 +15,7 @@ from ..http.sse import EventStream
 from .access.identity import Access
 from .alerts.rules import AlertRule
 from .session.forking import Forker
+from .sessions.listings import Listings
 from .sessions.table import SessionTable
 
 __all__ = ("Bench", "BenchLimits")
@@ -62,6 +63,7 @@ class Bench(NamedTuple):
         log: the log.
         name: of the log, for titles and commands.
         table: its sessions.
+        listings: lists of them.
         access: who may do what.
         options: how sessions are scored.
         limits: what one client may take.
@@ -76,6 +78,7 @@ class Bench(NamedTuple):
     log: EventLog
     name: str
     table: SessionTable
+    listings: Listings
     access: Access
     options: Options
     limits: BenchLimits

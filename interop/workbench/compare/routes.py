@@ -22,7 +22,6 @@ from ..events import message, streaming
 from ..frame import page
 from ..markup.html import Node, tag
 from ..sessions.address import ListAddress, parse_address
-from ..sessions.listings import Listings
 from .report import make_pairs, make_report
 from .trajectories import MOST, Trajectories
 
@@ -46,7 +45,6 @@ class _Routes:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._listings = Listings(bench.log, bench.table)
         self._trajectories = Trajectories(bench)
         self._threads = anyio.CapacityLimiter(1)
 
@@ -95,7 +93,7 @@ class _Routes:
                 {"text": f"reading the list: {quantity(len(table), 'session')} so far …"},
             )
             await table.wait()
-        listing = self._listings.of(address)
+        listing = self._bench.listings.of(address)
         await listing.refresh()
         sessions = [line.summary for line in listing.page(MOST).sessions]
         left = len(listing) - len(sessions)

@@ -20,7 +20,6 @@ from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
 from ..sessions.address import ListAddress
-from ..sessions.listings import Listings
 from .open_sessions import OpenSessions
 from .page import live_contents, open_row
 
@@ -77,7 +76,6 @@ class LiveSessions:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self._sessions = OpenSessions(bench.log, bench.options)
-        self._listings = Listings(bench.log, bench.table)
 
     async def row(self, summary: SessionSummary) -> str:
         """The row of an open session."""
@@ -101,6 +99,6 @@ class LiveSessions:
         if not table.loaded:
             found = await table.latest(_MOST)
             return [summary for summary in found if summary.state == "open"]
-        listing = self._listings.of(ListAddress(conditions=(("state", "open"),)))
+        listing = self.bench.listings.of(ListAddress(conditions=(("state", "open"),)))
         await listing.refresh()
         return [line.summary for line in listing.page(_MOST).sessions]

@@ -116,6 +116,7 @@ class SessionReading:
         opened: how it was opened, as they may see it; None where that is not known.
         count: how many records there are.
         problem: why not all of it could be scored; empty where it could.
+        erased: whether its contents were erased when it was read.
         advice: updates that are shown with a record, by its number.
     """
 
@@ -124,6 +125,7 @@ class SessionReading:
         self.opened: SessionOpened | None = None
         self.count = 0
         self.problem = ""
+        self.erased = False
         self.advice: dict[int, list[Update]] = {}
         self._log = log
         self._identity = identity
@@ -172,6 +174,7 @@ class SessionReading:
                     await checkpoint()
 
     def _take(self, record: Record) -> None:
+        self.erased = record.body is None
         updates: Sequence[Update] = ()
         seen: Record | None = None
         try:

@@ -8,6 +8,7 @@ from typing import Final, final
 import anyio
 
 from ....engine.log.session_states import SessionStates
+from ....engine.log.summary import FORGOTTEN
 from ..access.identity import Identity
 from ..bench import Bench
 from .reading import Growth, SessionReading
@@ -38,9 +39,9 @@ class Readings:
             LogError: the log cannot be read.
         """
         name = f"{identity.role}/{identity.actor}/{session}"
+        summary = await self._bench.log.summary(session)  # raises where there is none
         held = self._held.get(name)
-        if held is None:
-            await self._bench.log.summary(session)  # raises where there is none
+        if held is None or (summary.state == FORGOTTEN and not held.erased):
             held = SessionReading(self._bench.log, session, identity, self._bench.options)
         self._held.keep(name, held)
         await held.refresh()
@@ -54,10 +55,9 @@ class Readings:
             LogError: the log cannot be read.
         """
         table = self._bench.table
-        done: int | None = None
+        reading = await self.of(session, identity)  # held here, however many others are looked at
+        done = reading.count_at(after)
         while True:
-            reading = await self.of(session, identity)
-            done = reading.count_at(after) if done is None else done
             while reading.count > done:
                 growth = reading.growth(max(done, reading.count - _MOST))
                 yield growth
@@ -65,3 +65,4 @@ class Readings:
             if not table.has_news(session, reading.position):
                 await table.wait()
             await anyio.sleep(self._bench.limits.pace)
+            await reading.refresh()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, final
 
+from anyio.lowlevel import checkpoint
+
 from ....engine.errors import CodecError
 from ....engine.events import ActionResolved, ActionTaken, SnapshotTaken
 from ....engine.log.contract import EventLog
@@ -62,6 +64,7 @@ class Transcript:
                 beside=Beside(await self._change(record), await self._action(record)),
             )
             parts.append(entry(record, context))
+            await checkpoint()  # reading a text as Markdown may take a while
         return parts
 
     async def snapshot(self, version: int) -> SnapshotTaken | None:

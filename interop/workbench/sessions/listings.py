@@ -80,8 +80,8 @@ class Listings:
         position = after
         was_loaded = table.loaded
         before: ListChange | None = None
+        listing = self.of(address)  # held here, however many others are looked at
         while True:
-            listing = self.of(address)
             await listing.soon()
             reached = listing.position  # the list may have had no time for what the table has
             places = table.changed_since(position, _MOST) if table.loaded else []

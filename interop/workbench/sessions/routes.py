@@ -21,7 +21,6 @@ from ..events import message, position_of, streaming
 from ..frame import page
 from ..markup.html import Html
 from .address import ListAddress, parse_address
-from .listings import Listings
 from .measured import MeasuredRows
 from .page import list_contents, paged, searching_note
 from .rows import session_row
@@ -47,7 +46,6 @@ class _Routes:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._listings = Listings(bench.log, bench.table)
         self._measured = MeasuredRows(bench.log, bench.options)
 
     async def page(self, request: Request) -> Response:
@@ -66,7 +64,7 @@ class _Routes:
             ]
             note = searching_note(0, len(table), 0, loaded=False, complete=False)
         else:
-            listing = self._listings.of(address)
+            listing = self._bench.listings.of(address)
             await listing.soon()
             shown = listing.page(bench.limits.page, after=address.after, before=address.before)
             rows = [self._row(line.summary, address) for line in shown.sessions]
@@ -96,7 +94,7 @@ class _Routes:
         )
 
     def _row(self, summary: SessionSummary, address: ListAddress) -> Html:
-        listing, place = self._listings.of(address), self._bench.table.place(summary.session)
+        listing, place = self._bench.listings.of(address), self._bench.table.place(summary.session)
         return session_row(summary, address, None if place is None else listing.key(place))
 
     async def rows(self, request: Request) -> Response:
@@ -106,7 +104,7 @@ class _Routes:
         address = parse_address(parameters)
         if len(sessions) > _ROWS:
             raise InvalidInput(f"at most {_ROWS} rows can be asked for at once")
-        listing = self._listings.of(address)
+        listing = self._bench.listings.of(address)
         await listing.soon()
         rows: dict[str, str] = {}
         for session in sessions:
@@ -129,7 +127,7 @@ class _Routes:
     async def _messages(
         self, address: ListAddress, after: int
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        follow = self._listings.follow(address, after, self._bench.limits.pace)
+        follow = self._bench.listings.follow(address, after, self._bench.limits.pace)
         async for change in follow:
             note = searching_note(
                 change.found,

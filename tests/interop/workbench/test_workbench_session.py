@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from html import unescape
 
 import anyio
@@ -24,8 +25,8 @@ from duolog.engine.events import (
     SnapshotTaken,
 )
 from duolog.engine.log.contract import EventLog
-from duolog.engine.log.open import open_log
-from duolog.engine.records import Draft
+from duolog.engine.log.open import MemoryLog, open_log
+from duolog.engine.records import Draft, Record
 from duolog.interop.workbench.access.disclosure import Disclosure
 from duolog.interop.workbench.access.identity import Identity
 from duolog.interop.workbench.session.forking import ForkRequest
@@ -354,3 +355,45 @@ async def test_a_fork_begins_where_one_looks_and_names_no_program() -> None:
             async with visiting(log, role, forks=fork, read_only=read_only) as visitor:
                 assert (await visitor.post("/v1/session/fork", body)).status_code == 403
         assert len(asked) == 1
+
+
+async def test_what_was_erased_is_not_shown_from_what_was_read_before() -> None:
+    async with open_log("memory://") as log, visiting(log) as visitor:
+        script = RecordWriter("s")
+        script.opened(config={"note": "a private matter"})
+        await put_records(log, script.records)
+        about = await visitor.data("/v1/session/about", session="s")
+        assert "a private matter" in about["html"]
+        await log.forget("s")
+        about = await visitor.data("/v1/session/about", session="s")
+        assert "a private matter" not in about["html"]
+
+
+async def test_a_session_that_is_followed_is_not_read_anew_because_others_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("duolog.interop.workbench.session.readings._KEPT", 1)
+    began: list[str | None] = []
+    read_all = MemoryLog.read_all
+
+    def reading(
+        log: MemoryLog, *, session: str | None = None, after_position: int = 0
+    ) -> AsyncIterator[Record]:
+        if not after_position:
+            began.append(session)
+        return read_all(log, session=session, after_position=after_position)
+
+    monkeypatch.setattr(MemoryLog, "read_all", reading)
+    async with open_log("memory://") as log, visiting(log) as visitor:
+        scripts = [RecordWriter("s"), RecordWriter("t")]
+        for script in scripts:
+            script.opened()
+            await put_records(log, script.records)
+        readings = Readings(visitor.bench)
+        growths = readings.follow("s", Identity("operator"), 0)
+        written = (await anext(growths)).count
+        await readings.of("t", Identity("operator"))
+        scripts[0].human("more")
+        await put_records(log, scripts[0].records[written:])
+        assert (await anext(growths)).count == written + 1
+    assert began.count("s") == 1
