@@ -101,7 +101,13 @@ class SessionHost:
         offers = []
         for name in dict.fromkeys([*([self._task] if self._task else ()), *installed_tasks()]):
             mine = name == self._task
-            task = named_task(name, self._dataset if mine else None).task
+            try:
+                task = named_task(name, self._dataset if mine else None).task
+            except InvalidInput as error:
+                if mine:
+                    raise
+                get_logger("workbench").warning("no session can be begun on it", why=str(error))
+                continue
             if mine:
                 self._named = task.name
             agents = {

@@ -257,3 +257,13 @@ async def test_of_two_copies_one_runs_a_session_and_the_other_takes_it_over(tmp_
         trace = await collect(one.read(session))
     said_texts = [r.event.text for r in trace if isinstance(r.event, MessageSent)]
     assert said_texts.count("milk") == 1
+
+
+async def test_a_task_that_cannot_be_loaded_takes_no_other_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "duolog.cli.taking.host.installed_tasks", lambda: ["no-such-task", "travel"]
+    )
+    async with open_log("memory://") as log, hosting(log) as host:
+        assert [offer.task for offer in await host.offers()] == [TASK, "travel"]
