@@ -10,9 +10,10 @@ import anyio
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.follower import Follower
+from ...engine.log.session_states import SessionStates
 from ...scoring.listing.order import SessionOrder, parse_order
 from ...scoring.listing.query import SessionQuery, parse_query, split_query
-from ...scoring.listing.sessions import list_sessions, listed_session
+from ...scoring.listing.sessions import ListedFold, list_sessions
 from .index import SessionIndex
 
 __all__ = ("Selection",)
@@ -20,6 +21,7 @@ __all__ = ("Selection",)
 _ORDERS: Final = (None, "-written", "utility", "-rounds", "-lasted", "state", "session")
 """What ``next_order`` goes through; None is the newest first."""
 
+_FOLDS = 256
 _SHARE = 20  # of the time, one part at most goes into sorting
 
 
@@ -60,6 +62,7 @@ class Selection:
         self._places: dict[str, int] = {}
         self._found: dict[str, SessionSummary] = {}
         self._touched: set[str] = set()
+        self._folds: SessionStates[ListedFold] = SessionStates(_FOLDS)  # of what changes
         self._renewed = True  # the sessions have to be looked through again
         self._wanted = anyio.Event()
         self._scan: anyio.CancelScope | None = None
@@ -183,6 +186,7 @@ class Selection:
                 self._refused = query, self.problem
                 return
         self.text, self._met, self._sorted_by, self._found = typed, query, order, found
+        self._folds = SessionStates(_FOLDS)
         self._publish()
 
     @property
@@ -211,7 +215,9 @@ class Selection:
             summary = await self._log.summary(session)
             met = self._met.admits(summary)
             if met and (self._met.utility or self._met.tolerances):
-                line = await listed_session(self._log, summary, self._met.taus)
+                fold = self._folds.get(session) or ListedFold(session, self._met.taus)
+                self._folds.keep(session, fold)
+                line = await fold.read(self._log, summary)
                 summary = line.summary
                 met = self._met.admits_measures(summary.utility, line.stops or {})
             if met:

@@ -66,8 +66,6 @@ async def listed_session(
     Raises:
         LogError: the log cannot be read.
     """
-    if (known := _by_summary(summary, taus)) is not None:
-        return known
     return await ListedFold(summary.session, taus).read(log, summary)
 
 
@@ -93,6 +91,8 @@ class ListedFold:
         Raises:
             LogError: the log cannot be read.
         """
+        if (known := _by_summary(summary, self._taus)) is not None:
+            return known
         fold = self._fold
         if not self._problem:
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -11,6 +11,7 @@ from duolog.cli.watch.state import WatchedLog
 from duolog.engine.errors import LogUnavailable
 from duolog.engine.log.contract import EventLog, SessionSummary
 from duolog.engine.log.open import MemoryLog
+from duolog.scoring.listing.sessions import ListedFold
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.sessions import put_records
 from scripted_logs import script_of
@@ -170,3 +171,25 @@ async def test_a_change_that_could_not_be_read_at_once_is_looked_at_again(
             while await listed(watched) != ["b-1"]:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
     assert failed == ["a-9"]
+
+
+async def test_a_session_that_changes_is_folded_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def fold(session: str, taus: Sequence[int]) -> ListedFold:
+        made.append(session)
+        return ListedFold(session, taus)
+
+    monkeypatch.setattr("duolog.cli.watch.selection.ListedFold", fold)
+    async with three() as (log, watched):
+        watched.selection.search("tau=1")
+        assert await listed(watched) == ["a-9"]
+        more = script_of([*SESSIONS["a-9"], "human", "human", "close"], "a-9").records[-3:]
+        for record in more:
+            version = watched.selection.version
+            await put_records(log, [record])
+            with anyio.fail_after(10):
+                while watched.selection.version == version:  # noqa: ASYNC110
+                    await anyio.sleep(0.002)
+        assert await listed(watched) == ["a-9"]
+    assert made == ["a-9"]
