@@ -14,7 +14,7 @@ from starlette.routing import Route
 from ...scoring.report import page
 from ..http.responses import problem
 
-__all__ = ("asset_names", "asset_route")
+__all__ = ("asset_route",)
 
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -23,11 +23,6 @@ class _Asset(NamedTuple):
     data: bytes
     media_type: str
     tag: str
-
-
-def asset_names() -> tuple[str, ...]:
-    """The names of all files."""
-    return tuple(sorted(_read()))
 
 
 def asset_route() -> Route:

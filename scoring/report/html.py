@@ -6,15 +6,12 @@ draw them. It loads nothing: its content security policy forbids it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 
 import msgspec
 
-from ...engine.log.exchange.output_file import output_file
 from ...engine.text import quantity
 from ..metrics import Estimate, Group, Report
 from .figures.geometry import left_out_note, token_sessions
@@ -51,23 +48,9 @@ from .text.wording import (
     span,
 )
 
-__all__ = ("report_html", "save_html")
+__all__ = ("report_html",)
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-
-
-def save_html(
-    report: Report, path: str | os.PathLike[str], *, title: str = "Collaborative effort scaling"
-) -> Path:
-    """Writes a report's page into a file, whole or not at all; another file of its name is replaced.
-
-    Raises:
-        InvalidInput: the file cannot be written, or is a log.
-    """
-    page = report_html(report, title=title).encode()
-    with output_file(path) as file:
-        file.write(page)
-    return Path(path)
 
 
 def report_html(

@@ -29,7 +29,7 @@ from ....engine.records import Record
 from ....engine.session.view import Visibility
 from .identity import Identity
 
-__all__ = ("WITHHELD", "Disclosure", "withholds")
+__all__ = ("WITHHELD", "Disclosure")
 
 WITHHELD: Final = "(withheld)"
 """Stands where a text is that is not for everybody."""
@@ -62,11 +62,6 @@ class Disclosure:
         if self._role == "operator" or record.kind not in _PRIVATE:
             return record
         return _withheld(record)
-
-
-def withholds(identity: Identity) -> bool:
-    """Whether something of a session may be withheld from somebody."""
-    return identity.role != "operator"
 
 
 def _withheld(record: Record) -> Record:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import msgspec
 import pytest
-from duolog.engine.errors import InvalidInput
 from duolog.scoring.metrics import Report, aggregate
 from duolog.scoring.process import Process
-from duolog.scoring.report.html import report_html, save_html
+from duolog.scoring.report.html import report_html
 from duolog.scoring.report.page.sessions import LISTED
 from duolog.scoring.trajectory.points import Point, Trajectory
 
@@ -236,11 +234,3 @@ def test_without_sessions_there_is_a_page_all_the_same() -> None:
     reader = read(report_html(aggregate([])))
     assert "There are no sessions to report on." in reader.text["p"]
     assert json.loads(reader.text["data"])["panels"] == []
-
-
-def test_page_is_written_into_a_file(tmp_path: Path) -> None:
-    report = reported()
-    path = save_html(report, tmp_path / "page.html")
-    assert path.read_text(encoding="utf-8") == report_html(report)
-    with pytest.raises(InvalidInput, match=r"cannot write .*: it is a directory"):
-        save_html(report, tmp_path)
