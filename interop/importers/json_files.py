@@ -57,23 +57,27 @@ def read_bytes(path: Path) -> bytes:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def lines_of(path: Path, *, growing: bool = False) -> Iterator[Piece]:
+def lines_of(path: Path, *, growing: bool = False, upto: int | None = None) -> Iterator[Piece]:
     """The lines of a file that are not blank.
 
     Args:
         path: of the file.
         growing: another program is still writing it: a last line without an end is left out.
+        upto: number of bytes that lines may end in; None for all. Who reads a growing file more
+            than once has to see the same lines each time.
 
     Raises:
         InvalidInput: it cannot be read.
     """
     try:
         with path.open("rb") as file:
+            end = 0
             for number, line in enumerate(file, start=1):
+                end += len(line)
+                if (growing and not line.endswith(b"\n")) or (upto is not None and end > upto):
+                    return
                 if number == 1:
                     line = line.removeprefix(_BOM)
-                if growing and not line.endswith(b"\n"):
-                    return
                 if line.strip():
                     yield Piece(f"{path}, line {number}", number, line)
     except OSError as error:

@@ -118,14 +118,22 @@ class Committer:
         begun, self._begun = self._begun, None
         if self._ahead and group is not self._ahead:
             self.reset()
-        if group is self._ahead or self._knows_all_of(group):
-            transaction = await self._begin_as_known(group, begun)
-        else:
-            if begun is None:
-                await connection.execute(self._sql.begin)
-            transaction = await self._lock(group)
-        while self._position >= self._partitioned:
-            self._partitioned = await connection.fetchval(self._sql.partition)
+        while True:
+            if group is self._ahead or self._knows_all_of(group):
+                transaction = await self._begin_as_known(group, begun)
+            else:
+                if begun is None:
+                    await connection.execute(self._sql.begin)
+                transaction = await self._lock(group)
+            if self._position < self._partitioned:
+                break
+            # The server shows what a transaction wrote a moment before it has others look for a new
+            # partition. So one is attached before the transaction that first writes to it: else who
+            # saw its position, and not yet the partition, would miss its records.
+            await connection.execute("ROLLBACK")
+            self.reset()
+            begun = None
+            await connection.execute(self._sql.partition)
         await self._write()
         self._known = (self._position, self._known[1])
         if len(self._cache) > _SESSIONS:
@@ -193,8 +201,11 @@ class Committer:
         """
         row = await self._connection.fetchrow(self._sql.lock)
         assert row is not None
-        position, epoch, layout, self._chained, self._partitioned, transaction = row
+        position, epoch, layout, self._chained, partitioned, transaction = row
         check_taken_over(layout, self._settings.url)
+        if partitioned != self._partitioned:
+            await self._connection.execute(self._sql.attached)
+            self._partitioned = partitioned
         self._alone = self._known == (position, epoch)
         if not self._alone:
             self._cache.clear()

@@ -91,6 +91,11 @@ class Statements:
             "SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])"
         )
         self.partition = f"SELECT {s}.add_partition()"
+        # Waits until who attached the last partition has let go of it, and so has told everybody.
+        self.attached = (
+            f"SELECT pg_relation_size(to_regclass(format('{s}.records_%s', partitioned - partition))) "
+            f"FROM {s}.log"
+        )
         self.look = f"SET LOCAL lock_timeout = '1s'; SELECT FROM {s}.log FOR UPDATE"
         self.status = "SELECT pg_xact_status($1::text::xid8)"
         self.record = f"SELECT crc FROM {s}.records WHERE position = $1"

@@ -9,6 +9,7 @@ back are a fork. Of the format of before August 2025 there are items only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
@@ -20,7 +21,7 @@ from ....engine.records import TRACE
 from ..conversation.cast import Cast
 from ..conversation.steps import AGENT, HUMAN
 from ..conversation.transcript import Entry, Transcript, read_transcript
-from ..json_files import Piece, decode, lines_of
+from ..json_files import Piece, decode, lines_of, size_of
 from ..json_sniff import Shape
 from ..protocol import Foreign, Found, Reading, Remark
 from ..timestamps import seconds_of
@@ -102,18 +103,23 @@ class CodexImporter:
         """
         if source.is_dir():
             raise InvalidInput(f"{source} is a directory; its files are read one by one")
-        about = _survey(source, reading)
-        left = branches_in(lines_of(source, growing=reading.growing))
+        upto = size_of(source) if reading.growing else None
+        lines = partial(lines_of, source, growing=reading.growing, upto=upto)
+        if next(lines(), None) is None:
+            yield Remark("difference", "a file without a conversation", str(source))
+            return
+        about = _survey(source, lines(), reading)
+        left = branches_in(lines())
         void = [branch for branch in left if not any(_within(branch, other) for other in left)]
-        yield from _session(about, source, reading, void)
+        yield from _session(about, source, reading, lines(), void)
         for number, branch in enumerate(left):
             # What it shares with the main line is what stands before it there.
-            before = _session(about, source, reading, void, until=branch.first - 1)
+            before = _session(about, source, reading, lines(), void, until=branch.first - 1)
             shared = sum(isinstance(one, Foreign) and one.stream == TRACE for one in before)
             fork = msgspec.structs.replace(about, session=f"{about.session}-branch-{branch.last}")
             origin = Origin(session=about.session, version=shared)
             yield from _session(
-                fork, source, reading, left[:number], until=branch.last, origin=origin
+                fork, source, reading, lines(), left[:number], until=branch.last, origin=origin
             )
 
 
@@ -125,6 +131,7 @@ def _session(
     about: _About,
     source: Path,
     reading: Reading,
+    lines: Iterator[Piece],
     void: Sequence[Branch],
     *,
     until: int | None = None,
@@ -135,7 +142,7 @@ def _session(
         session=about.session,
         format=_NAME,
         where=str(source),
-        entries=_entries(source, reading, about, void, until),
+        entries=_entries(lines, reading, about, void, until),
         cast=Cast((), (AGENT,) if about.helper else (HUMAN, AGENT)),
         start=about.start,
         models={AGENT: about.model},
@@ -146,11 +153,11 @@ def _session(
     return read_transcript(transcript, reading)
 
 
-def _survey(source: Path, reading: Reading) -> _About:
+def _survey(source: Path, lines: Iterator[Piece], reading: Reading) -> _About:
     """What is known of a session; lines are looked at only until all of that is found."""
     found = _About(session=source.stem)
     named = False
-    for piece in lines_of(source, growing=reading.growing):
+    for piece in lines:
         try:
             head = decode(piece.data, _Head)
         except InvalidInput:
@@ -173,10 +180,14 @@ def _survey(source: Path, reading: Reading) -> _About:
 
 
 def _entries(
-    source: Path, reading: Reading, about: _About, void: Sequence[Branch], until: int | None
+    lines: Iterator[Piece],
+    reading: Reading,
+    about: _About,
+    void: Sequence[Branch],
+    until: int | None,
 ) -> Iterator[Entry | Remark]:
     reader = RolloutReader(helper=about.helper)
-    for piece in lines_of(source, growing=reading.growing):
+    for piece in lines:
         if until is not None and piece.number > until:
             return
         if any(branch.holds(piece.number) for branch in void):

@@ -263,6 +263,24 @@ async def test_records_fill_partition_after_partition(postgres: PostgresServer) 
     assert names == ["records_1", "records_101", "records_201", "records_301"]
 
 
+async def test_a_partition_is_attached_before_anything_is_in_it(postgres: PostgresServer) -> None:
+    """In one transaction, readers could see that there are records before they see the partition."""
+    url = postgres.url(partition="100")
+    async with open_log(url) as log:
+        await appended(log, "s", 99)
+        await appended(log, "s", 1)
+        await log.append("t", [message("x")] * 230)  # needs two at once
+        assert len(await collect(log.read_all())) == 330
+    async with shell(url) as connection:
+        for name in ("records_101", "records_201", "records_301"):
+            attached = await connection.fetchval(
+                "SELECT xmin::text::bigint FROM pg_inherits WHERE inhrelid = $1::text::regclass",
+                name,
+            )
+            written = await connection.fetchval(f"SELECT min(xmin::text::bigint) FROM {name}")
+            assert attached < written
+
+
 async def test_old_partitions_are_detached_at_once_and_attached_again(
     postgres: PostgresServer,
 ) -> None:

@@ -18,6 +18,7 @@ from duolog.engine.events import (
     Unknown,
 )
 from duolog.interop.importers.codex.importer import CodexImporter
+from duolog.interop.importers.protocol import Foreign, Reading
 from duolog.interop.importers.registry import recognise
 from duolog.testing import check_importer
 from foreign_logs import read, trace_of, write_lines
@@ -254,3 +255,20 @@ def test_a_broken_line_is_named(rollout: Path) -> None:
 @pytest.mark.asyncio
 async def test_the_importer_keeps_the_contract(rollout: Path) -> None:
     await check_importer(CodexImporter(), rollout)
+
+
+def test_what_is_added_while_a_file_is_read_waits_for_the_next_time(tmp_path: Path) -> None:
+    """Else lines could go to a session that was named before its first line was there."""
+    path = tmp_path / "rollout.jsonl"
+    lines = [line("session_meta", id="r-1"), said("user", "x" * 20_000), said("user", "And?")]
+    path.write_bytes(b"")
+    nothing = CodexImporter().read(path, Reading(growing=True))
+    assert not any(isinstance(one, Foreign) for one in nothing)
+    write_lines(path, lines[:2])
+    found = CodexImporter().read(path, Reading(growing=True))
+    first = next(found)
+    write_lines(path, lines)
+    seen = [first, *found]
+    assert [one.draft.event for one in seen if isinstance(one, Foreign)][1:] == [
+        MessageSent(text="x" * 20_000)
+    ]
