@@ -100,28 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked = apart.isdisjoint(mark.name for mark in item.iter_markers())
         (chosen if asked else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = slow_first(chosen, getattr(config, "workerinput", {}).get("workercount", 1))
-
-
-def slow_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Orders tests so that all workers but one, of which each gets an equal part of the list, begin
-    with slow ones: all of a module, whose fixtures they share, for the worker with the fewest so far.
-    Modules of few tests come first, since theirs are the longest.
-
-    Slow ones wait for programs, and meanwhile the last worker, which has quick ones, uses the core."""
-    modules: dict[Path, list[pytest.Item]] = {}
-    quick: list[pytest.Item] = []
-    for item in items:
-        slow = item.get_closest_marker("slow")
-        (modules.setdefault(item.path, []) if slow else quick).append(item)
-    parts: list[list[pytest.Item]] = [[] for worker in range(workers)]
-    for module in sorted(modules.values(), key=len):
-        min(parts[: max(1, workers - 1)], key=len).extend(module)
-    for part in parts:
-        room = max(0, len(items) // workers - len(part))
-        part.extend(quick[:room])
-        del quick[:room]
-    return [item for part in parts for item in part] + quick
+    items[:] = sorted(chosen, key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture
