@@ -3,12 +3,13 @@
 # make workbench  shows the log of make demo, or one made like it, in the browser; PORT=8730
 # make check  format, lint, types, directions of import
 # make fast   the tests that start no programs: less than a minute
-# make test   all tests; make test ARGS="-k rounds" a part of them
+# make test   all tests, after it has installed what they need; make test ARGS="-k rounds" a part of them
 # make science  plays the study of agents on held-out instances, and writes docs/science.md and the tables
 #             of docs/agents.md: a quarter of an hour of one core; ARGS=--tiny a few sessions
 # make soak   the long tests: hundreds of kills, many sessions, fresh seeds; SEED=7 repeats a run;
 #             make soak N=1000000 runs the simulator only, that many times, on all cores
-# make mutants   breaks the engine in known ways, and says how soon the simulator notices each
+# make mutants   breaks the engine in known ways, and says how soon the simulator notices each;
+#             make mutants SAMPLE=200 draws mutants from all that there are, ARGS=--tests runs the tests too
 # make bench  speeds, as ratios to the least that the same work can cost; QUICK=1 a tenth of the work
 # make bench-check   the same, compared with figures that are kept: fails on more than 10 % less
 # make release-check   builds wheel and sdist, checks them, and installs the wheel
@@ -26,8 +27,7 @@ PORT ?= 8730
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 VENV := .venv
-# -P keeps this directory, whose packages are Duolog's own parts, off the import path.
-RUN := $(VENV)/bin/python -P -m
+RUN := $(VENV)/bin/python -m
 
 # A stamp says what is installed. It is renewed when pyproject.toml changes, and its name tells
 # where the checkout was, since an installation points at one directory.
@@ -87,15 +87,10 @@ format: $(WITH_DEV)
 lint: $(WITH_DEV)
 	$(RUN) ruff check --output-format concise .
 
-# The checkout may have any name; the type checker has to see it as the package it is. Tests are no
-# package: their helpers are found as pytest finds them, and basenames may recur. The second run
-# takes what it needs of the package from the cache of the first.
+# The second run takes what it needs of the package from the cache of the first.
 types: $(WITH_DEV)
-	@mkdir -p build/types
-	@ln -sfn ../.. build/types/duolog
-	MYPYPATH=build/types $(RUN) mypy --package duolog
-	MYPYPATH=build/types:tests/support $(RUN) mypy \
-	    --explicit-package-bases --namespace-packages tests/ benchmarks/
+	$(RUN) mypy
+	$(RUN) mypy tests benchmarks .ci
 
 imports: $(WITH_DEV)
 	$(VENV)/bin/lint-imports --no-cache
@@ -104,6 +99,7 @@ fast: $(WITH_DEV)
 	$(PYTEST) -m 'not slow' $(ARGS)
 
 test: $(WITH_DEV)
+	@sh .ci/programs
 	$(PYTEST) $(ARGS)
 
 science: $(WITH_DEV)
@@ -112,13 +108,17 @@ science: $(WITH_DEV)
 # In one process, so that nothing else disturbs who is killed when, and each failure is shown at once.
 soak: $(WITH_DEV)
 ifdef N
-	$(RUN) duolog.testing.simulator --runs $(N) --processes $$(nproc) $(if $(SEED),--first $(SEED))
+	$(RUN) duolog.benchmarks.campaign --runs $(N) --processes $$(nproc) $(if $(SEED),--first $(SEED))
 else
 	$(RUN) pytest -m 'soak or hypothesis' $(if $(SEED),--seed $(SEED)) $(ARGS)
 endif
 
 mutants: $(WITH_DEV)
+ifdef SAMPLE
+	$(RUN) duolog.benchmarks.mutation --sample $(SAMPLE) $(if $(SEED),--seed $(SEED)) --processes $$(nproc) $(ARGS)
+else
 	$(RUN) duolog.benchmarks.mutant_hunt --processes $$(nproc) $(ARGS)
+endif
 
 # inspect_ai and eventsourcing, which it compares with, are measured where they are installed.
 bench: $(WITH_DEV)

@@ -34,7 +34,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         seed: of the optimiser.
         drop: weight of the drop at τ = 2.
         price: utility that a minute of the human's time is worth.
-        score: of these rules; see ``cli.tuning.objective``.
+        score: of these rules; see ``experiments.tuning``.
         utility: mean overall utility, by kind of user.
     """
 

@@ -25,9 +25,9 @@ from pathlib import Path
 import anyio
 import duolog
 import msgspec
-from duolog.interop.importers.chat.importer import ChatImporter
-from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
-from duolog.interop.importers.codex.importer import CodexImporter
+from duolog.interop.importers.chat import ChatImporter
+from duolog.interop.importers.claude_code.sessions import ClaudeCodeImporter
+from duolog.interop.importers.codex import CodexImporter
 from duolog.interop.importers.protocol import Importer, Reading
 from duolog.interop.importers.run import import_foreign
 

@@ -36,8 +36,8 @@ from duolog.benchmarks.measuring import (
 )
 from duolog.benchmarks.peers.eventsourcing_log import PACKAGE, append_theirs
 from duolog.benchmarks.workloads.typical_events import draft
-from duolog.engine.log.open import SqliteLog
 from duolog.engine.log.sqlite.file import parse
+from duolog.engine.log.sqlite.log import sqlite_log
 
 __all__ = ("main",)
 
@@ -53,7 +53,7 @@ async def append_ours(path: Path, writers: int, count: int) -> float:
         for index in range(each):
             await log.append(session, [draft(number + index)])
 
-    async with SqliteLog(parse(str(path))) as log:
+    async with sqlite_log(parse(str(path))) as log:
         async with anyio.create_task_group() as tasks:
             for number in range(writers):
                 tasks.start_soon(write, number)

@@ -14,8 +14,8 @@ from pathlib import Path
 import anyio
 from duolog.benchmarks.measuring import peak_memory
 from duolog.benchmarks.workloads.typical_events import draft
-from duolog.engine.log.open import SqliteLog
 from duolog.engine.log.sqlite.file import parse
+from duolog.engine.log.sqlite.log import sqlite_log
 
 __all__ = ("bench_idle", "bench_latency", "bench_memory", "write_and_read")
 
@@ -56,7 +56,7 @@ async def latencies(path: Path, rate: int, subscribers: int, seconds: float) -> 
                 if not left:
                     return
 
-    async with SqliteLog(parse(str(path))) as log, anyio.create_task_group() as tasks:
+    async with sqlite_log(parse(str(path))) as log, anyio.create_task_group() as tasks:
         for _ in range(subscribers):
             tasks.start_soon(follow)
         await anyio.sleep(0.05)
@@ -81,7 +81,7 @@ async def write_and_read(path: Path, count: int) -> dict[str, float]:
     """Writes and reads many events; gives memory in MB as it goes, and the size of the bodies."""
     marks = {"start": peak_memory()}
     written = 0
-    async with SqliteLog(parse(f"sqlite:///{path}?durability=normal")) as log:
+    async with sqlite_log(parse(f"sqlite:///{path}?durability=normal")) as log:
 
         async def write(number: int) -> None:
             nonlocal written
@@ -133,7 +133,7 @@ async def idle(path: Path, seconds: float) -> tuple[float, list[float]]:
     """Share of a core that a follower takes where nothing happens, and how soon it then sees
     what another process appends (another connection, which is the same to it).
     """
-    async with SqliteLog(parse(str(path))) as log, SqliteLog(parse(str(path))) as other:
+    async with sqlite_log(parse(str(path))) as log, sqlite_log(parse(str(path))) as other:
         await log.append("s", [draft(0)])
         async with log.subscribe() as subscription:
             await anext(subscription)

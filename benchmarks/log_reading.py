@@ -13,15 +13,16 @@ from duolog.benchmarks.floors.sqlite import list_raw, read_raw
 from duolog.benchmarks.measuring import Row, alternately, compare, missing
 from duolog.benchmarks.peers.eventsourcing_log import PACKAGE, read_theirs
 from duolog.benchmarks.workloads.typical_events import fill
-from duolog.engine.log.open import SqliteLog, open_log
+from duolog.engine.log.open import open_log
 from duolog.engine.log.sqlite.file import parse
+from duolog.engine.log.sqlite.log import sqlite_log
 from duolog.engine.records import Record
 
 __all__ = ("open_rows", "read_rows")
 
 
 def _fill(path: Path, sessions: int, count: int) -> None:
-    log = SqliteLog(parse(f"sqlite:///{path}?durability=normal"))
+    log = sqlite_log(parse(f"sqlite:///{path}?durability=normal"))
     asyncio.run(fill(log, sessions, count))
 
 
@@ -37,7 +38,7 @@ async def scan_ours(path: Path, *, decode: bool = True) -> int:
         else:
             count += len(records)
 
-    async with SqliteLog(parse(str(path)), create=False) as log:
+    async with sqlite_log(parse(str(path)), create=False) as log:
         await log.scan(consume)
     return count
 
@@ -49,7 +50,7 @@ def _scan(path: Path, decode: bool) -> int:
 async def iterate_ours(path: Path) -> int:
     """The same one record at a time, on the event loop."""
     count = 0
-    async with SqliteLog(parse(str(path)), create=False) as log:
+    async with sqlite_log(parse(str(path)), create=False) as log:
         async for record in log.read_all():
             count += record.event is not None
     return count

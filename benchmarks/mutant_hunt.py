@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from duolog.benchmarks.mutants import MUTANTS, Mutant, mutated
 
-__all__ = ("Found", "hunt")
+__all__ = ("Finder", "Found", "hunt")
 
 
 class Found(NamedTuple):
@@ -34,7 +34,9 @@ class Found(NamedTuple):
     failure: str
 
 
-class _Finder(MetaPathFinder):
+class Finder(MetaPathFinder):
+    """Finds a module with the change of a mutant in it."""
+
     def __init__(self, mutant: Mutant) -> None:
         self._name = f"duolog.{mutant.module}"
         self._mutant = mutant
@@ -42,6 +44,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Where the module of the mutant is; None for every other one."""
         if name != self._name:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -65,7 +68,7 @@ def hunt(number: int, most: int) -> Found:
     """Runs scenarios against a mutant, until one fails."""
     mutant = MUTANTS[number]
     assert f"duolog.{mutant.module}" not in sys.modules
-    sys.meta_path.insert(0, _Finder(mutant))
+    sys.meta_path.insert(0, Finder(mutant))
     from duolog.testing.simulator.scenario import STORES, Store, draw
     from duolog.testing.simulator.stage import prepared
 

@@ -15,11 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import anyio
+import numpy as np
 from duolog.cli import main as duolog
 from duolog.engine.log.open import open_log
+from duolog.scoring.columns.table import column_of
 from duolog.scoring.live import score_sessions
 from duolog.scoring.metrics.formal import formal_values
 from duolog.scoring.metrics.sample import Sample
+from duolog.scoring.metrics.values import Facts
 from duolog.scoring.trajectory.points import Trajectory
 
 BASE = "bounded"
@@ -61,11 +64,13 @@ def variants() -> Iterator[tuple[str, str, str]]:
 
 def numbers_of(item: Trajectory) -> Numbers:
     """What is compared of one session."""
-    values = formal_values(item, (TAU,))
+    facts = Facts([item])
+    values = formal_values(facts, (TAU,))
+    overall, lost = values.overall[0], (values.stops[TAU] - values.reference)[0]
     seconds = item.points[-1].effort.get("seconds") if item.points else None
     return {
-        "U": None if values is None else values.overall,
-        f"D@{TAU}": None if values is None else values.drop(0),
+        "U": None if np.isnan(overall) else float(overall),
+        f"D@{TAU}": None if np.isnan(lost) else float(lost),
         "minutes": None if seconds is None else seconds / 60.0,
     }
 
@@ -87,7 +92,7 @@ def effect(before: Mapping[str, Numbers], after: Mapping[str, Numbers], name: st
     for instance in sorted(before):
         old, new = before[instance][name], after[instance][name]
         column.append(None if old is None or new is None else new - old)
-    found = Sample({"d": column}, 2000, f"people/{name}").estimate("d")
+    found = Sample({"d": column_of(column)}, 2000, f"people/{name}").estimate("d")
     if found.value is None:
         return "–"
     if found.low == found.high or found.low is None or found.high is None:
@@ -115,7 +120,9 @@ def table(found: Mapping[tuple[str, str], Mapping[str, Numbers]], agents: Sequen
         f"|---{'|---' * len(columns)}|",
     ]
     means = [
-        Sample({"x": [one[name] for one in cells[agent, BASE].values()]}, 0, "").estimate("x").value
+        Sample({"x": column_of(one[name] for one in cells[agent, BASE].values())}, 0, "")
+        .estimate("x")
+        .value
         for agent, name in columns
     ]
     said = ["–" if mean is None else f"{mean:.3g}" for mean in means]

@@ -2,8 +2,8 @@
 
 python -P -m duolog.benchmarks.tables [--sessions 1000000] [--resamples 200] [--directory DIR]
 
-The report runs in a process of its own, whose peak memory is read when it is over. Beside it stands the
-least that reading the same columns can cost: DuckDB sums them.
+The report runs in a process of its own, whose peak memory is read when it is over. It is compared with
+reading the same columns of rounds.
 """
 
 from __future__ import annotations
@@ -18,85 +18,115 @@ import time
 from pathlib import Path
 
 import msgspec
-from duolog.scoring.metrics.process import PROCESS_MEASURES
-from duolog.scoring.tables.layout import Manifest, Part, folder_of, save_manifest, view_of
-from duolog.scoring.tables.rows import COLUMNS
+import numpy as np
+from duolog.scoring.columns.parquet import (
+    COLUMNS,
+    Manifest,
+    folder_of,
+    save_manifest,
+    view_of,
+    write_part,
+)
+from duolog.scoring.columns.rows import PROCESS_MEASURES
+from duolog.scoring.columns.table import Flags
 from duolog.scoring.trajectory.effort import MEASURES
 from duolog.scoring.trajectory.options import Options
 
-_SESSIONS = """
-SELECT range AS key, 's' || range AS session,
-    ['finished', 'finished', 'finished', 'abandoned'][(1 + hash(range, 1) % 4)::BIGINT] AS state,
-    MAP {{'agent': ['one-stage', 'two-stage', 'adaptive'][1 + range % 3], 'task': 'travel'}} AS labels,
-    'i' || range % 1000 AS instance, 0::BIGINT AS seed, 'travel@1' AS scorer, ['rule-judge@1'] AS judges,
-    false AS baseline, true AS evaluated, false AS silent, false AS estimated,
-    (100 + hash(range, 2) % 20000)::BIGINT AS agent_tokens,
-    (10 + hash(range, 3) % 5000)::BIGINT AS human_tokens,
-    NULL::DOUBLE AS final, false AS final_missing, NULL::VARCHAR AS forked_from,
-    NULL::BIGINT AS forked_at, MAP {{}}::MAP(VARCHAR, BIGINT) AS faults,
-    (1 + hash(range, 4) % 11)::BIGINT AS rounds, {process}, {effort}
-FROM range({sessions})
-"""
-
-_ROUNDS = """
-SELECT key, session, number::INTEGER AS round,
-    if(number = 1, 'initial', 'refinement') AS stage, false AS closing,
-    hash(key, number, 1) % 10 < 6 AS updated,
-    if(hash(key, number, 1) % 10 < 6, hash(key, number, 2) % 49 / 48, NULL) AS value,
-    hash(key, number, 2) % 49 / 48 AS utility, false AS stale,
-    if(hash(key, number, 3) % 10 = 0, NULL, 1 + hash(key, number, 3) % 5)::TINYINT AS rating,
-    false AS pending, {effort}
-FROM (SELECT key, session, rounds FROM sessions), unnest(range(1, rounds + 1)) AS _(number)
-ORDER BY key, number
-"""
+_ROUNDS_MOST = 11
 
 
 def generate(directory: Path, sessions: int) -> None:
     """Writes a directory of tables: three agents, 1 to 11 rounds a session, 6 on average."""
-    import duckdb
+    import pyarrow  # type: ignore[import-untyped]
 
-    connection = duckdb.connect()
-    process = ", ".join(
-        f"(hash(range, 5, {at}) % 7)::{'DOUBLE' if 'entropy' in name else 'BIGINT'} AS process_{name}"
-        for at, name in enumerate(PROCESS_MEASURES)
-    )
-    ends = ", ".join(
-        f"(hash(range, 6, {at}) % 900)::DOUBLE AS effort_{name}" for at, name in enumerate(MEASURES)
-    )
-    so_far = ", ".join(
-        f"(number * (hash(key, 6, {at}) % 80))::DOUBLE AS effort_{name}"
-        for at, name in enumerate(MEASURES)
-    )
+    chance = np.random.default_rng(0)
+    key = np.arange(sessions)
+    rounds = chance.integers(1, _ROUNDS_MOST + 1, sessions)
+    of = np.repeat(key, rounds)
+    number = np.arange(1, len(of) + 1) - np.repeat(np.cumsum(rounds) - rounds, rounds)
+    names = pyarrow.array([f"s{one}" for one in range(sessions)])
+
+    def flag(values: Flags | bool, count: int) -> Flags:
+        return np.broadcast_to(np.asarray(values), (count,))
+
+    def labels() -> object:
+        agents = np.array(["one-stage", "two-stage", "adaptive"])[key % 3]
+        keys = pyarrow.array(["agent", "task"] * sessions)
+        values = pyarrow.array(np.stack([agents, np.full(sessions, "travel")], 1).ravel())
+        return pyarrow.MapArray.from_arrays(2 * np.arange(sessions + 1), keys, values)
+
+    none = np.zeros(sessions + 1, np.int32)
+    empty = pyarrow.array([], pyarrow.string())
+    session = {
+        "key": key,
+        "session": names,
+        "state": np.array(["finished", "finished", "finished", "abandoned"])[
+            chance.integers(0, 4, sessions)
+        ],
+        "labels": labels(),
+        "instance": np.char.add("i", (key % 1000).astype(str)),
+        "seed": np.zeros(sessions, np.int64),
+        "scorer": np.full(sessions, "travel@1"),
+        "judges": pyarrow.ListArray.from_arrays(
+            np.arange(sessions + 1, dtype=np.int32), pyarrow.array(["rule-judge@1"] * sessions)
+        ),
+        **dict.fromkeys(
+            ("baseline", "silent", "estimated", "final_missing"), flag(False, sessions)
+        ),
+        "evaluated": flag(True, sessions),
+        "agent_tokens": 100 + chance.integers(0, 20_000, sessions),
+        "human_tokens": 10 + chance.integers(0, 5_000, sessions),
+        "final": pyarrow.nulls(sessions, pyarrow.float64()),
+        "forked_from": pyarrow.nulls(sessions, pyarrow.string()),
+        "forked_version": pyarrow.nulls(sessions, pyarrow.int64()),
+        "forked_at": pyarrow.nulls(sessions, pyarrow.int64()),
+        "faults": pyarrow.MapArray.from_arrays(none, empty, pyarrow.array([], pyarrow.int64())),
+        "rounds": rounds,
+        **{
+            f"process_{name}": chance.integers(0, 7, sessions).astype(float)
+            for name in PROCESS_MEASURES
+        },
+        **{f"effort_{name}": chance.integers(0, 900, sessions).astype(float) for name in MEASURES},
+    }
+    updated = chance.random(len(of)) < 0.6
+    utility = chance.integers(0, 49, len(of)) / 48
+    round_ = {
+        "key": of,
+        "session": names.take(pyarrow.array(of)),
+        "round": number.astype(np.int32),
+        "stage": np.where(number == 1, "initial", "refinement"),
+        "closing": flag(False, len(of)),
+        "updated": updated,
+        "utility": utility,
+        "value": pyarrow.array(utility, mask=~updated),
+        "stale": flag(False, len(of)),
+        "rating": pyarrow.array(
+            chance.integers(1, 6, len(of)).astype(np.int8), mask=chance.random(len(of)) < 0.1
+        ),
+        "pending": flag(False, len(of)),
+        **{
+            f"effort_{name}": number * chance.integers(0, 80, sessions)[of].astype(float)
+            for name in MEASURES
+        },
+    }
     view = view_of(Options())
-    connection.execute(
-        f"CREATE TABLE sessions AS {_SESSIONS.format(process=process, effort=ends, sessions=sessions)}"
-    )
-    parts = []
-    for table, query in (
-        ("sessions", "SELECT * FROM sessions"),
-        ("rounds", _ROUNDS.format(effort=so_far)),
-    ):
-        path = f"{folder_of(view, table, 'travel@1')}/part-1.parquet"
-        (directory / path).parent.mkdir(parents=True)
-        connection.execute(
-            f"COPY ({query}) TO '{directory / path}' (COMPRESSION zstd, ROW_GROUP_SIZE 65536)"
-        )
-        (found,) = connection.execute(f"SELECT count(*) FROM '{directory / path}'").fetchall()
-        part = Part(path=path, rows=found[0], sessions=sessions, first=0, last=sessions - 1)
-        parts.append(part)
-    view = msgspec.structs.replace(view, columns=COLUMNS, position=1, parts=tuple(parts))
-    save_manifest(directory, Manifest(log="made up", number=1, views=(view,)))
+    parts = [
+        write_part(directory, folder_of(view, table, "travel@1"), at, [pyarrow.table(columns)])
+        for at, (table, columns) in enumerate((("sessions", session), ("rounds", round_)), start=1)
+    ]
+    written = tuple([part for part in parts if part is not None])
+    view = msgspec.structs.replace(view, columns=COLUMNS, position=1, parts=written)
+    save_manifest(directory, Manifest(log="made up", number=2, views=(view,)))
 
 
 def _floor(directory: Path) -> tuple[float, float]:
     """Seconds by the wall and of the processor to read the columns that a table needs."""
-    import duckdb
+    import pyarrow.parquet  # type: ignore[import-untyped]
 
     wall, cpu = time.perf_counter(), time.process_time()
-    duckdb.connect().execute(
-        "SELECT sum(key), sum(utility), count(value), sum(rating), count_if(updated), count_if(stale), "
-        f"count_if(pending), count_if(closing) FROM '{directory}/rounds/**/*.parquet'"
-    ).fetchall()
+    names = ["key", "utility", "value", "rating", "updated", "stale", "pending", "closing"]
+    for path in (directory / "rounds").rglob("*.parquet"):
+        pyarrow.parquet.ParquetFile(path).read(columns=names)
     return time.perf_counter() - wall, time.process_time() - cpu
 
 

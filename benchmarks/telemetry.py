@@ -12,6 +12,9 @@ begins. Reports
 - what was lost: events handed over against those in the log, and measurements that are twice there;
 - memory: of the process, second by second.
 
+Third, what scorers cost that find nothing: processor time of events recorded as fast as it goes, with a
+watch and two scorers whose ``observe`` only returns, and with a watch alone.
+
 The floor of a decision is the disk: meanwhile another thread writes and syncs a page beside the log,
 twenty times a second. The run is cut into five stretches, each with its own 99th percentiles.
 
@@ -41,12 +44,15 @@ import duolog
 from duolog.benchmarks.measuring import (
     Row,
     add_arguments,
+    alternately,
     compare,
     quantile,
     resident_memory,
     write_rows,
 )
-from duolog.engine.events import StopAdvised
+from duolog.engine.events import ScorerRef, StopAdvised
+from duolog.engine.records import Record
+from duolog.engine.scorers.protocol import Measurement, Scorer, SessionScorer
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.retention import RetentionUtility
 from duolog.scoring.trajectory.updates import Update
@@ -160,6 +166,55 @@ class Load:
         self.arrivals.append(time.time())
 
 
+class Nothing:
+    """A scorer that measures nothing: what is left is the cost of handing it the records."""
+
+    def __init__(self, name: str) -> None:
+        self.ref = ScorerRef(name=name, version="1", config="")
+
+    def begin(self, session: str) -> SessionScorer:
+        """Keeps nothing of a session."""
+        return self
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        """Finds nothing."""
+        return ()
+
+
+def measure_scorers(folder: Path, sessions: int, events: int, repeat: int) -> Row:
+    """What two scorers that do nothing add to a watch under full load."""
+    names = itertools.count()
+
+    async def load(scorers: Sequence[Scorer]) -> None:
+        async with duolog.open(f"sqlite:///{folder}/full-{next(names)}.db", room=1_000_000) as log:
+            log.watch(scorers=scorers, on_update=lambda update: None).start()
+            talks = [await log.session(f"full-{n}", task="support") for n in range(sessions)]
+            for n in range(events):
+                await STEPS[n // sessions % len(STEPS)](talks[n % sessions], n)
+                if n % 100 == 0:
+                    await anyio.lowlevel.checkpoint()
+            await log.settle()
+
+    def work(*scorers: Scorer) -> int:
+        anyio.run(load, scorers)
+        return events
+
+    works = {
+        "with two scorers": lambda: work(Nothing("one"), Nothing("other")),
+        "alone": work,
+    }
+    found = alternately(works, repeat)
+    ours, alone = ([one.cpu for one in found[name]] for name in works)
+    return compare(
+        "watch with two scorers that do nothing : watch alone",
+        ours,
+        alone,
+        better="lower",
+        goal=1.3,
+        about=f"{1e6 * statistics.median(ours):.0f} of {1e6 * statistics.median(alone):.0f} us an event",
+    )
+
+
 def sync_pages(path: Path, found: list[tuple[float, float]], stop: threading.Event) -> None:
     """Syncs a page now and then, and notes when and how long it took."""
     with path.open("wb", buffering=0) as file:
@@ -177,7 +232,7 @@ async def measure_load(
     """The load, whether all of it is in the log, once, and the rows of the table."""
     async with duolog.open(url) as log:
         load = Load(log, sessions, rate)
-        scorers: tuple[duolog.Scorer, ...] = (rule_judge(), RetentionUtility())
+        scorers: tuple[Scorer, ...] = (rule_judge(), RetentionUtility())
         log.watch(scorers=scorers, on_update=load.arrive).start()
         begun, cpu = time.perf_counter(), time.process_time()
         stop = threading.Event()
@@ -265,7 +320,7 @@ async def report(
 
 
 def main() -> None:
-    """Runs both."""
+    """Runs all three."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--rate", type=int, default=1000)
@@ -279,9 +334,11 @@ def main() -> None:
         gc.collect()
         gc.freeze()  # as a server does once it is up: what was imported is not looked at again
         url = asked.log or f"sqlite:///{folder}/load.db"
+        events = 4_000 if asked.quick else 20_000
+        scorers = measure_scorers(Path(folder), asked.sessions, events, asked.repeat)
         beside = Path(folder) / "page"
         ok, rows = anyio.run(measure_load, url, asked.sessions, asked.rate, seconds, beside)
-    write_rows(asked.rows, rows)
+    write_rows(asked.rows, [*rows, scorers])
     sys.exit(0 if ok else 1)
 
 

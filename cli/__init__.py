@@ -100,8 +100,7 @@ def _ungrouped(commands: Callable[..., object], arguments: Sequence[str]) -> obj
     try:
         return commands(args=arguments, prog_name="duolog", standalone_mode=False)
     except BaseExceptionGroup as group:
-        from ..engine.errors import DuologError
-        from ..engine.session.cast import first_error
+        from ..engine.errors import DuologError, first_error
 
         if group.split((DuologError, OSError))[1] is not None:
             raise
@@ -128,7 +127,7 @@ def _replace_what_cannot_be_encoded() -> None:
 
 
 def _refuse(message: str) -> int:
-    from ..engine.display import clean
+    from ..scoring.display.texts import clean
 
     line = " ".join(clean(message).split())
     sys.stderr.write(f"duolog: {line}\n")

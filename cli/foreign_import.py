@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engine.display import clean
 from ..engine.errors import InvalidInput
+from ..scoring.display.texts import clean
 from .lookup import new_log
 from .output import print_json, print_text, say
 from .runtime import run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 from ..engine.errors import InvalidInput, MissingExtra
@@ -86,10 +87,10 @@ def address_of(bound: Socket) -> str:
 
 def open_files(wanted: int) -> int:
     """How many files may be open at once, after the limit was raised to ``wanted`` if possible."""
-    try:
-        import resource
-    except ImportError:  # on Windows there is no such limit
+    if sys.platform == "win32":  # which has no such limit
         return wanted
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted

@@ -1,4 +1,4 @@
-"""Finds logs and sessions by the names that are given on the command line."""
+"""Finds logs, sessions and points in them by the names that are given on the command line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,27 @@ from ..engine.errors import InvalidInput
 
 if TYPE_CHECKING:  # a command's --help loads this module, and neither msgspec nor a store
     from ..engine.log.contract import EventLog, SessionSummary, Store
+    from ..engine.redacting import Redact
+    from ..scoring.replay import Until
 
-__all__ = ("check_log", "existing_log", "find_session", "log_at", "name_of", "new_log", "one_named")
+__all__ = (
+    "existing_log",
+    "find_session",
+    "log_at",
+    "name_of",
+    "new_log",
+    "one_named",
+    "parse_until",
+)
 
 
-def log_at(where: str, *, create: bool) -> Store:
+def log_at(where: str, *, create: bool, redact: Redact | None = None) -> Store:
     """The log at a path or URL.
+
+    Args:
+        where: the path or URL.
+        create: create it if it is not there.
+        redact: removes secrets from each draft before it is written; None for nothing.
 
     Raises:
         InvalidInput: a URL that names no store, or a directory.
@@ -27,18 +42,7 @@ def log_at(where: str, *, create: bool) -> Store:
         raise InvalidInput("the name of the log is empty")
     if "://" not in where and Path(where).is_dir():
         raise InvalidInput(f"{where} is a directory; name a file for the log")
-    return open_log(where, create=create)
-
-
-def check_log(where: str) -> None:
-    """Checks that a command can write its sessions to a log and others read them there, without opening it.
-
-    Raises:
-        InvalidInput: a URL that names no store, a directory, or a log in memory.
-    """
-    if where.startswith("memory:"):
-        raise InvalidInput(f"{where} would be gone when this is done; name a log in a file")
-    log_at(where, create=True)
+    return open_log(where, create=create, redact=redact)
 
 
 @asynccontextmanager
@@ -142,3 +146,36 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
     if close:
         return "; did you mean " + " or ".join(close[:3]) + "?"
     return f"; duolog sessions lists the {len(names)} that there are"
+
+
+def parse_until(text: str) -> Until:
+    """The point that a text denotes.
+
+    ``round 3``, ``r3`` or ``3``; ``version 57`` or ``v57``; session time since the opening as ``90s``,
+    ``1:30`` or ``1:02:03``; a local date and time such as ``2026-03-01T14:30``.
+
+    Raises:
+        InvalidInput: it denotes none.
+    """
+    import re
+    from datetime import datetime
+
+    from ..scoring.replay import Until
+
+    asked = text.strip().lower()
+    if found := re.fullmatch(r"(?:r|round[ :=]?)?\s*(\d+)", asked):
+        return Until(round=int(found[1]))
+    if found := re.fullmatch(r"(?:v|version[ :=]?)\s*(\d+)", asked):
+        return Until(version=int(found[1]))
+    if found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*s", asked):
+        return Until(seconds=float(found[1]))
+    if found := re.fullmatch(r"(?:(\d+):)?(\d+):(\d{2}(?:\.\d+)?)", asked):
+        hours, minutes, seconds = found[1] or 0, found[2], found[3]
+        return Until(seconds=3600 * int(hours) + 60 * int(minutes) + float(seconds))
+    try:
+        return Until(time=datetime.fromisoformat(text.strip()).timestamp())
+    except (ValueError, OverflowError, OSError):
+        raise InvalidInput(
+            f"--until {text!r} names no point: give a round (r3), a version (v57), session time "
+            "(90s, 1:30) or a date and time (2026-03-01T14:30)"
+        ) from None

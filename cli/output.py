@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engine.display import clean
 from ..engine.errors import InvalidInput
 from ..engine.installation import program
+from ..scoring.display.texts import clean
 
 if TYPE_CHECKING:  # the help loads this module, and no store
     from ..engine.log.exchange.output_file import OutputRules

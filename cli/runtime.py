@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ("collect_rarely", "cores", "run")
+if TYPE_CHECKING:
+    from signal import Signals
+
+__all__ = ("collect_rarely", "cores", "requests_to_end", "run")
 
 _T = TypeVar("_T")
 
@@ -24,6 +29,34 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # not on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextmanager
+def requests_to_end(*, hang_up: bool = False) -> Iterator[AsyncIterator[Signals]]:
+    """Receives the signals that ask the program to end, while the block runs.
+
+    On Windows none arrives: Ctrl-C interrupts the program itself there.
+
+    Args:
+        hang_up: also the one that says that the terminal was closed.
+    """
+    if sys.platform == "win32":
+        yield _no_signals()
+    else:
+        import signal
+
+        import anyio
+
+        more = (signal.SIGHUP,) if hang_up else ()
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *more) as signals:
+            yield signals
+
+
+async def _no_signals() -> AsyncIterator[Signals]:
+    import anyio
+
+    await anyio.sleep_forever()
+    yield  # type: ignore[misc]  # never reached: it makes this function a generator
 
 
 def run(main: Callable[[], Awaitable[_T]]) -> _T:

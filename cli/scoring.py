@@ -1,29 +1,84 @@
-"""Scores the sessions of a log afterwards, several at once, and counts what was done."""
+"""Scores the sessions of a log afterwards: by which scorers, several sessions at once, and what was done."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import final
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, final
 
 import anyio
 import msgspec
 
+from .._version import __version__
+from ..engine import codec
 from ..engine.errors import Divergence, InvalidInput, SessionInterrupted
-from ..engine.events import Forgotten, ProgressRated, ScorerFailed, SessionOpened, UtilityScored
+from ..engine.events import (
+    Forgotten,
+    ProgressRated,
+    ScorerFailed,
+    ScorerRef,
+    SessionOpened,
+    UtilityScored,
+)
+from ..engine.loading import LoadedFrom, load, names_code
 from ..engine.log.contract import EventLog
+from ..engine.log.follower import CheckpointKey
 from ..engine.models.gateway import Models
 from ..engine.models.prompting.conversation import ModelUse
 from ..engine.rounds import Rounds
 from ..engine.scorers.protocol import Scorer, stream_of
+from ..engine.task import Task
+from ..experiments.parts import RescorableTask, named_task, origins_of, recorded_task
 from ..scoring.rescore import rescore
-from ..scoring.scorers.criterion import Criterion
-from ..scoring.scorers.registry import ScorerPlugin, ScoringSetting
+from ..scoring.scorers.criterion import read_rubric
+from ..scoring.scorers.registry import ScorerPlugin, ScoringSetting, find_scorer, scorer_names
 from .text.progress import RecordProgress
 
-__all__ = ("Scored", "ScoringRun", "StreamScored", "reach_judge")
+__all__ = ("ScoreOptions", "Scored", "ScorerFinder", "ScoringRun", "StreamScored")
 
-_CALL = "ModelCalled"
+_CALL: Final = "ModelCalled"
+_UNSAID: Final = SessionOpened(task="", instance="", participants=(), clock="utc")
+_CONVENTIONS: Final[tuple[Rounds, ...]] = ("handoff", "human-turn")
+
+
+class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a log is scored by; see ``duolog score``. One process hands it to another as JSON.
+
+    Attributes:
+        log: path or URL of the log.
+        scorers: their names.
+        judge: the model that judges.
+        rubric: path of the rubric.
+        rounds: how judges count rounds.
+        api_base: where the judge's model is.
+        cache: directory of the response cache.
+        concurrency: sessions at the same time, in each process.
+        tokens: that the judges may use in all, on this log.
+        cost: US dollars that they may cost in all, on this log.
+    """
+
+    log: str
+    scorers: tuple[str, ...]
+    judge: str | None = None
+    rubric: str | None = None
+    rounds: Rounds = "handoff"
+    api_base: str | None = None
+    cache: str | None = None
+    concurrency: int = 8
+    tokens: int | None = None
+    cost: float | None = None
+
+    def key(self) -> CheckpointKey:
+        """Under what checkpoints are kept: the same for processes that score by the same.
+
+        If the version of Duolog, a file or the rubric differs, sessions are looked at again.
+        """
+        files = {name: load(name).origin.digest for name in self.scorers if names_code(name)}
+        rubric = None if self.rubric is None else Path(self.rubric).read_text(encoding="utf-8")
+        names = sorted(self.scorers)
+        version = codec.digest([__version__, files, rubric, self.judge, self.rounds, names])
+        return CheckpointKey("+".join(names), version[:16])
 
 
 class StreamScored(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,36 +131,59 @@ class ScoringRun:
 
     Args:
         log: the log, which has to be open.
-        plugins: by name, what makes the scorers.
-        rounds: how rounds are counted by scorers that score rounds.
+        options: what it is scored by.
+
+    Attributes:
         models: access to models, if one judges.
-        use: the model that judges.
-        criteria: the rubric, if there is one.
+        asking: names of the scorers that ask one.
+
+    Raises:
+        InvalidInput: a scorer is not there, or the rubric cannot be read.
     """
 
-    def __init__(
-        self,
-        log: EventLog,
-        plugins: Mapping[str, ScorerPlugin],
-        *,
-        rounds: Rounds = "handoff",
-        models: Models | None = None,
-        use: ModelUse | None = None,
-        criteria: tuple[Criterion, ...] = (),
-    ) -> None:
+    def __init__(self, log: EventLog, options: ScoreOptions) -> None:
         self._log = log
-        self._plugins = plugins
-        self._rounds: Rounds = rounds
-        self._models = models
-        self._use = use
-        self._criteria = criteria
+        self._options = options
+        self._plugins = {name: find_scorer(name) for name in options.scorers}
+        self._criteria = () if options.rubric is None else read_rubric(Path(options.rubric))
+        self._use: ModelUse | None = None
+        self.models: Models | None = None
+        self.asking = [name for name, plugin in self._plugins.items() if plugin.asks_model]
         self._streams: dict[str, StreamScored] = {}
         self._left_out: dict[str, Counter[str]] = {}
         self._forgotten = 0
         self._unfinished = 0
         self._why: str | None = None
 
-    async def score(self, sessions: Sequence[str], *, concurrency: int) -> Scored:
+    async def reach_judge(self, *, upto: int | None = None) -> None:
+        """Makes access to the judge's model, if there is one.
+
+        Args:
+            upto: what these scorers used up to this position of the log counts; None for all.
+        """
+        from ..engine.models.traffic.budget import spending
+        from ..experiments.spec import BudgetTable, Experiment
+
+        options = self._options
+        if options.judge is None:
+            return
+        experiment = Experiment(
+            task="",
+            judge_model=options.judge,
+            api_base=options.api_base,
+            cache=options.cache,
+            budget=BudgetTable(tokens=options.tokens, cost=options.cost),
+        )
+        used = await spending(self._log, by=self.asking, upto=upto)
+        self.models = experiment.reach(used)
+        self._use = experiment.setting(self.models).uses[options.judge]
+
+    @property
+    def stopped(self) -> str | None:
+        """Why models are asked no more; None while they are, or if there are none."""
+        return None if self.models is None else self.models.stopped
+
+    async def score(self, sessions: Sequence[str]) -> Scored:
         """Scores sessions, some at a time. Where models cannot go on, no further one is begun.
 
         Raises:
@@ -118,8 +196,7 @@ class ScoringRun:
             async def work() -> None:
                 nonlocal done
                 for session in waiting:
-                    if self._why is None and self._models is not None:
-                        self._why = self._models.stopped
+                    self._why = self._why or self.stopped
                     if self._why is not None:
                         self._unfinished += 1
                         continue
@@ -128,7 +205,7 @@ class ScoringRun:
                     progress(done)
 
             async with anyio.create_task_group() as workers:
-                for _ in range(min(concurrency, len(sessions))):
+                for _ in range(min(self._options.concurrency, len(sessions))):
                     workers.start_soon(work)
         return Scored(
             sessions=len(sessions),
@@ -156,10 +233,7 @@ class ScoringRun:
 
     async def scorers(self, session: str) -> list[Scorer]:
         """The scorers that can be run on a session; counts what is left out, and why."""
-        opened: object = None
-        async for record in self._log.read(session):
-            opened = record.event
-            break
+        opened = await _opening(self._log, session)
         if isinstance(opened, Forgotten):
             self._forgotten += 1
             return []
@@ -170,8 +244,8 @@ class ScoringRun:
                     raise InvalidInput("a session without an opening")
                 setting = ScoringSetting(
                     opened=opened,
-                    rounds=self._rounds,
-                    models=self._models,
+                    rounds=self._options.rounds,
+                    models=self.models,
                     use=self._use,
                     criteria=self._criteria,
                 )
@@ -213,38 +287,80 @@ class ScoringRun:
         )
 
 
-async def reach_judge(
-    log: EventLog,
-    judge: str,
-    asking: Sequence[str],
-    *,
-    api_base: str | None,
-    cache: str | None,
-    tokens: int | None,
-    cost: float | None,
-    upto: int | None = None,
-) -> tuple[Models | None, ModelUse]:
-    """Access to the judge's model; what these scorers used on this log before counts.
+@final
+class ScorerFinder:
+    """Finds scorers session by session; caches tasks and plug-ins, which may be large.
 
     Args:
-        log: the log.
-        judge: name of the model.
-        asking: names of the scorers that ask it.
-        api_base: where it is.
-        cache: directory of the response cache.
-        tokens: that they may use in all.
-        cost: US dollars that they may cost in all.
-        upto: only what they used up to this position of the log; None for all.
-    """
-    from ..engine.models.traffic.budget import spending
-    from .experiment.spec import BudgetTable, Experiment
+        task: names the task of its sessions; None to go by the log for all of them.
 
-    experiment = Experiment(
-        task="",
-        judge_model=judge,
-        api_base=api_base,
-        cache=cache,
-        budget=BudgetTable(tokens=tokens, cost=cost),
-    )
-    models = experiment.reach(await spending(log, by=asking, upto=upto))
-    return models, experiment.setting(models).uses[judge]
+    Attributes:
+        missing: why tasks could not be found, each reason once.
+
+    Raises:
+        InvalidInput: several packages offer a scorer of one name, or the task cannot be used.
+    """
+
+    def __init__(self, task: str | None = None) -> None:
+        self.missing: list[str] = []
+        self._given = None if task is None else named_task(task).task
+        self._tasks: dict[tuple[str, LoadedFrom | None], RescorableTask | None] = {}
+        found = map(find_scorer, scorer_names())
+        self._plugins = [plugin for plugin in found if not plugin.asks_model]
+
+    async def of(self, log: EventLog, session: str) -> list[Scorer]:
+        """The scorers that are installed, and those of the session's task if that is; each once."""
+        opened = await _opening(log, session)
+        found: dict[ScorerRef, Scorer] = {}
+        if isinstance(opened, SessionOpened):
+            scorers = (*self._installed(opened), *self._of_task(opened))
+        else:
+            scorers = (*self._installed(_UNSAID),)
+        for scorer in scorers:
+            found.setdefault(scorer.ref, scorer)
+        return list(found.values())
+
+    def _installed(self, opened: SessionOpened) -> Iterator[Scorer]:
+        for plugin in self._plugins:
+            for rounds in _CONVENTIONS:
+                scorer = _made(plugin, ScoringSetting(opened=opened, rounds=rounds))
+                if scorer is not None:
+                    yield scorer
+
+    def _of_task(self, opened: SessionOpened) -> Sequence[Scorer]:
+        key = opened.task, origins_of(opened).get("task")
+        if key not in self._tasks:
+            self._tasks[key] = self._find(opened)
+        task = self._tasks[key]
+        try:
+            return () if task is None else task.scorers(opened)
+        except InvalidInput:  # the data of the session are not available
+            return ()
+
+    def _find(self, opened: SessionOpened) -> RescorableTask | None:
+        """The session's task, if it is here and can score recorded sessions; None if not."""
+        task: Task
+        if self._given is not None and self._given.name == opened.task:
+            task = self._given
+        else:
+            try:
+                task = recorded_task(opened).task
+            except InvalidInput as error:
+                if origins_of(opened):  # else it may be of a product, which needs no task
+                    self.missing.append(str(error))
+                return None
+        return task if isinstance(task, RescorableTask) else None
+
+
+def _made(plugin: ScorerPlugin, setting: ScoringSetting) -> Scorer | None:
+    try:
+        return plugin.make(setting)
+    except InvalidInput:  # not for this session
+        return None
+
+
+async def _opening(log: EventLog, session: str) -> object:
+    """The event that a session begins with; None if it has none."""
+    async for record in log.read(session):
+        return record.event
+    return None

@@ -7,11 +7,11 @@ from pathlib import Path
 import typer
 
 from ..engine.text import quantity
-from ..scoring.tables.exporter import TablesWritten, export_tables
+from ..experiments.sources import check_scorers
+from ..scoring.columns.exporter import TablesWritten, export_tables
 from ..scoring.trajectory.options import Options
 from .lookup import existing_log
 from .output import say
-from .report_sources import check_scorers
 from .runtime import run
 from .text.progress import RecordProgress
 

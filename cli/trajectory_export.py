@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import BinaryIO, Literal, TypeAlias
 
 from ..engine.errors import InvalidInput
-from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.text import quantity
-from ..scoring.live import score_sessions
+from ..experiments.sources import check_scorers, sharing
+from ..scoring.columns.log import folded
+from ..scoring.columns.rows import trajectory_of
 from ..scoring.report.tidy import tidy_rows, write_csv, write_parquet
 from ..scoring.trajectory.files import encode_trajectory
 from ..scoring.trajectory.options import Options
-from ..scoring.trajectory.points import Trajectory
 from .lookup import find_session
-from .report_sources import check_scorers, sharing
 
 __all__ = ("TableFile", "TrajectoryForm", "export_trajectories")
 
@@ -55,21 +54,14 @@ async def export_trajectories(
     wanted = None
     if names is not None:
         wanted = {(await find_session(log, name)).session for name in names}
-    scored = score_sessions(log, options, process=form == "trajectories", shared=sharing(source))
-    found = [item async for item in scored if wanted is None or item.session in wanted]
+    sessions = [one async for one in folded(log, options, sessions=wanted, shared=sharing(source))]
+    found = [trajectory_of(one) for one in sessions]
     if form == "trajectories":
         file.writelines(encode_trajectory(item) + b"\n" for item in found)
         return quantity(len(found), "trajectory", "trajectories")
-    rows = tidy_rows(found, form, seeds={item.session: await _seed(log, item) for item in found})
+    seeds = {one.session.session: one.session.seed for one in sessions}
+    rows = tidy_rows(found, form, seeds=seeds)
     if not rows:
         raise InvalidInput("there is no row to write: the log holds no session with contents")
     (write_csv if to == "csv" else write_parquet)(rows, file)
     return quantity(len(rows), "row")
-
-
-async def _seed(log: EventLog, item: Trajectory) -> int | None:
-    """The seed of a session; its opening says it."""
-    async for record in log.read(item.session):
-        event = record.event
-        return event.seed if isinstance(event, SessionOpened) else None
-    return None

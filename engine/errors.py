@@ -30,6 +30,7 @@
     │   ├── ModelDown            it has failed so often in a row that it is asked no more
     │   └── BudgetExhausted      the experiment has used up its tokens or its money
     ├── InvalidInput             a value, name, option or file that a user gave is not valid
+    │   └── TooLarge             an input has more bytes, values or levels than are read
     ├── PluginFailed             a plug-in raised what is no Exception, a made-up cancellation say
     └── MissingExtra             an optional dependency is not installed
 
@@ -72,8 +73,10 @@ __all__ = (
     "SessionInterrupted",
     "SessionNotFound",
     "StaleBase",
+    "TooLarge",
     "VersionConflict",
     "error_text",
+    "first_error",
 )
 
 
@@ -336,9 +339,13 @@ class BudgetExhausted(ModelError):
     """Raised without a call where the experiment has used up its tokens or its money."""
 
 
-@final
 class InvalidInput(DuologError):
     """Raised for a value, a name, an option or a file of the user's that is not valid."""
+
+
+@final
+class TooLarge(InvalidInput):
+    """Raised for an input that has more bytes, values or levels than are read."""
 
 
 @final
@@ -373,3 +380,11 @@ class MissingExtra(DuologError):
 def error_text(error: BaseException) -> str:
     """What an error says, as a log can hold it: half a surrogate pair, say, is spelled out."""
     return str(error).encode("utf-8", "backslashreplace").decode()
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a group: what a caller can act on."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 __all__ = ("install_command", "program")
 
 _NAME = "duolog"
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def install_command(extra: str) -> str:

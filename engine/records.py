@@ -10,10 +10,13 @@ from msgspec.structs import force_setattr
 from .codec import decode_body
 from .events import Event, Forgotten, Role, Unknown
 
-__all__ = ("ENGINE", "ENVIRONMENT", "TRACE", "Draft", "Record")
+__all__ = ("ENGINE", "ENVIRONMENT", "RECORDING", "TRACE", "Draft", "Record")
 
 TRACE = "trace"
 """Name of the stream that holds what the actors did."""
+
+RECORDING = "record"
+"""Name of the stream in which a recorder says what it could not record (``RecordsLost``)."""
 
 ENGINE = "engine"
 """Name of the actor for what the engine itself emits: openings, nudges, limits. Its role is environment."""

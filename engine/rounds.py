@@ -12,7 +12,7 @@ The rounds partition the trace: the first begins at version 1, and every record 
 
 from __future__ import annotations
 
-from typing import Literal, final
+from typing import Final, Literal, final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from .events import ACTS, ActionTaken, SessionOpened, SnapshotTaken
 from .records import TRACE, Record
 
 __all__ = (
+    "PRODUCTIVE",
     "Round",
     "RoundCount",
     "RoundProjector",
@@ -28,6 +29,7 @@ __all__ = (
     "is_act",
     "is_blank",
     "is_requested",
+    "is_unproductive",
 )
 
 Rounds = Literal["handoff", "human-turn"]
@@ -35,6 +37,9 @@ Rounds = Literal["handoff", "human-turn"]
 
 Stage = Literal["initial", "refinement"]
 """``initial`` up to and including the first round with an update, ``refinement`` after it."""
+
+PRODUCTIVE: Final = 3
+"""The least rating of a productive round, on the Likert scale of 1 to 5."""
 
 _COLLABORATIVE = frozenset({"MessageSent", "ApprovalAsked", "ApprovalGiven"})
 
@@ -160,6 +165,11 @@ class RoundCount:
         """Begins the next round."""
         self.number += 1
         self.agent_acts = 0
+
+
+def is_unproductive(rating: int | None) -> bool:
+    """Whether a rating says that a round was unproductive; a missing rating does not."""
+    return rating is not None and rating < PRODUCTIVE
 
 
 @final

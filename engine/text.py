@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import filterfalse
 
@@ -29,6 +30,10 @@ NUMBER_WORDS: Mapping[str, int] = {
 """The numbers that are commonly written as words."""
 
 _encoder = msgspec.json.Encoder()
+_CHARACTERS = re.compile(
+    r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"
+)
+"""Characters of Chinese and Japanese."""
 
 
 def text_of(content: JSON) -> str:
@@ -45,8 +50,14 @@ def lines_of(content: JSON) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """How many words a text has: runs of characters between white space."""
-    return len(text.split())
+    """How many words a text has: runs of characters between white space.
+
+    Chinese and Japanese are written without spaces, so each of their characters counts as a word.
+    """
+    if text.isascii():
+        return len(text.split())
+    others, characters = _CHARACTERS.subn(" ", text)
+    return len(others.split()) + characters
 
 
 def new_lines(old: Sequence[str], new: Sequence[str]) -> str:

@@ -8,32 +8,27 @@ depth and size.
 
 from __future__ import annotations
 
-import re
 from typing import Final, NoReturn, SupportsFloat, get_args
 
 import msgspec
 
+from .budget import Budget, too_deep
 from .codec import decode_body, digest, encode_body
 from .errors import CodecError, InvalidInput
 from .events import EVENTS, Event, Forgotten, Role, SnapshotTaken, Unknown
 
 __all__ = (
-    "DEEPEST",
-    "LARGEST",
+    "BODY",
     "check_body",
     "check_envelope",
     "check_kind",
     "check_names",
     "read_back",
-    "too_deep",
     "written",
 )
 
-DEEPEST: Final = 100
-"""Levels of lists and mappings in the body of an event, the event itself among them."""
-
-LARGEST: Final = 64 * 2**20
-"""Bytes in the body of an event."""
+BODY: Final = Budget(size=64 * 2**20, objects=4 * 2**20, depth=100)
+"""The limits of the body of an event; the event itself is one of the levels."""
 
 _INFINITE = float("inf")
 _BEYOND: Final = 2**63  # as far as every store can count
@@ -41,13 +36,10 @@ _ROLES: Final = frozenset(get_args(Role))
 
 _FLAT: Final = frozenset(
     "MessageSent ApprovalGiven NoteTaken TurnYielded Nudged FeedbackGiven ActorFailed SessionClosed "
-    "ProgressRated AlertSent EffortObserved ScorerFailed SimulatorFlagged StopAdvised".split()
+    "ProgressRated AlertSent EffortObserved ScorerFailed SimulatorFlagged StopAdvised "
+    "RecordsLost".split()
 )
 """Kinds in which nothing nests."""
-
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_SQUARE = bytes.maketrans(b"{}", b"[]")
-_OTHERS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class _Tag(msgspec.Struct):
@@ -86,10 +78,10 @@ def read_back(event: Event | Unknown, kind: str, schema: int, body: bytes) -> Ev
         CodecError: it would be read back as another one or not at all.
     """
     if (
-        len(body) < LARGEST
+        len(body) <= BODY.objects
         and kind != "SnapshotTaken"
         and type(event) is not Unknown
-        and (kind in _FLAT or not _has_many_brackets(body, DEEPEST))
+        and (kind in _FLAT or body.count(b"{") + body.count(b"[") <= BODY.depth)
     ):  # most events: a shorter way to the same result
         back = decode_body(kind, schema, body)
         if back == event:
@@ -106,41 +98,20 @@ def check_body(kind: str, schema: int, body: bytes) -> Event | Unknown:
     Raises:
         CodecError: a log may not hold it.
     """
+    try:
+        BODY.check_json(body)
+    except InvalidInput as error:
+        raise CodecError(f"a log cannot hold this body of a {kind}: {error}") from None
     event = decode_body(kind, schema, body)
     if isinstance(event, Forgotten):
         raise CodecError(f"a {kind} without a body is erased, and cannot be checked")
-    if len(body) > LARGEST:
-        raise CodecError(f"a body of {kind} has {len(body):,} bytes, and may have {LARGEST:,}")
     if isinstance(event, Unknown):
         _check_unknown(event)
     elif isinstance(event, SnapshotTaken) and event.digest != digest(event.content):
         raise CodecError("the snapshot's digest is not that of its content")
-    if too_deep(body):
-        raise CodecError(f"a body of {kind} nests deeper than {DEEPEST} levels")
+    if too_deep(body, BODY.depth):
+        raise CodecError(f"a body of {kind} nests deeper than {BODY.depth} levels")
     return event
-
-
-def too_deep(body: bytes, levels: int = DEEPEST) -> bool:
-    """Whether JSON nests deeper than every reader of a log can be sure to follow.
-
-    The work is linear in the size, and none where there are few brackets. Nothing recurses.
-
-    Args:
-        body: valid JSON.
-        levels: of lists and mappings that it may have.
-    """
-    if not _has_many_brackets(body, levels):
-        return False
-    left = _STRINGS.sub(b"", body).translate(_SQUARE, _OTHERS)
-    for _ in range(levels):  # each time the innermost level goes
-        if not left:
-            return False
-        left = left.replace(b"[]", b"")
-    return bool(left)
-
-
-def _has_many_brackets(body: bytes, levels: int) -> bool:
-    return body.count(b"{") + body.count(b"[") > levels
 
 
 def check_names(session: str, stream: str) -> None:

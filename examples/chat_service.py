@@ -26,7 +26,8 @@ from contextlib import asynccontextmanager
 import duolog
 import msgspec
 import uvicorn
-from duolog.scoring.trajectory.updates import EffortUpdated, UtilityUpdated
+from duolog.engine.scorers.protocol import Scorer
+from duolog.scoring.trajectory.updates import EffortUpdated, StopAdvice, UtilityUpdated
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
@@ -59,14 +60,14 @@ def make_app(url: str) -> FastAPI:
     stuck: set[str] = set()
     answers: dict[tuple[str, str], dict[str, str]] = {}
 
-    def on_stop(stop: duolog.StopAdvice) -> None:
+    def on_stop(stop: StopAdvice) -> None:
         if stop.tau == PATIENCE:
             stuck.add(stop.session)  # and call somebody
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with log:
-            scorers: list[duolog.Scorer] = [duolog.rule_judge(), duolog.RetentionUtility()]
+            scorers: list[Scorer] = [duolog.rule_judge(), duolog.RetentionUtility()]
             log.watch(scorers=scorers, on_stop=on_stop).start()
             yield
 
@@ -111,7 +112,7 @@ async def advise(log: duolog.Log, chat: str) -> AsyncIterator[bytes]:
     controller = duolog.Controller(chat)
     async with log.watch(session=chat, after_position=0) as updates:
         async for update in updates:
-            if isinstance(update, UtilityUpdated | EffortUpdated | duolog.StopAdvice):
+            if isinstance(update, UtilityUpdated | EffortUpdated | StopAdvice):
                 yield event(type(update).__name__, update)
             move = controller.feed(update)
             if move is not None:

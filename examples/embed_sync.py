@@ -12,7 +12,7 @@ import sys
 import uuid
 
 import duolog
-from duolog.scoring.trajectory.updates import Update, UtilityUpdated
+from duolog.scoring.trajectory.updates import StopAdvice, Update, UtilityUpdated
 
 __all__ = ("main",)
 
@@ -23,7 +23,7 @@ def on_update(update: Update) -> None:
         say(f"  round {update.round}: the human kept {update.value:.0%} of the agent's draft")
 
 
-def on_stop(advice: duolog.StopAdvice) -> None:
+def on_stop(advice: StopAdvice) -> None:
     """Called when somebody is about to give up: time to ask a colleague for help."""
     say(f"  round {advice.round}: no progress in rounds {advice.rounds}, rated {advice.ratings}")
 

@@ -21,6 +21,7 @@ import duolog
 import litellm
 import openai
 from duolog.engine.events import ModelCalled
+from duolog.scoring.trajectory.updates import StopAdvice
 
 __all__ = ("main",)
 
@@ -79,7 +80,7 @@ async def listen() -> str:
     return await anyio.to_thread.run_sync(line)
 
 
-def warn(advice: duolog.StopAdvice) -> None:
+def warn(advice: StopAdvice) -> None:
     """Warns that somebody is about to give up: the moment to ask, or to hand over to a person."""
     sys.stdout.write(
         f"\n(no progress in rounds {advice.rounds}: tolerance {advice.tau} is used up)\n"

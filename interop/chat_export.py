@@ -20,6 +20,7 @@ import msgspec
 
 from ..engine.events import (
     JSON,
+    UNKNOWN_MODEL,
     ActionResolved,
     ActionTaken,
     ApprovalAsked,
@@ -35,7 +36,7 @@ from ..engine.events import (
     Unknown,
 )
 from ..engine.records import TRACE, Record
-from .importers.conversation.steps import AGENT, HUMAN, UNKNOWN_MODEL
+from .importers.conversation.steps import AGENT, HUMAN
 
 __all__ = (
     "ChatForm",

@@ -18,6 +18,7 @@ import msgspec
 
 from ..engine.events import (
     JSON,
+    UNKNOWN_MODEL,
     ActionResolved,
     ActionTaken,
     MessageSent,
@@ -29,7 +30,6 @@ from ..engine.events import (
 )
 from ..engine.records import TRACE, Record
 from .chat_export import call_id_of
-from .importers.conversation.steps import UNKNOWN_MODEL
 from .otel import names
 from .otel.gen_ai import model_named, usage
 from .otel.gen_ai_messages import written

@@ -26,13 +26,13 @@ from ..engine.events import (
 from ..engine.log.contract import EventLog, SessionSummary
 from ..engine.records import TRACE, Record
 from ..engine.rounds import RoundProjector, Rounds
+from ..engine.scorers.observing import Observer
 from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
 from .live import score_records
 from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
 from .trajectory.tolerance import check_taus
 from .trajectory.updates import StopAdvice
-from .trajectory.utilities import utility_of
 
 __all__ = ("Check", "LogDifference", "check_session")
 
@@ -143,21 +143,12 @@ class _Checker:
     def compare_summary(self, summary: SessionSummary, records: Sequence[Record]) -> None:
         """The line in the session list, with what the records add up to."""
         trace = [record for record in records if record.stream == TRACE]
-        projector = RoundProjector()
-        state, utility = "open", None
-        for record in records:
-            projector.feed(record)
-            event = record.event
-            if isinstance(event, SessionClosed):
-                state = event.reason
-            elif isinstance(event, UtilityScored) and utility_of(event) is not None:
-                utility = event.value
+        closed = [record.event for record in trace if isinstance(record.event, SessionClosed)]
+        state = closed[-1].reason if closed else "open"
         self._compare("number of records in the session list", summary.events, len(records))
         self._compare("trace version in the session list", summary.version, len(trace))
         self._compare("state in the session list", summary.state, state)
-        self._compare("last utility in the session list", summary.utility, utility)
         if trace:
-            self._compare("rounds in the session list", summary.rounds, projector.number)
             self._compare("time of the opening", summary.opened, trace[0].time)
             self._compare("time of the last record", summary.last, trace[-1].time)
 
@@ -243,9 +234,9 @@ async def _measure(scorer: Scorer, session: str, trace: Iterable[Record]) -> dic
     """What a scorer measures on a trace, by identity; the first of each, as a session has it."""
     found: dict[str, Event] = {}
     try:
-        session_scorer = scorer.begin(session)
+        observer = Observer(scorer.begin(session))
         for record in trace:
-            for event, of in await session_scorer.observe(record):
+            for event, of in await observer.observe(record):
                 found.setdefault(measurement_id(scorer.ref, of), event)
     except Exception as error:  # noqa: BLE001  (compared with the failure that was recorded)
         text = error_text(error)

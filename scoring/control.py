@@ -37,9 +37,9 @@ from itertools import takewhile
 from typing import Literal, TypeAlias, final
 
 from ..engine.errors import InvalidInput
+from ..engine.rounds import is_unproductive
 from ..engine.text import quantity
 from .control_rules import Advice, ControlRules, Move
-from .trajectory.tolerance import is_unsatisfactory
 from .trajectory.updates import (
     EffortUpdated,
     RatingUpdated,
@@ -275,7 +275,7 @@ class Controller:
         for index in range(len(self._rounds) - 2, -1, -1):
             one = self._rounds[index]
             if one.rating is not None:
-                without = is_unsatisfactory(one.rating)
+                without = is_unproductive(one.rating)
             elif one.reaction:
                 without = one.reaction < 0
             elif one.output:

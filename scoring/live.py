@@ -11,15 +11,16 @@ from types import TracebackType
 from typing import Self, final
 
 import anyio.to_thread
+import msgspec
 
 from ..engine.errors import DuologError, InvalidInput, SessionNotFound
 from ..engine.log.contract import EventLog
 from ..engine.log.follower import Follower
 from ..engine.log.session_states import SessionStates, read_before
 from ..engine.records import Record
-from .parts import Shared, score_parts
+from .columns.log import Shared, folded
+from .columns.rows import trajectory_of
 from .replay import Step
-from .session_folds import SessionFolds
 from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
 from .trajectory.points import Trajectory
@@ -97,13 +98,13 @@ async def score_sessions(
 ) -> AsyncIterator[Trajectory]:
     """The trajectories of all sessions of a log as of now, in order of their first records.
 
-    One pass over the log; holds one fold per session until its end.
+    The log keeps what was folded: the next call folds only sessions that are new, or have grown.
 
     Args:
         log: the log.
         options: how to score.
-        process: measure also how the parties worked together, which reads every message.
-        shared: other processes that take a part of a large log each; None for this one alone. The
+        process: say also how the parties worked together.
+        shared: other processes that fold a part of a large log each; None for this one alone. The
             trajectories are the same to the bit.
 
     Raises:
@@ -111,16 +112,9 @@ async def score_sessions(
         PluginFailed: ``Options.count`` or ``Options.vague`` raised.
         LogClosed: the log is closed.
     """
-    if shared is not None:
-        found = await score_parts(log, options or Options(), process=process, shared=shared)
-        if found is not None:
-            for trajectory in found:
-                yield trajectory
-            return
-    folds = SessionFolds(options, process=process)
-    await log.scan(folds.consume)
-    for trajectory in folds.trajectories():
-        yield trajectory
+    async for rows in folded(log, options, shared=shared):
+        trajectory = trajectory_of(rows)
+        yield trajectory if process else msgspec.structs.replace(trajectory, process=None)
 
 
 def watch(

@@ -1,14 +1,15 @@
 """Process measures: who takes the initiative, what is confirmed, who interrupts whom, what strains the human.
 
 Initiatives, confirmations and interruptions follow Collaborative Gym (Shao et al. 2024); for the others see
-``strain`` and ``loops``. Its annotations come from a model; here they come from
-the rules in ``trajectory.phrases``, or from other functions with the same signatures.
+``strain`` and ``loops``. Its annotations come from a model; here they come from the rules in
+``turns``, or from another ``turns.Annotator``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import final
 
 import msgspec
@@ -25,36 +26,31 @@ from ..engine.records import TRACE, Record
 from .loops import LoopFold
 from .strain import StrainFold
 from .trajectory.output_lines import OutputLines
-from .trajectory.phrases import asks_to_confirm, is_answer, is_halt, takes_initiative
+from .turns import Annotator, Label, Turn, annotate
 
-__all__ = ("Annotator", "Process", "ProcessFold", "initiative_entropy")
+__all__ = ("Process", "ProcessFold", "initiative_entropy")
 
 
-class Annotator(msgspec.Struct, frozen=True, kw_only=True):
-    """Classifies utterances: predicates over the text of one.
-
-    Attributes:
-        initiative: it takes the initiative.
-        confirmation: it asks for a confirmation.
-        answer: it answers such a question, with yes or no.
-        halt: it asks another to stop.
-    """
-
-    initiative: Callable[[str], bool] = takes_initiative
-    confirmation: Callable[[str], bool] = asks_to_confirm
-    answer: Callable[[str], bool] = is_answer
-    halt: Callable[[str], bool] = is_halt
+_CONFIRM = re.compile(
+    r"\b(?:(?:shall|should|may|can|could) (?:i|we)|do you want me to|"
+    r"(?:would|do) you (?:like|mind|agree|approve|prefer)|"
+    r"is (?:that|this|it) (?:ok(?:ay)?|fine|right|correct|acceptable|all right|alright)|"
+    r"are you (?:ok(?:ay)?|fine|happy) with|(?:please |can you |could you )?confirm|"
+    r"does (?:that|this|it) (?:work|look|sound|suit)|ok(?:ay)? (?:with you|if i))\b"
+)
+"""How an agent asks a question to be answered with yes or no."""
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """How the parties of a session worked together, apart from its result.
 
-    All but ``initiatives`` are None where nothing can be said: unless a human and an agent take
-    part, and where the text of an utterance is not known (erased, or of a newer schema).
+    All but ``initiatives`` are None if nothing can be said: unless a human and an agent take part, or
+    if the text of an utterance is not known (erased, or of a newer schema). Initiatives are missing if
+    the annotator cannot read a message, answers, halts and clarifications if it is a human's.
 
     Attributes:
-        initiatives: utterances that take the initiative, by actor; 0 for those who never do. Empty
-            where the text of an utterance is not known.
+        initiatives: utterances that inform or ask, by actor; 0 for those who never do. Empty if the
+            text of an utterance is not known, or the annotator cannot read it.
         agent_initiatives: the same, of all agents together.
         human_initiatives: the same, of all humans together.
         initiative_entropy: see ``initiative_entropy``; None where nobody has said anything, too.
@@ -66,7 +62,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         interruptions: messages of humans while an action of an agent was in flight.
         peak_reading: the most words that waited to be read at one act of a human.
         hesitation: seconds before acts of humans that neither reading nor typing explains.
-        clarifications: messages of humans that ask what was meant.
+        clarifications: messages of humans that ask about the agent's words or work.
         reworked_lines: lines of the output that humans put back, or took back.
         inquiries: messages of humans that ask something, and their actions.
         loops: runs in which an agent repeats itself, see ``loops``.
@@ -116,20 +112,22 @@ class ProcessFold:
     """Folds the trace of one session into its process measures, one record at a time.
 
     Args:
-        annotator: classifies utterances; by default by rules.
+        annotator: labels utterances; by default by rules.
         output: the lines of the output, where another fold of the session looks at them, too.
     """
 
     def __init__(
         self, annotator: Annotator | None = None, *, output: OutputLines | None = None
     ) -> None:
-        self._annotator = annotator or Annotator()
+        self._annotate: Annotator = annotator or annotate
         self._initiatives: dict[str, int] = {}
         self._roles: dict[str, Role] = {}
         self._in_flight: set[int] = set()
         self._asked = self._answered = 0
         self._approved = self._denied = 0
-        self._halts = self._interruptions = 0
+        self._halts = self._interruptions = self._clarifications = 0
+        self._said: dict[Role, str] = {}
+        self._unlabelled: set[Role] = set()
         self._open_approvals: set[int] = set()
         self._open_question = False
         self._spoken = False
@@ -172,20 +170,22 @@ class ProcessFold:
         if not {"human", "agent"} <= set(self._roles.values()):
             return Process(initiatives=dict(self._initiatives))
         counts = self._initiatives.values()
+        labelled = not self._unlabelled
+        human = "human" not in self._unlabelled
         return Process(
-            initiatives=dict(self._initiatives),
+            initiatives=dict(self._initiatives) if labelled else {},
             agent_initiatives=self._initiatives_of("agent"),
             human_initiatives=self._initiatives_of("human"),
-            initiative_entropy=initiative_entropy(counts) if self._spoken else None,
+            initiative_entropy=initiative_entropy(counts) if self._spoken and labelled else None,
             confirmations_asked=self._asked,
-            confirmations_answered=self._answered,
+            confirmations_answered=self._answered if human else None,
             approved=self._approved,
             denied=self._denied,
-            halts=self._halts,
+            halts=self._halts if human else None,
             interruptions=self._interruptions,
             peak_reading=self._strain.peak_reading,
             hesitation=self._strain.hesitation,
-            clarifications=self._strain.clarifications,
+            clarifications=self._clarifications if human else None,
             reworked_lines=self._strain.reworked_lines,
             inquiries=self._strain.inquiries,
             loops=self._loops.loops,
@@ -197,7 +197,9 @@ class ProcessFold:
             self._roles.setdefault(actor, role)
             self._initiatives.setdefault(actor, 0)
 
-    def _initiatives_of(self, role: Role) -> int:
+    def _initiatives_of(self, role: Role) -> int | None:
+        if role in self._unlabelled:
+            return None
         return sum(
             count for actor, count in self._initiatives.items() if self._roles[actor] == role
         )
@@ -218,22 +220,32 @@ class ProcessFold:
             self._unreadable = True
             return
         self._spoken = True
-        self._initiatives[record.actor] += self._annotator.initiative(text)
+        turn = Turn(text=text)
         if human:
-            self._human_message(text)
+            before, said = self._said.get("agent", ""), self._said.get("human", "")
+            turn = Turn(text=text, before=before, said=said)
+        labels = self._annotate(turn)
+        self._said[record.role] = text
+        if labels is None:
+            self._unlabelled.add(record.role)
+            labels = frozenset()
+        self._initiatives[record.actor] += "informs" in labels or "asks" in labels
+        if human:
+            self._human_message(labels)
         elif isinstance(event, ApprovalAsked):
             self._asked += 1
             self._open_approvals.add(record.version)
-        elif self._annotator.confirmation(text):
+        elif "?" in text and _CONFIRM.search(text.lower()):
             self._asked += 1
             self._open_question = True
 
-    def _human_message(self, text: str) -> None:
+    def _human_message(self, labels: frozenset[Label]) -> None:
         """Only the first message after a question can answer it."""
-        if self._open_question and self._annotator.answer(text):
+        if self._open_question and ("confirm" in labels or "deny" in labels):
             self._answered += 1
         self._open_question = False
-        self._halts += self._annotator.halt(text)
+        self._halts += "halt" in labels
+        self._clarifications += "clarify" in labels
         self._interruptions += bool(self._in_flight)
 
     def _decision(self, event: ApprovalGiven, human: bool) -> None:

@@ -8,9 +8,9 @@ import msgspec
 
 from ..engine.events import ScorerRef, StopAdvised
 from ..engine.records import Record
+from ..engine.rounds import PRODUCTIVE
 from .trajectory.fold import TrajectoryFold
 from .trajectory.options import Options
-from .trajectory.tolerance import SATISFACTORY
 from .trajectory.updates import StopAdvice
 
 __all__ = ("STOPPER", "ToleranceStop", "stop_advised")
@@ -24,7 +24,7 @@ def stop_advised(advice: StopAdvice, *, enforced: bool = False) -> StopAdvised:
     return StopAdvised(
         round=advice.round,
         tau=advice.tau,
-        rule=f"{advice.tau} rounds in a row rated below {SATISFACTORY}",
+        rule=f"{advice.tau} rounds in a row rated below {PRODUCTIVE}",
         enforced=enforced,
         scorer=STOPPER,
     )

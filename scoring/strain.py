@@ -5,7 +5,7 @@ of rounds leaves out. Each measure here is a count or a sum over such traces, an
 
 - cognitive load (Sweller 1988): the most words that waited to be read at one act, and
   hesitation, the time before acts that neither reading nor typing explains;
-- confusion: requests to clarify, and lines that a human put back, or took back, by editing;
+- confusion: lines that a human put back, or took back, by editing (requests to clarify: ``turns``);
 - sensemaking: acts by which a human finds out something, questions and actions of their own (Russell et al. 1993).
 """
 
@@ -25,7 +25,6 @@ from ..engine.records import Record
 from ..engine.rounds import is_act, is_requested
 from ..engine.text import count_words, new_words
 from .trajectory.output_lines import OutputLines
-from .trajectory.phrases import asks_to_clarify
 
 __all__ = ("LONGEST_PAUSE", "StrainFold")
 
@@ -44,7 +43,6 @@ class StrainFold:
 
     Attributes:
         peak_reading: the most words of agents that waited at one act: messages, and new lines of the output.
-        clarifications: messages that ask what was meant.
         reworked_lines: lines of the output that a human restored after they were gone, or removed
             after a human had written them.
         inquiries: messages after the request that ask something, and actions.
@@ -53,7 +51,6 @@ class StrainFold:
     def __init__(self, output: OutputLines | None = None) -> None:
         self._lines = output or OutputLines()
         self.peak_reading = 0
-        self.clarifications = 0
         self.reworked_lines = 0
         self.inquiries = 0
         self._hesitation = 0.0
@@ -144,7 +141,6 @@ class StrainFold:
             self._requested = True  # the request is part of the task
             return
         self.inquiries += "?" in text
-        self.clarifications += asks_to_clarify(text)
 
     def _edit(self, after: list[str]) -> None:
         before, now = set(self._output), set(after)

@@ -1,3 +1,3 @@
-"""Tasks made of few parts: a utility, instances, and agents and users on rules or on prompts."""
+"""For authors of tasks: a task from a few functions, and the kit that the shipped tasks are made of."""
 
 __all__ = ()

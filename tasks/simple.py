@@ -60,21 +60,24 @@ class SimpleTask:
 
     For example::
 
+        from duolog.engine.session.decisions import Decision, Finish, Rate, Submit
+        from duolog.engine.task import Cell, Setting
+
         class Poet:
             "Writes what it is asked for."
 
-            async def decide(self, view: duolog.View) -> duolog.Decision:
+            async def decide(self, view: duolog.View) -> Decision:
                 if view.snapshot_text:
-                    return duolog.Decision()  # waits for news
-                return duolog.Decision((duolog.Submit("Append, and append"),))
+                    return Decision()  # waits for news
+                return Decision((Submit("Append, and append"),))
 
         class Reader:
             "Is content with any poem."
 
-            async def decide(self, view: duolog.View) -> duolog.Decision:
+            async def decide(self, view: duolog.View) -> Decision:
                 if not view.snapshot_text:
-                    return duolog.Decision()
-                return duolog.Decision((duolog.Rate(5), duolog.Finish("lovely")))
+                    return Decision()
+                return Decision((Rate(5), Finish("lovely")))
 
         def brevity(output: str) -> float:
             return 1 / len(output.split())
@@ -87,8 +90,8 @@ class SimpleTask:
             agents={"poet": Poet},
             users={"reader": Reader},
         )
-        cell = duolog.Cell(agent="poet", user="reader", instance="logs", seed=1)
-        result = await duolog.run_session(log, task.session(cell, duolog.Setting()))
+        cell = Cell(agent="poet", user="reader", instance="logs", seed=1)
+        result = await duolog.run_session(log, task.session(cell, Setting()))
         print(result.utility)
 
     Args:

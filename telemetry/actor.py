@@ -46,7 +46,7 @@ from ..engine.session.commands import (
 )
 from .jsonable import plain, plain_mapping, shown, text
 from .queue import QueuedCommand, SessionQueue
-from .receipt import Receipt, Ref
+from .receipt import Receipt, Ref, check_ref
 from .streamed_message import StreamedMessage
 
 __all__ = ("Put", "R", "RecordedActor")
@@ -67,11 +67,16 @@ class RecordedActor(Generic[R]):
     Each verb hands an event over and comes back at once, unless ``durable`` asks to wait until it
     is in the log. In asynchronous code every verb is awaited. All verbs take:
 
-    - ``id``: the caller's id of this event, unique in the session; sent again with the same
-      contents, it is recorded once. For what is delivered by a queue or a client that retries.
+    - ``id``: your own id of this event, unique in the session. An event that is sent again with the
+      same id and contents is recorded once, so a queue or a client may retry. Other calls can refer
+      to the event by this id.
     - ``at``: when it happened, UTC epoch seconds, if that is not now.
     - ``durable``: wait until it is in the log, and raise why it is not, otherwise (see
       ``Receipt.written``).
+
+    Verbs that refer to another event of the session (``of``, ``asked``, ``action``, ``base``) take
+    its receipt, its record, its trace version, or the ``id`` that you gave it. If the session has no
+    such event, the call is refused, see ``Receipt.written``.
 
     Attributes:
         name: who; unique in the session.
@@ -91,12 +96,26 @@ class RecordedActor(Generic[R]):
         message: str,
         *,
         to: Sequence[str] = (),
+        cut: str | None = None,
         id: str | None = None,
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Sends a message: to everybody, or to those named."""
-        event = MessageSent(text=text(message, "a message"), to=tuple(to))
+        """Sends a message to all others, or to those named.
+
+        Args:
+            message: the text.
+            to: names of the receivers; empty for all others.
+            cut: why the text is only the beginning of the message, if it is; see ``saying``.
+            id: see the class.
+            at: see the class.
+            durable: see the class.
+        """
+        event = MessageSent(
+            text=text(message, "a message"),
+            to=_names(to),
+            cut=None if cut is None else text(cut, "a reason"),
+        )
         return self._do("says", RecordEvent(event), None, id, at, durable)
 
     def saying(
@@ -106,15 +125,20 @@ class RecordedActor(Generic[R]):
         id: str | None = None,
         durable: bool | None = None,
     ) -> StreamedMessage[R]:
-        """Sends a message that comes in pieces, as a model streams it; it lands as one.
+        """Sends a message that comes in pieces, as a model streams it. It is recorded as one message.
 
-        An (asynchronous) context manager whose ``write`` takes the pieces::
+        An (asynchronous) context manager whose ``write`` takes the pieces. If the block raises or is
+        cancelled, the message is recorded as far as it came, and ``cut`` says why it ends there::
 
             async with session.agent.saying() as message:
                 async for piece in stream:
                     message.write(piece)
         """
-        return StreamedMessage(lambda said: self.says(said, to=to, id=id, durable=durable))
+
+        def say(said: str, cut: str | None) -> R:
+            return self.says(said, to=to, cut=cut, id=id, durable=durable)
+
+        return StreamedMessage(say)
 
     def asks(
         self,
@@ -130,9 +154,9 @@ class RecordedActor(Generic[R]):
         """Asks for leave to do something; the receipt is what ``approves`` refers to."""
         event = ApprovalAsked(
             question=text(question, "a question"),
-            action=action,
+            action=None if action is None else text(action, "an action"),
             arguments=plain_mapping(arguments or {}),
-            to=tuple(to),
+            to=_names(to),
         )
         return self._do("asks", RecordEvent(event), None, id, at, durable)
 
@@ -147,6 +171,8 @@ class RecordedActor(Generic[R]):
         durable: bool | None = None,
     ) -> R:
         """Gives the approval that was asked for, or denies it (``approved=False``)."""
+        if type(approved) is not bool:
+            raise InvalidInput(f"approved is True or False, not {shown(approved)}")
         event = ApprovalGiven(asked=0, approved=approved, comment=text(comment, "a comment"))
         return self._do("approves", GiveApproval(event), asked, id, at, durable)
 
@@ -223,7 +249,10 @@ class RecordedActor(Generic[R]):
         snapshot = SnapshotTaken(
             content=own,
             digest=digest(own),
-            media_type=media_type or ("text/plain" if isinstance(own, str) else "application/json"),
+            media_type=text(
+                media_type or ("text/plain" if isinstance(own, str) else "application/json"),
+                "a media type",
+            ),
         )
         about = None if overwrite else base
         return self._do("submits", SubmitSnapshot(snapshot), about, id, at, durable)
@@ -302,16 +331,18 @@ class RecordedActor(Generic[R]):
             at: see the class.
             durable: see the class.
         """
+        if not isinstance(tokens, Tokens):
+            raise InvalidInput(f"tokens are given as Tokens(...), not {shown(tokens)}")
         event = ModelCalled(
             model=text(model, "a model"),
             purpose=text(purpose, "a purpose"),
             request="" if request is None else digest(plain(request)),
             reply=plain(reply),
             tokens=tokens,
-            latency=latency,
-            cost=cost,
+            latency=_number(latency, "a latency"),
+            cost=None if cost is None else _number(cost, "a cost"),
             error=None if error is None else text(error, "an error"),
-            attempt=attempt,
+            attempt=_whole(attempt, "an attempt"),
         )
         return self._do("called_model", RecordEvent(event), None, id, at, durable)
 
@@ -326,6 +357,8 @@ class RecordedActor(Generic[R]):
         """Adds an event as it is, for adapters: one that no other verb says, and that refers to no
         other event; or, as ``Unknown``, one of another system, which folds skip.
         """
+        if not isinstance(event, (Event, Unknown)):
+            raise InvalidInput(f"an event is added, not {shown(event)}")
         return self._do("adds", RecordEvent(event), None, id, at, durable)
 
     # --- judging ----------------------------------------------------------------------------------
@@ -362,7 +395,7 @@ class RecordedActor(Generic[R]):
         if type(rating) is not int or rating not in (1, 2, 3, 4, 5):
             raise InvalidInput(f"a rating is 1 to 5, not {rating!r}")
         event = ProgressRated(
-            round=UNNAMED if round is None else round,
+            round=UNNAMED if round is None else _whole(round, "a round"),
             rating=rating,
             explanation=text(explanation, "a reason"),
         )
@@ -395,7 +428,7 @@ class RecordedActor(Generic[R]):
         """
         if thumbs not in (None, "up", "down"):
             raise InvalidInput(f"thumbs are 'up' or 'down', not {thumbs!r}")
-        if edits_kept is not None and not 0.0 <= edits_kept <= 1.0:
+        if edits_kept is not None and not 0.0 <= _number(edits_kept, "edits_kept") <= 1.0:
             raise InvalidInput(f"the share of edits kept lies in [0, 1], not {edits_kept!r}")
         event = FeedbackGiven(
             thumbs=thumbs, edits_kept=edits_kept, comment=text(comment, "a comment")
@@ -413,14 +446,12 @@ class RecordedActor(Generic[R]):
     ) -> R:
         if id is not None and not text(id, "an id"):
             raise InvalidInput("an id is a text that is not empty")
-        if at is None:
-            at = time.time()
-        elif not math.isfinite(at):
-            raise InvalidInput(f"a time must be a finite number of seconds, not {at!r}")
+        at = time.time() if at is None else _number(at, "a time")
         lane = self._lane
-        entry = QueuedCommand(
-            verb, command, self.name, self.role, at, Receipt(lane.session), id, about
-        )
+        if about is not None or isinstance(command, (GiveApproval, ResolveAction)):
+            check_ref(about, lane.session)
+        receipt = Receipt(lane.session, id)
+        entry = QueuedCommand(verb, command, self.name, self.role, at, receipt, id, about)
         return self._put(lane, entry, durable)
 
 
@@ -437,3 +468,28 @@ def _outcome(result: object, error: str | None) -> ActionResolved:
 def _why(error: object) -> str:
     """Why an action failed; an exception, say, as it is shown."""
     return text(error, "an error") if isinstance(error, str) else shown(error)
+
+
+def _names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of participants; a text alone is one name."""
+    if isinstance(names, str):
+        return (text(names, "a name in to"),)
+    if not isinstance(names, Sequence):
+        raise InvalidInput(f"to is a sequence of names, not {shown(names)}")
+    return tuple(text(name, "a name in to") for name in names)
+
+
+def _number(value: object, what: str) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]  # what is not a number raises
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
+    return number
+
+
+def _whole(value: object, what: str) -> int:
+    if type(value) is not int:
+        raise InvalidInput(f"{what} must be a whole number, not {shown(value)}")
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import time
 from typing import NamedTuple, final
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,7 @@ from ..engine.errors import (
     DuologError,
     DuplicateConflict,
     InvalidInput,
+    LogError,
     LogUnavailable,
     NotRecorded,
     OutcomeUnknown,
@@ -19,15 +21,23 @@ from ..engine.errors import (
     StaleBase,
     VersionConflict,
 )
-from ..engine.events import ActionTaken, Event, Unknown
+from ..engine.events import ActionTaken, Event, RecordsLost, Unknown
 from ..engine.log.contract import EventLog
 from ..engine.logger import log_session_events
-from ..engine.records import ENGINE, Draft, Record
-from ..engine.session.commands import Command, Sender, SubmitSnapshot, about, handle, repeated
+from ..engine.records import ENGINE, RECORDING, Draft, Record
+from ..engine.session.commands import (
+    Command,
+    ResolveAction,
+    Sender,
+    SubmitSnapshot,
+    about,
+    handle,
+    repeated,
+)
 from ..engine.session.state import TraceState, load_state
 from .jsonable import storable
 from .queue import QueuedCommand, SessionQueue
-from .receipt import version_of
+from .receipt import Receipt, version_of
 
 __all__ = ("BatchCommitter", "CommitResult")
 
@@ -60,21 +70,19 @@ class _Made(NamedTuple):
     error: DuologError | None
 
 
-class _Again(NamedTuple):
-    """An entry that is sent again, under the id of a record that the log has already."""
-
-    entry: QueuedCommand
-    command: Command
-    id: str
-
-
 class _Batch(NamedTuple):
     """Entries as drafts, to follow a trace version."""
 
     expected: int
     drafts: list[Draft]
     made: list[_Made]
-    again: list[_Again]
+
+    def results(self, records: Sequence[Record]) -> list[CommitResult]:
+        """The result of each entry, if these are the records of the drafts."""
+        return [
+            CommitResult(entry, None if at is None else records[at], error)
+            for entry, at, error in self.made
+        ]
 
 
 @final
@@ -102,11 +110,12 @@ class BatchCommitter:
     async def commit(
         self, lane: SessionQueue, batch: Sequence[QueuedCommand]
     ) -> list[CommitResult]:
-        """Writes a batch; gives the result of each entry, or nothing where it is to be tried again.
+        """Writes the head of a batch; gives the result of each of its entries, in order.
 
-        It is, if another process was first to append, and, entry by entry, if the batch as a whole
-        was refused on account of one of them; and once more where the log cannot hold an event as
-        it is, and part of it can be replaced by a text that says so.
+        The rest is left to the next call. An entry that the log has already is the whole head. No
+        results mean that the batch is to be tried again: another process was first to append, or the
+        batch was refused and is tried entry by entry, so that each entry fails alone. An event that
+        the log cannot hold as it is is tried once more, with a text in place of what does not fit.
 
         Raises:
             LogUnavailable: the log cannot be written now. The batch was not, or the next call finds
@@ -114,8 +123,14 @@ class BatchCommitter:
         """
         try:
             state = lane.state or await self.load(lane)
-            if lane in self._unsure and (found := await self._find(lane, state)) is not None:
+            if _is_mark(batch[0]):  # nothing of the trace is under way
+                self._unsure.pop(lane, None)
+                return [await self._mark(lane, state, batch[0])]
+            if lane in self._unsure and (found := await self._find(lane)) is not None:
                 return found
+            if batch[0].id is not None and batch[0].id in state.ids:
+                batch = batch[:1]
+                return [await self._repeat(state, batch[0])]
             return await self._commit(lane, state, batch)
         except LogUnavailable:
             raise
@@ -128,31 +143,39 @@ class BatchCommitter:
                 return [CommitResult(batch[0], error=error)]
             lane.alone = len(batch)
             return []
+        except LogError as error:
+            return [CommitResult(entry, error=error) for entry in batch]
         except Exception as error:  # noqa: BLE001  (in the receipts, logged and counted)
-            reason = error if isinstance(error, DuologError) else _unexpected(lane, error)
-            return [CommitResult(entry, error=reason) for entry in batch]
+            if len(batch) == 1:
+                self._unsure.pop(lane, None)
+                return [CommitResult(batch[0], error=_reason(lane.session, error))]
+            lane.alone = len(batch)
+            return []
 
     async def _commit(
         self, lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
     ) -> list[CommitResult]:
         expected = state.version
         lane.state = None  # what is made is in it at once, and may come to nothing
-        drafts, made, again = _make(lane, state, batch)
+        drafts, made = _make(lane, state, batch)
+        written = _Batch(expected, drafts, made)
         records: list[Record] = []
         if drafts:
             try:
                 records = await self._log.append(lane.session, drafts, expected_version=expected)
-            except OutcomeUnknown:
-                self._unsure[lane] = _Batch(expected, drafts, made, again)
+            except Exception as error:
+                if isinstance(error, OutcomeUnknown) or not isinstance(error, DuologError):
+                    self._unsure[lane] = written
                 raise
         if not records or records[0].version == expected + 1:
             lane.state = state  # else the log had all of them
             log_session_events(records)
-        return await self._results(lane, state, records, made, again)
+        return written.results(records)
 
-    async def _find(self, lane: SessionQueue, state: TraceState) -> list[CommitResult] | None:
+    async def _find(self, lane: SessionQueue) -> list[CommitResult] | None:
         """Looks for a batch of which it is not known whether it was written; None: it was not."""
-        expected, drafts, made, again = self._unsure[lane]
+        written = self._unsure[lane]
+        expected, drafts, _ = written
         records: list[Record] = []
         async for record in self._log.read(lane.session, after_version=expected):
             records.append(record)
@@ -161,39 +184,44 @@ class BatchCommitter:
         del self._unsure[lane]
         if len(records) < len(drafts) or not all(map(_is_from, records, drafts)):
             return None
-        return await self._results(lane, state, records, made, again)
+        return written.results(records)
 
-    async def _results(
-        self,
-        lane: SessionQueue,
-        state: TraceState,
-        records: Sequence[Record],
-        made: Sequence[_Made],
-        again: Sequence[_Again],
-    ) -> list[CommitResult]:
-        results = [
-            CommitResult(entry, records[at] if at is not None else None, error)
-            for entry, at, error in made
-        ]
-        results += [await self._repeat(lane.session, state, one) for one in again]
-        return results
+    async def _mark(
+        self, lane: SessionQueue, state: TraceState, entry: QueuedCommand
+    ) -> CommitResult:
+        """Notes in the stream of the recording that events were lost."""
+        if not state.version:
+            opened = QueuedCommand(
+                "session", None, ENGINE, "environment", entry.time, Receipt(lane.session)
+            )
+            await self._commit(lane, state, [opened])
+        assert entry.command is not None
+        draft = Draft(entry.command.event, ENGINE, "environment", time(), entry.id)
+        record = (await self._log.append(lane.session, [draft], stream=RECORDING))[0]
+        return CommitResult(entry, record)
 
-    async def _repeat(self, session: str, state: TraceState, again: _Again) -> CommitResult:
+    async def _repeat(self, state: TraceState, entry: QueuedCommand) -> CommitResult:
         """Has the log compare an entry with the record that has its id.
 
-        The log does it, and not we, since it may have taken something out of what it holds.
+        The log compares them, since it may have taken something out of what it holds.
         """
-        entry, command, ident = again
-        held = await anext(self._log.read(session, after_version=state.ids[ident] - 1))
+        command, ident = entry.command, entry.id
+        assert command is not None
+        assert ident is not None
+        held = await anext(self._log.read(state.session, after_version=state.ids[ident] - 1))
         event = repeated(command, held.event)
-        draft = Draft(event, entry.actor, entry.role, entry.time, ident)
-        try:
-            await self._log.append(session, [draft])
-        except DuplicateConflict as conflict:
-            return CommitResult(entry, error=conflict)
+        sender = (entry.actor, entry.role)
+        if isinstance(command, ResolveAction):  # an outcome is the environment's
+            sender = (held.actor, held.role)
+        draft = Draft(event, *sender, entry.time, ident, held.cause)
+        await self._log.append(state.session, [draft])
         refused = isinstance(command, SubmitSnapshot) and held.kind == "ActionTaken"
         error = StaleBase(_base_of(event), state.snapshot) if refused else None
         return CommitResult(entry, held, error, repeated=True)
+
+
+def _is_mark(entry: QueuedCommand) -> bool:
+    return entry.command is not None and isinstance(entry.command.event, RecordsLost)
 
 
 def _is_from(record: Record, draft: Draft) -> bool:
@@ -203,11 +231,10 @@ def _is_from(record: Record, draft: Draft) -> bool:
 
 def _make(
     lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
-) -> tuple[list[Draft], list[_Made], list[_Again]]:
-    """Turns entries into drafts, as the trace stands; sets those aside that the log has already."""
+) -> tuple[list[Draft], list[_Made]]:
+    """Turns entries into drafts, as the trace stands, up to one whose id is in the trace by then."""
     drafts: list[Draft] = []
     made: list[_Made] = []
-    again: list[_Again] = []
     opened = None if state.version else 1  # who has only opened the session has received that
     if not state.version:
         drafts.append(Draft(lane.opened, ENGINE, "environment", batch[0].time))
@@ -218,14 +245,13 @@ def _make(
             made.append(_Made(entry, None, None))
             continue
         if entry.id is not None and entry.id in state.ids:
-            again.append(_Again(entry, command, entry.id))
-            continue
+            break
         received = entry.received.at if entry.received is not None else opened
         sender = Sender(entry.actor, entry.role, max(entry.time, state.time), entry.id, received)
         try:
-            handled = handle(_command(entry, command, lane.session), state, sender)
-        except DuologError as error:
-            made.append(_Made(entry, None, error))
+            handled = handle(_command(entry, command, state), state, sender)
+        except Exception as error:  # noqa: BLE001  (in the receipt, logged and counted)
+            made.append(_Made(entry, None, _reason(lane.session, error)))
             continue
         found = bool(handled.drafts)
         entry.receipt.at = state.version + 1 + handled.main if found else None
@@ -233,7 +259,7 @@ def _make(
         for draft in handled.drafts:
             drafts.append(draft)
             state.feed_draft(draft)
-    return drafts, made, again
+    return drafts, made
 
 
 def _shorten(entry: QueuedCommand) -> bool:
@@ -245,9 +271,9 @@ def _shorten(entry: QueuedCommand) -> bool:
     return True
 
 
-def _command(entry: QueuedCommand, command: Command, session: str) -> Command:
+def _command(entry: QueuedCommand, command: Command, state: TraceState) -> Command:
     """The command with the trace version of the event that it refers to."""
-    return command if entry.about is None else about(command, version_of(entry.about, session))
+    return command if entry.about is None else about(command, version_of(entry.about, state))
 
 
 def _base_of(event: Event | Unknown) -> int | None:
@@ -255,7 +281,10 @@ def _base_of(event: Event | Unknown) -> int | None:
     return base if isinstance(base, int) else None
 
 
-def _unexpected(lane: SessionQueue, error: Exception) -> NotRecorded:
-    reason = NotRecorded(lane.session, f"{type(error).__name__}: {error}")
+def _reason(session: str, error: Exception) -> DuologError:
+    """Why an entry failed, as its receipt says it."""
+    if isinstance(error, DuologError):
+        return error
+    reason = NotRecorded(session, f"{type(error).__name__}: {error}")
     reason.__cause__ = error
     return reason

@@ -13,8 +13,10 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from itertools import islice
 from typing import final
+from uuid import uuid4
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 
 from ..engine.errors import (
@@ -26,16 +28,26 @@ from ..engine.errors import (
     SessionClosedError,
     StaleBase,
 )
+from ..engine.events import RecordsLost
 from ..engine.log.contract import EventLog
 from ..engine.log.process import OwnProcess
 from ..engine.logger import get_logger
-from ..engine.session.commands import CloseSession, Command, GiveFeedback, SubmitSnapshot
+from ..engine.records import ENGINE
+from ..engine.session.commands import (
+    CloseSession,
+    Command,
+    GiveFeedback,
+    RecordEvent,
+    SubmitSnapshot,
+)
 from .committer import BatchCommitter, CommitResult
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
+from .receipt import Receipt
 
 __all__ = ("Intake",)
 
 _BATCH = 256  # entries in one append
+_MARK = "lost"  # the verb of what notes that events were lost
 _LONGEST = 5.0  # seconds between attempts to write
 _REFUSALS = (DuplicateConflict, InvalidInput, SessionClosedError, StaleBase)
 
@@ -77,6 +89,7 @@ class Intake:
         self._dropped: Counter[str] = Counter()
         # The event loop alone touches what follows.
         self._written = self._repeated = self._refused = self._failed = self._retries = 0
+        self._error = ""
         self._busy: dict[SessionQueue, None] = {}
         self._news = anyio.Event()
         self._room = anyio.Event()
@@ -114,27 +127,61 @@ class Intake:
                     lane.latest = entry.receipt
             if command is not None:
                 entry.received, lane.last = lane.last, entry.receipt
-            lane.queue.append(entry)
-            if lane.busy:
-                return True
-            lane.busy = True
-            self._ready.append(lane)
-            if self._awake:
-                return True
-            self._awake = True
+            wake = self._enqueue(lane, entry)
+        if wake:
+            self._wake_up()
+        return True
+
+    def _enqueue(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
+        """Puts an entry into the queue of its session, under the lock; whether to wake the loop."""
+        lane.queue.append(entry)
+        if lane.busy:
+            return False
+        lane.busy = True
+        self._ready.append(lane)
+        woken, self._awake = self._awake, True
+        return not woken
+
+    def _wake_up(self) -> None:
         if threading.get_ident() == self._thread:
             self._news.set()
         else:
             self._loop.call_soon_threadsafe(self._wake)
-        return True
+
+    def _lose(self, lane: SessionQueue, entry: QueuedCommand, why: str) -> bool:
+        """Has it noted in the log that an entry is lost, under the lock; whether to wake the loop.
+
+        Losses are noted together, behind what waits of the session.
+        """
+        at, mark = entry.time, lane.lost
+        if mark is not None and isinstance(mark.command, RecordEvent):
+            lost = mark.command.event
+            assert isinstance(lost, RecordsLost)
+            begin, end = min(lost.begin, at), max(lost.end, at)
+            more = msgspec.structs.replace(lost, count=lost.count + 1, begin=begin, end=end)
+            mark.command = RecordEvent(more)
+            return False
+        lost = RecordsLost(count=1, begin=at, end=at, why=why)
+        ident = f"{_MARK}/{uuid4()}"
+        receipt = Receipt(lane.session, ident)
+        lane.lost = QueuedCommand(
+            _MARK, RecordEvent(lost), ENGINE, "environment", at, receipt, ident
+        )
+        self._waiting += 1
+        return self._enqueue(lane, lane.lost)
 
     def drop(self, lane: SessionQueue, entry: QueuedCommand) -> None:
-        """Counts an entry that found no room, and says so now and then."""
+        """Counts an entry that found no room, has it noted in the log, and says so now and then."""
+        why = f"{self._limit} events wait to be written already"
+        reason = NotRecorded(lane.session, why)
         with self._lock:
             self._dropped[entry.verb] += 1
             count = self._dropped.total()
-        why = f"{self._limit} events wait to be written already"
-        entry.receipt.settle(None, NotRecorded(lane.session, why))
+            self._error = str(reason)
+            wake = not self._closed and self._lose(lane, entry, why)
+        entry.receipt.settle(None, reason)
+        if wake:
+            self._wake_up()
         if count & (count - 1) == 0:
             get_logger("telemetry").warning(
                 "events are dropped: the log does not keep up",
@@ -158,6 +205,7 @@ class Intake:
                 dropped=self._dropped.total(),
                 dropped_verbs=dict(self._dropped),
                 retries=self._retries,
+                error=self._error,
             )
 
     # --- on the event loop ------------------------------------------------------------------------
@@ -242,15 +290,17 @@ class Intake:
         """Fails what still waits."""
         left: list[Unwritten] = []
         for lane in dict.fromkeys((*self._busy, *self._ready)):
-            count = len(lane.queue)
+            waiting = len(lane.queue)
+            count = sum(entry.verb != _MARK for entry in lane.queue)
             if not count:
+                self._done(lane, waiting)
                 continue
             left.append(Unwritten(session=lane.session, events=count, error=lane.error))
             why = f"the log was closed before it could be written. {lane.error}".strip()
             for entry in lane.queue:
                 entry.receipt.settle(None, NotRecorded(lane.session, why))
             self._failed += count
-            self._done(lane, count)
+            self._done(lane, waiting)
         if left:
             get_logger("telemetry").error(
                 "the log was closed before all was written",
@@ -297,6 +347,11 @@ class Intake:
         """The next batch of a session; it stays in the queue until its result is known."""
         with self._lock:
             batch = list(islice(lane.queue, 1 if lane.alone else _BATCH))
+            marks = [at for at, entry in enumerate(batch) if entry.verb == _MARK]
+            if marks:
+                batch = batch[: max(marks[0], 1)]
+            if batch and batch[0] is lane.lost:
+                lane.lost = None  # it is being written, so that it cannot take more
             if not batch:
                 lane.busy = False
                 self._busy.pop(lane, None)
@@ -319,7 +374,14 @@ class Intake:
     def _settle(self, lane: SessionQueue, result: CommitResult) -> None:
         """Settles the receipt of a command."""
         entry, record, error, repeated = result
-        if error is None:
+        if entry.verb == _MARK:
+            if error is not None:
+                get_logger("telemetry").error(
+                    "it could not be noted that events were lost",
+                    session=lane.session,
+                    error=str(error),
+                )
+        elif error is None:
             self._written += 1
             self._repeated += repeated
         else:
@@ -329,6 +391,10 @@ class Intake:
                     lane.closing = True
             self._refused += refused
             self._failed += not refused
+            if not refused and entry.command is not None:
+                with self._lock:
+                    self._lose(lane, entry, str(error))  # the session is being written already
+            self._error = str(error)
             if refused or self._failed & (self._failed - 1) == 0:
                 get_logger("telemetry").warning(
                     "an event was refused" if refused else "an event could not be written",

@@ -13,17 +13,18 @@ from typing import Final
 
 import msgspec
 
+from ..engine.budget import Budget, too_deep
 from ..engine.codec import digest
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, Event, SnapshotTaken, Unknown
 from ..engine.logger import get_logger
 from ..engine.session.commands import Command, TakeAction
-from ..engine.validation import DEEPEST, LARGEST, too_deep
+from ..engine.validation import BODY
 
 __all__ = ("plain", "plain_mapping", "shown", "storable", "text")
 
-_LEVELS: Final = DEEPEST - 4  # an event may hold the value some levels below its own
-_BYTES: Final = LARGEST - 2**20
+# An event may hold the value some levels below its own.
+_VALUE: Final = Budget(size=BODY.size - 2**20, objects=BODY.objects - 1000, depth=BODY.depth - 4)
 _HEAD: Final = 1000  # characters that are left of what is shortened
 _SHOWN: Final = 100_000  # characters of what JSON cannot say
 
@@ -38,7 +39,7 @@ def text(value: str, what: str) -> str:
     """
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a text, not {type(value).__name__}")
-    if value.isascii() and len(value) < _BYTES:
+    if value.isascii() and len(value) < _VALUE.size:
         return value
     return _clean(value)
 
@@ -68,10 +69,7 @@ def plain(value: object) -> JSON:
         return value if math.isfinite(value) else repr(value)
     try:
         encoded = _encode(value)
-        if len(encoded) > _BYTES:
-            return _shortened(f"{len(encoded):,} bytes", encoded[:_HEAD].decode(errors="replace"))
-        if too_deep(encoded, _LEVELS):
-            why = f"nested deeper than {_LEVELS} levels"
+        if why := _excess(encoded):
             return _shortened(why, encoded[:_HEAD].decode(errors="replace"))
         copy: JSON = _decode(encoded)
     except RecursionError:
@@ -79,6 +77,19 @@ def plain(value: object) -> JSON:
     except _ODD:  # JSON cannot say it
         return shown(value)
     return copy
+
+
+def _excess(encoded: bytes) -> str:
+    """Why a value is more than an event may hold; empty if it is not."""
+    if len(encoded) > _VALUE.size:
+        return f"{len(encoded):,} bytes"
+    if too_deep(encoded, _VALUE.depth):
+        return f"nested deeper than {_VALUE.depth} levels"
+    try:
+        _VALUE.check_json(encoded)
+    except InvalidInput:
+        return f"more than {_VALUE.objects:,} values"
+    return ""
 
 
 def plain_mapping(value: object) -> dict[str, JSON]:
@@ -118,7 +129,7 @@ def _body(event: Unknown) -> JSON:
     return body if isinstance(body, dict) else {"kind": event.kind, "value": body}
 
 
-def _clean(value: str, most: int = _BYTES) -> str:
+def _clean(value: str, most: int = _VALUE.size) -> str:
     """A text as UTF-8 can say it, no longer than is good for a log."""
     try:
         data = value.encode()

@@ -17,9 +17,8 @@ from ..engine.log.contract import EventLog
 from ..engine.logger import get_logger
 from ..engine.plugins import PluginCall, failure_of
 from ..engine.records import TRACE, Draft
-from ..engine.scorers.pool import ScorerPool
+from ..engine.scorers.driver import Pace, ScorerPool, ScorerStatistics
 from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
-from ..engine.scorers.worker import Pace, ScorerStatistics
 from ..scoring.live import watch
 from ..scoring.stopping import STOPPER, stop_advised
 from ..scoring.trajectory.options import Options

@@ -15,10 +15,11 @@ from ..engine.errors import LogClosed
 from ..engine.log.contract import (
     Store,
 )
-from ..engine.log.open import Redact, open_log
+from ..engine.log.open import open_log
 from ..engine.log.process import OwnProcess
+from ..engine.redacting import Redact, redact_secrets
+from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
-from ..engine.scorers.worker import Pace
 from ..scoring.trajectory.options import Options
 from .live_updates import LiveUpdates, OnStop, OnUpdate
 from .queue import OnFull, Unwritten
@@ -37,7 +38,7 @@ def open(
     url: str,
     *,
     create: bool = True,
-    redact: Redact | None = None,
+    redact: Redact | None = redact_secrets,
     room: int = ROOM,
     on_full: OnFull = "drop",
     durable: bool = False,
@@ -59,7 +60,8 @@ def open(
     Args:
         url: where the log is.
         create: create the log where there is none; otherwise entering it raises ``LogNotFound``.
-        redact: removes from each draft what must not be written.
+        redact: removes secrets from each draft before it is written; None to remove nothing. The default
+            removes keys and tokens of documented forms.
         room: how many events may wait to be written, of all sessions together.
         on_full: what to do with an event for which there is no room: ``drop`` drops it, counts it
             and logs a warning; ``block`` makes its caller wait until there is room.
@@ -283,6 +285,9 @@ class Log:
     checkpoint = StoreMethod(Store.checkpoint)
     sessions = StoreMethod(Store.sessions)
     summary = StoreMethod(Store.summary)
+    derived = StoreMethod(Store.derived)
+    keep_derived = StoreMethod(Store.keep_derived)
+    drop_derived = StoreMethod(Store.drop_derived)
     statistics = StoreMethod(Store.statistics)
     restore = StoreMethod(Store.restore)
     forget = StoreMethod(Store.forget)

@@ -33,6 +33,7 @@ class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
         dropped: not taken, since there was no room.
         dropped_verbs: those, by the verb.
         retries: attempts to write that failed and were made again.
+        error: why the latest of those that were refused, failed or dropped was; empty if none was.
     """
 
     accepted: int = 0
@@ -44,6 +45,7 @@ class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int = 0
     dropped_verbs: dict[str, int] = {}
     retries: int = 0
+    error: str = ""
 
 
 class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +140,7 @@ class SessionQueue:
         "last",
         "latest",
         "lock",
+        "lost",
         "opened",
         "queue",
         "session",
@@ -155,6 +158,7 @@ class SessionQueue:
         self.closing = False
         self.last: Receipt | None = None  # what was handed over last
         self.latest: Ref | None = None  # the latest snapshot, waiting ones included
+        self.lost: QueuedCommand | None = None  # the mark of what was lost, while it can take more
         # The task that writes owns these.
         self.alone = 0  # how many commands are written one by one, since together they failed
         self.error = ""
@@ -164,7 +168,9 @@ class SessionQueue:
         latest = self.latest
         if latest is None or base is latest:
             return False
-        mine, last = _known(base), _known(latest)
+        if isinstance(base, str) and isinstance(latest, Receipt) and base == latest.id:
+            return False
+        mine, last = self._known(base), self._known(latest)
         return last is None or mine is None or mine < last
 
     def follow(self, state: TraceState) -> None:
@@ -175,6 +181,8 @@ class SessionQueue:
         if not isinstance(self.latest, Receipt) or self.latest.settled:
             self.latest = state.snapshot
 
-
-def _known(ref: Ref) -> int | None:
-    return ref if isinstance(ref, int) else ref.version
+    def _known(self, ref: Ref) -> int | None:
+        if isinstance(ref, str):
+            state = self.state
+            return None if state is None else state.ids.get(ref)
+        return ref if isinstance(ref, int) else ref.version

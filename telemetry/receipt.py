@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from itertools import islice
 from typing import TypeAlias, final
 
 import anyio
 
 from ..engine.errors import DuologError, InvalidInput, NotRecorded
 from ..engine.records import Record
+from ..engine.session.state import TraceState
+from ..engine.text import suggestion
+from .jsonable import shown
 
-__all__ = ("Awaited", "Receipt", "Ref", "version_of")
+__all__ = ("Awaited", "Receipt", "Ref", "check_ref", "version_of")
+
+_NEAR = 100  # ids, the latest ones, among which a misspelled one is looked for
 
 
 @final
 class Receipt:
     """Stands for an event that was handed over to be recorded.
 
-    It can be given wherever a trace version is asked for (the action that is resolved, the snapshot
+    You can pass it wherever a verb refers to another event (the action that is resolved, the snapshot
     that an edit was made from), before it is written as well as after.
 
     Attributes:
         session: session id.
+        id: the caller's id of the event; None if the caller gave none.
         record: the record, once it is written; None where there was nothing to write.
         error: why it will never be recorded, or was refused; None otherwise.
         settled: whether its fate is known.
     """
 
-    __slots__ = ("_event", "at", "error", "record", "session", "settled")
+    __slots__ = ("_event", "at", "error", "id", "record", "session", "settled")
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, id: str | None = None) -> None:
         self.session = session
+        self.id = id
         self.at: int | None = None  # trace version that it has or, while it is being written, gets
         self.record: Record | None = None
         self.error: DuologError | None = None
@@ -79,25 +87,55 @@ class Receipt:
 Awaited: TypeAlias = Coroutine[object, object, Receipt]
 """What a verb gives in asynchronous code: to be awaited for the receipt."""
 
-Ref: TypeAlias = Receipt | Record | int
-"""An event of the same session: its receipt, its record, or its trace version."""
+Ref: TypeAlias = Receipt | Record | int | str
+"""An event of the same session: its receipt, its record, its trace version, or the caller's id."""
 
 
-def version_of(ref: Ref, session: str) -> int:
-    """The trace version of an event that is written, or is being written.
+def check_ref(ref: object, session: str) -> None:
+    """Refuses a value that cannot refer to an event of a session, before it is handed over.
 
     Raises:
-        InvalidInput: it belongs to another session.
-        NotRecorded: it never was recorded.
+        InvalidInput: the value is not a reference, or refers to an event of another session.
     """
-    if isinstance(ref, int):
-        return ref
-    if ref.session != session:
+    if isinstance(ref, (Receipt, Record)):
+        if ref.session != session:
+            raise InvalidInput(
+                f"an event of session {ref.session!r} was given where one of {session!r} is needed"
+            )
+    elif not (isinstance(ref, str) and ref or type(ref) is int):
         raise InvalidInput(
-            f"an event of session {ref.session!r} was given where one of {session!r} is needed"
+            "refer to an event by its receipt, its record, its trace version or the id= that you "
+            f"gave it, not by {shown(ref)}"
         )
-    if isinstance(ref, Record):
-        return ref.version
-    if ref.at is None:
-        raise NotRecorded(session, "what it refers to was not recorded")
-    return ref.at
+
+
+def version_of(ref: Ref, state: TraceState) -> int:
+    """The trace version of an event that is written, or is being written.
+
+    Args:
+        ref: the reference, checked by ``check_ref``.
+        state: the trace of the session, up to the event that refers.
+
+    Raises:
+        InvalidInput: the session has no such event.
+        NotRecorded: the event never was recorded.
+    """
+    session = state.session
+    if isinstance(ref, str):
+        version = state.ids.get(ref)
+        if version is None:
+            near = list(islice(reversed(state.ids), _NEAR))
+            hint = suggestion(ref, near) if near else "; no event of it has an id"
+            raise InvalidInput(f"session {session!r} has no event with the id {ref!r}{hint}")
+        return version
+    if isinstance(ref, Receipt):
+        if ref.at is None:
+            raise NotRecorded(session, "what it refers to was not recorded")
+        return ref.at
+    version = ref if isinstance(ref, int) else ref.version
+    if not 1 <= version <= state.version:
+        raise InvalidInput(
+            f"session {session!r} has no event with the trace version {version}: it has "
+            f"{state.version} events"
+        )
+    return version

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar, final
 
-from ..engine.errors import InvalidInput
+from ..engine.errors import InvalidInput, error_text
 from .receipt import Awaited, Receipt
 
 __all__ = ("StreamedMessage",)
@@ -18,11 +18,14 @@ R = TypeVar("R")
 class StreamedMessage(Generic[R]):
     """A message that comes in pieces; it is recorded as one when the block is left.
 
-    If the block is left by an exception, what was said until then was said, and is recorded.
-    Nothing is recorded where nothing was said.
+    If the block is left by an exception, what was said until then is recorded as the beginning of a
+    message, with the reason. If nothing was said, nothing is recorded.
+
+    Args:
+        say: records the text, and why it was cut off if it was.
     """
 
-    def __init__(self, say: Callable[[str], R]) -> None:
+    def __init__(self, say: Callable[[str, str | None], R]) -> None:
         self._say = say
         self._pieces: list[str] = []
 
@@ -51,7 +54,7 @@ class StreamedMessage(Generic[R]):
         traceback: TracebackType | None,
     ) -> None:
         if self.text:
-            await self._say(self.text)
+            await self._say(self.text, _why(kind, error))
 
     def __enter__(self: StreamedMessage[Receipt]) -> StreamedMessage[Receipt]:
         return self
@@ -63,4 +66,13 @@ class StreamedMessage(Generic[R]):
         traceback: TracebackType | None,
     ) -> None:
         if self.text:
-            self._say(self.text)
+            self._say(self.text, _why(kind, error))
+
+
+def _why(kind: type[BaseException] | None, error: BaseException | None) -> str | None:
+    """Why a stream ended early; None if it did not."""
+    if kind is None:
+        return None
+    # What a cancellation says is about tasks of the program.
+    said = error_text(error) if isinstance(error, Exception) else ""
+    return f"{kind.__name__}: {said}" if said else kind.__name__

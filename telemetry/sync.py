@@ -17,12 +17,12 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ..engine.errors import InvalidInput, LogClosed
 from ..engine.log.contract import SessionSummary
-from ..engine.log.open import Redact
 from ..engine.log.process import OwnProcess, keep_in_forks
 from ..engine.plugins import PluginCall
 from ..engine.records import Record
+from ..engine.redacting import Redact
+from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
-from ..engine.scorers.worker import Pace
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import StopAdvice, Update
 from .live_updates import LiveUpdates, WatchStatistics

@@ -8,7 +8,6 @@ The command finds the URL of a new log in the variable ``DUOLOG_POSTGRES``.
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -45,6 +44,8 @@ def missing() -> str:
             "there is no PostgreSQL here (no initdb on the path or under /usr/lib/postgresql): on Debian "
             "and Ubuntu, apt-get install postgresql brings it"
         )
+    if sys.platform == "win32":
+        return "a PostgreSQL server is started on Linux and macOS only"
     if os.geteuid() == 0 and _account() is None:
         return "PostgreSQL does not run as root, and there is no other account for it"
     return ""
@@ -52,8 +53,20 @@ def missing() -> str:
 
 def _account() -> str | None:
     """An account for the server, where this is root, as whom it refuses to run."""
+    if sys.platform == "win32" or os.geteuid() != 0:
+        return None
+    import pwd
+
     names = {entry.pw_name for entry in pwd.getpwall()}
     return next((name for name in ("postgres", "nobody") if name in names), None)
+
+
+def _group(account: str | None) -> int | None:
+    if sys.platform == "win32" or account is None:
+        return None
+    import pwd
+
+    return pwd.getpwnam(account).pw_gid
 
 
 class PostgresServer:
@@ -68,7 +81,7 @@ class PostgresServer:
     def __init__(self, programs: Path, directory: Path, wal: Path | None = None) -> None:
         self._programs = programs
         self._data = directory / "data"
-        self._as = _account() if os.geteuid() == 0 else None
+        self._as = _account()
         if self._as is not None:
             shutil.chown(directory, self._as)
         self._directory = directory
@@ -104,7 +117,7 @@ class PostgresServer:
             [self._programs / program, *map(str, arguments)],
             check=True,
             user=self._as,
-            group=None if self._as is None else pwd.getpwnam(self._as).pw_gid,
+            group=_group(self._as),
             extra_groups=None if self._as is None else (),
             cwd="/",
             stdout=subprocess.DEVNULL,

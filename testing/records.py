@@ -21,6 +21,7 @@ from ..engine.events import (
     UtilityScored,
 )
 from ..engine.records import TRACE, Record
+from ..engine.scorers.observing import Observer
 from ..engine.scorers.protocol import Measurement, Scorer
 
 __all__ = ("RecordWriter", "run_scorer")
@@ -165,7 +166,7 @@ class RecordWriter:
 
 async def run_scorer(scorer: Scorer, records: Iterable[Record]) -> list[Measurement]:
     """The measurements of a scorer for a session, given its trace records in order."""
-    running = scorer.begin("s")
+    running = Observer(scorer.begin("s"))
     measurements: list[Measurement] = []
     for record in records:
         if record.stream == TRACE:

@@ -27,7 +27,7 @@ from openai_server import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[1]
 
-for _signal in (signal.SIGINT, signal.SIGHUP):
+for _signal in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
     # A job in a shell's background ignores them, and so would the programs that tests start.
     if signal.getsignal(_signal) is signal.SIG_IGN:
         default = signal.default_int_handler if _signal is signal.SIGINT else signal.SIG_DFL
@@ -57,8 +57,23 @@ def asked_for(config: pytest.Config) -> set[str]:
     return {name for negated, name in names if not negated and name in ON_REQUEST}
 
 
+class CheckoutIsNoTestPackage:
+    """Collects the checkout as a plain directory: pytest would import its ``__init__.py``, which is
+    that of ``duolog``, under the name of the checkout.
+
+    A plugin, since the hooks of this file are called for what is below it only.
+    """
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(
+        self, path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        return pytest.Dir.from_parent(parent, path=path) if path == ROOT else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Chooses the seed. Workers of pytest-xdist take over the options, and with them the seed."""
+    config.pluginmanager.register(CheckoutIsNoTestPackage())
     if "soak" not in asked_for(config):
         settings.load_profile("same")
         return
@@ -165,6 +180,8 @@ def guard() -> BlockBuster:
         function.can_block_in("asyncpg/connect_utils.py", "_parse_connect_arguments")
         # Where an extra is missing nothing goes on; what to do depends on where Duolog is installed.
         function.can_block_in("engine/installation.py", "install_command")
+        # A store of another package is looked for before there is a log: what is installed is read.
+        function.can_block_in("engine/log/open.py", "_installed")
     return blockbuster
 
 
@@ -183,9 +200,9 @@ def never_block_the_loop(request: pytest.FixtureRequest, guard: BlockBuster) -> 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL server; without the programs of one, who asks for it is skipped, but never in CI."""
+    """A PostgreSQL server; tests that ask for it are skipped if there is none, but not in ``.ci/run``."""
     why = missing()
-    if why and not os.environ.get("CI"):
+    if why and os.environ.get("DUOLOG_TEST_PROGRAMS") != "required":
         pytest.skip(why)
     with running_postgres(durable=False) as server:
         yield server

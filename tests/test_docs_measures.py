@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from documents import code_spans, prose, snippets
 from duolog.scoring.comparison.agreement import weighted_kappa
-from duolog.scoring.metrics import Report, aggregate
+from duolog.scoring.metrics import Numbers, aggregate
 from duolog.scoring.metrics.forks import Fork, ForkGroup
 from duolog.scoring.metrics.results import SessionScore
 from duolog.scoring.metrics.survival import survival_curve
@@ -39,7 +39,7 @@ def worked(page: str, tmp_path_factory: pytest.TempPathFactory) -> list[Trajecto
     return list(read_trajectories(file))
 
 
-def report(worked: list[Trajectory], convention: str) -> Report:
+def report(worked: list[Trajectory], convention: str) -> Numbers:
     assert convention in ("formal", "paper")
     return aggregate(
         worked, convention="formal" if convention == "formal" else "paper", taus=(1, 2), bootstrap=0

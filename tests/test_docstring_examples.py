@@ -15,7 +15,8 @@ import anyio
 import duolog
 import msgspec
 import pytest
-from duolog.engine.task import find_task
+from duolog.engine.events import MessageSent, UtilityScored
+from duolog.engine.task import Cell, Setting, Task, find_task
 from duolog.testing import Script, a_session, human, played
 
 SHOWN = {
@@ -52,7 +53,7 @@ async def run(name: str, show: Callable[..., object], **names: object) -> None:
 
 
 @pytest.fixture
-def task() -> duolog.Task:
+def task() -> Task:
     """A task whose sessions have several rounds."""
     return find_task("travel")
 
@@ -109,7 +110,7 @@ async def test_playing() -> None:
     ann = human(Script().hear().say("Hello?").hear().finish())
     trace = (await played(a_session(ann, player))).trace
     events = [record.event for record in trace]
-    heard = [event.text for event in events if isinstance(event, duolog.MessageSent)]
+    heard = [event.text for event in events if isinstance(event, MessageSent)]
     assert heard == ["Hello?", "Hello?"]
 
 
@@ -120,7 +121,7 @@ async def test_simple_task() -> None:
         assert shown == [1 / 3]
 
 
-async def test_simulate(task: duolog.Task) -> None:
+async def test_simulate(task: Task) -> None:
     async with duolog.open("memory://") as log:
         outcomes: list[object] = []
         await run("simulate", outcomes.append, log=log, task=task, partial=partial)
@@ -128,11 +129,11 @@ async def test_simulate(task: duolog.Task) -> None:
         assert {summary.task async for summary in log.sessions()} == {"travel"}
 
 
-async def test_fork(task: duolog.Task) -> None:
+async def test_fork(task: Task) -> None:
     async with duolog.open("memory://") as log:
         [instance] = task.instances(1, seed=7)
-        cell = duolog.Cell(agent="two-stage", user="proactive", instance=instance, seed=7)
-        make = partial(task.session, cell, duolog.Setting())
+        cell = Cell(agent="two-stage", user="proactive", instance=instance, seed=7)
+        make = partial(task.session, cell, Setting())
         origin = await duolog.run_session(log, make())
         await run("fork", print, log=log, session=make(), msgspec=msgspec)
         [forked] = [
@@ -152,7 +153,7 @@ async def test_snapshot_utility() -> None:
         [scored] = [
             record.event
             async for record in log.read_all(session=talk)
-            if isinstance(record.event, duolog.UtilityScored)
+            if isinstance(record.event, UtilityScored)
         ]
         assert scored.value == 1.0
         assert updates

@@ -19,7 +19,14 @@ import anyio.lowlevel
 import duolog
 import pytest
 from duolog.engine import task as tasks
-from duolog.engine.events import ActionResolved, ActorFailed, ScorerFailed, ScorerRef, StopAdvised
+from duolog.engine.events import (
+    ActionResolved,
+    ActorFailed,
+    ScorerFailed,
+    ScorerRef,
+    StopAdvised,
+    UtilityScored,
+)
 from duolog.engine.log.consumer import run_consumer
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.exchange.jsonl_export import export_jsonl
@@ -42,10 +49,12 @@ from duolog.interop.importers.run import import_foreign
 from duolog.interop.litellm.recorder import CallRecorder
 from duolog.scoring.live import score_log, score_sessions, watch
 from duolog.scoring.trajectory.options import Options
+from duolog.telemetry.live_updates import LiveUpdates
 from duolog.telemetry.log import Log
 from duolog.testing import Script, Workshop, a_session, agent, played
 from duolog.testing.tools import message
 from http_server import serving
+from log_measurements import last_utility
 
 
 class Odd(BaseException):
@@ -165,7 +174,7 @@ class Raising:
 
 class Fine:
     async def observe(self, record: Record) -> Sequence[Measurement]:
-        scored = duolog.UtilityScored(scorer=Raising.ref, round=1, value=0.5)
+        scored = UtilityScored(scorer=Raising.ref, round=1, value=0.5)
         return (Measurement(scored, f"record/{record.version}"),)
 
 
@@ -261,13 +270,13 @@ async def a_scorer_beside_a_log(fault: Fault, _: Path) -> str:
         fine = await log.session("fine")
         await fine.human.says("x", durable=True)
         await updates.settle()
-        assert (await log.summary("fine")).utility == 0.5
+        assert await last_utility(log, "fine") == 0.5
         assert updates.statistics().scorers[0].quarantined == 1
         [failure] = await failures(log, "broken")
         return failure
 
 
-async def counted(log: Log, updates: duolog.LiveUpdates, caplog: pytest.LogCaptureFixture) -> str:
+async def counted(log: Log, updates: LiveUpdates, caplog: pytest.LogCaptureFixture) -> str:
     await converse(log, rounds=4)
     await updates.settle()
     statistics = updates.statistics()

@@ -22,10 +22,10 @@ from duolog.engine.records import Record
 from duolog.engine.rounds import RoundProjector
 from duolog.engine.session.desk import Desk
 from duolog.engine.session.environment import Action, ActionSpec, Outcome
-from duolog.interop.importers.chat.importer import ChatImporter
+from duolog.interop.importers.chat import ChatImporter
 from duolog.interop.importers.protocol import Importer
 from duolog.interop.importers.run import import_foreign
-from duolog.interop.importers.tau.importer import TauImporter
+from duolog.interop.importers.tau import TauImporter
 from duolog.scoring.live import score_records
 from duolog.telemetry.receipt import Awaited, Receipt
 from duolog.telemetry.session import Recording

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import final
 
 from ..engine.errors import InvalidInput
 from ..engine.events import Participant
-from ..engine.session.actors import Player, playing_new
+from ..engine.models.clients.rehearsal import RuleReplies
+from ..engine.models.model_player import model_player
+from ..engine.models.prompting.conversation import ModelConversation
+from ..engine.models.protocol import ModelReply
+from ..engine.session.actors import Player, Policy, playing_new
+from ..engine.session.decisions import ChangeProfile, Decision, Rate, Say
+from ..engine.session.view import View
 from ..engine.task import Brief, Cell, Setting
-from .cognition.mind import limited_changing, limited_mind
-from .personas import find_persona
-from .simulated import Changing, SimulatedUser, UserMind
+from .cognition.mind import AnewMind, LimitedMind, limited_changing, limited_mind
+from .model_mind import ModelUserMind, prompt_digest, titles
+from .personas import Persona, find_persona
+from .simulated import Changing, SimulatedUser, UserIntent, UserMind
 
 __all__ = ("user_player",)
 
@@ -48,7 +56,7 @@ def user_player(
         return Player(Participant(name=name, role="human", policy=cell.user), own.actor)
     persona = find_persona(cell.user)
     if cell.user_model is not None:
-        from .model_player import model_user  # rules need nothing of it
+        from .players import model_user  # rules need nothing of it
 
         return model_user(
             session,
@@ -71,3 +79,100 @@ def user_player(
             )
         ),
     )
+
+
+# --- makes a simulated user on a model ------------------------------------------------------------
+
+
+def model_user(
+    session: str,
+    persona: Persona,
+    model: str,
+    setting: Setting,
+    *,
+    brief: Brief,
+    rules: Callable[[], UserMind] | None,
+    changing: Callable[[], Changing] | None,
+    name: str,
+) -> Player:
+    """A simulated user on a model; see ``players.user_player``.
+
+    Raises:
+        InvalidInput: nothing reaches the model; or it is to be rehearsed, and there are no rules.
+    """
+
+    def mind(conversation: ModelConversation) -> UserMind:
+        return ModelUserMind(conversation, brief)
+
+    def policy(mind: UserMind) -> Policy:
+        return SimulatedUser(
+            LimitedMind(mind, persona.cognition) if persona.limited else mind,
+            persona,
+            limited_changing(changing, persona),
+        )
+
+    def anew(make: Callable[[], UserMind]) -> Callable[[], UserMind]:
+        return (lambda: AnewMind(make)) if persona.limited else make
+
+    return model_player(
+        Participant(
+            name=name,
+            role="human",
+            policy="model",
+            model=model,
+            persona=persona.name,
+            prompt=prompt_digest(brief),
+        ),
+        session,
+        setting.reach(model),
+        setting.use(model),
+        mind=mind,
+        policy=policy,
+        rehearsal=setting.rehearsal,
+        rules=None if rules is None else anew(rules),
+        rehearsed=_RehearsedUser,
+    )
+
+
+@final
+class _RehearsedUser:
+    """A user's mind on a model whose replies are what rules decide."""
+
+    def __init__(self, mind: UserMind, rules: UserMind, replies: RuleReplies) -> None:
+        self._mind = mind
+        self._rules = rules
+        self._replies = replies
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        async def chosen() -> ModelReply:
+            intent = await self._rules.choose(view, persona)
+            return ModelReply(text=titles(view).get(intent, "Do nothing"))
+
+        self._replies.reply(chosen)
+        return await self._mind.choose(view, persona)
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        async def offered() -> Decision:
+            decision = await self._rules.compose(view, persona, intent)
+            # A decision that stands holds what ``SimulatedUser`` has put before it.
+            own = [verb for verb in decision.verbs if not isinstance(verb, Rate | ChangeProfile)]
+            return Decision(tuple(own), decision.seconds)
+
+        async def composed() -> ModelReply:
+            decision = await self._rules.compose(view, persona, intent)
+            texts = [verb.text for verb in decision.verbs if isinstance(verb, Say)]
+            return ModelReply(text=" ".join(texts) or "Fine.")
+
+        if intent in ("answer", "feedback"):
+            self._replies.reply(composed)
+        else:
+            self._replies.decide(offered)
+        return await self._mind.compose(view, persona, intent)
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        async def rated() -> ModelReply:
+            rating = await self._rules.rate(view, persona)
+            return ModelReply(text="3" if rating is None else str(rating.rating))
+
+        self._replies.reply(rated)
+        return await self._mind.rate(view, persona)

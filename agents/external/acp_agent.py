@@ -6,7 +6,7 @@ reply, and so is a request for permission, which is answered when the prompt goe
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, final
 
 import anyio
@@ -51,10 +51,14 @@ class AcpAgent:
         address: of the agent.
         view: the actor's.
         brief: of the task.
+        passed: names of environment variables that it gets.
     """
 
-    def __init__(self, address: Address, view: View, brief: Brief) -> None:
+    def __init__(
+        self, address: Address, view: View, brief: Brief, passed: Sequence[str] = ()
+    ) -> None:
         self._address = address
+        self._passed = passed
         self._view = view
         self._brief = brief
         self._process: LineProcess | None = None
@@ -109,7 +113,7 @@ class AcpAgent:
     # --- the protocol ----------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        self._process = LineProcess(self._address.command, self._address.text)
+        self._process = LineProcess(self._address.command, self._address.text, self._passed)
         self._workspace = workspace = await Workspace.make(self._brief)
         await workspace.put_output(self._view)
         await self._process.start()

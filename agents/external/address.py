@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Literal, TypeAlias, cast, final
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,7 +14,14 @@ import msgspec
 from ...engine.errors import InvalidInput
 from ...engine.redaction import is_secret_name, redact
 
-__all__ = ("Address", "check_command", "names_external", "read_address")
+__all__ = (
+    "USUAL_TERMS",
+    "Address",
+    "ExternalTerms",
+    "check_command",
+    "names_external",
+    "read_address",
+)
 
 Protocol: TypeAlias = Literal["openai", "acp", "exec"]
 
@@ -49,6 +56,22 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     url: str = ""
     model: str = ""
+
+
+class ExternalTerms(NamedTuple):
+    """How external agents are run.
+
+    Attributes:
+        timeout: seconds that one has for a turn; None for the default.
+        env: names of the environment variables that its program gets besides what every program needs.
+    """
+
+    timeout: float | None = None
+    env: tuple[str, ...] = ()
+
+
+USUAL_TERMS: Final = ExternalTerms()
+"""How external agents are run unless a user says otherwise."""
 
 
 def names_external(name: str) -> bool:

@@ -5,7 +5,7 @@ A turn shows what the agent can see, and no more. ``docs/your-agent.md`` describ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
 import msgspec
@@ -117,10 +117,12 @@ class LineAgent:
     Args:
         address: of the agent.
         view: the actor's.
+        passed: names of environment variables that it gets.
     """
 
-    def __init__(self, address: Address, view: View) -> None:
+    def __init__(self, address: Address, view: View, passed: Sequence[str] = ()) -> None:
         self._address = address
+        self._passed = passed
         self._view = view
         self._process: LineProcess | None = None
 
@@ -132,7 +134,9 @@ class LineAgent:
             turn["error"] = request.messages[-1].content
         if self._process is None or not self._process.alive:
             await self.close()
-            self._process = process = LineProcess(self._address.command, self._address.text)
+            self._process = process = LineProcess(
+                self._address.command, self._address.text, self._passed
+            )
             await process.start()
             turn["history"] = news_of(self._view, 0, int(str(turn["since"])))
         found: list[ModelReply] = []

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
+import shutil
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, final
 
 import anyio
+import anyio.to_thread
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from ...engine.errors import ModelBadReply, ModelDenied, ModelError, ModelUnavailable
 from ...engine.redaction import redact
+from . import keeper
+from .surroundings import surroundings
 
 __all__ = ("LineProcess",)
 
 _MOST: Final = 8 * 1024 * 1024
 """Bytes that a program may write in one exchange."""
 
+_KEPT = sys.platform == "linux"
 _GRACE = 2.0  # seconds to end by itself once its input is closed, and again once it is asked to
 _TAIL = 2000  # bytes of its standard error that are kept
 _SHOWN = 300  # and characters of that which an error quotes
@@ -29,16 +37,20 @@ _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream
 
 @final
 class LineProcess:
-    """One run of a program. It has a process group of its own, so that its children end with it.
+    """One run of a program, with all processes that it starts: they end with it.
+
+    On Linux these are all of its descendants, see ``keeper``; elsewhere its process group.
 
     Args:
         command: the program and its arguments; it runs in the current directory.
         name: of it, for errors.
+        passed: names of environment variables that it gets, see ``surroundings``.
     """
 
-    def __init__(self, command: Sequence[str], name: str) -> None:
+    def __init__(self, command: Sequence[str], name: str, passed: Sequence[str] = ()) -> None:
         self._command = command
         self._name = name
+        self._passed = passed
         self._process: Process | None = None
         self._buffer = bytearray()
         self._tail = b""
@@ -57,9 +69,22 @@ class LineProcess:
         Raises:
             ModelDenied: there is no such program, or it cannot be executed.
         """
+        if sys.platform == "win32":
+            raise ModelDenied(
+                f"{self._name} cannot be started: an agent that is a program needs Linux or macOS, where "
+                "it is ended with all that it has started; on Windows name an agent by a URL"
+            )
+        environment = surroundings(self._passed)
+        command = list(self._command)
         try:
-            with anyio.CancelScope(shield=True):  # else one that has just begun belongs to nobody
-                self._process = await anyio.open_process(self._command, start_new_session=True)
+            with anyio.CancelScope(shield=True):  # else nothing would end one that has just begun
+                if _KEPT:
+                    await anyio.to_thread.run_sync(_find, command[0], environment)
+                    own = [sys.executable, "-I", "-S", keeper.__file__, str(os.getpid())]
+                    command = [*own, *command]
+                self._process = await anyio.open_process(
+                    command, env=environment, start_new_session=True
+                )
         except OSError as error:
             raise ModelDenied(f"{self._name} cannot be started: {error}") from None
 
@@ -115,9 +140,12 @@ class LineProcess:
             if not self._failed:
                 await _ended(process)
             if process.returncode is None:
-                _signal(process, signal.SIGTERM)
+                _end(process, by=signal.SIGTERM)
                 await _ended(process)
-            _signal(process, signal.SIGKILL)
+            if _KEPT and process.returncode is None:
+                _end(process, by=signal.SIGUSR1)  # the keeper kills them all, and ends
+                await _ended(process)
+            _end(process, by=signal.SIGKILL)
             await process.aclose()
 
     async def _read(
@@ -178,7 +206,17 @@ class LineProcess:
     async def _end_group(self, process: Process) -> None:
         """Ends the children of a program that has ended: they may hold its output open."""
         await process.wait()
-        _signal(process, signal.SIGKILL)
+        _end(process, by=signal.SIGKILL)
+
+
+def _find(program: str, environment: Mapping[str, str]) -> None:
+    """Looks for a program, which its keeper will start.
+
+    Raises:
+        OSError: there is none, or it cannot be executed.
+    """
+    if shutil.which(program, path=environment.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
 
 
 async def _ended(process: Process) -> None:
@@ -187,9 +225,8 @@ async def _ended(process: Process) -> None:
         await process.wait()
 
 
-def _signal(process: Process, number: int) -> None:
-    """Sends a signal to a program and its children."""
-    try:
-        os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        return  # nobody is left
+def _end(process: Process, *, by: int) -> None:
+    """Sends a signal to a program and its children, or to the process that keeps them."""
+    if sys.platform != "win32":  # where none is started
+        with suppress(ProcessLookupError, PermissionError):  # none is left
+            os.killpg(process.pid, by)

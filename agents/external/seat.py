@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias, final
 
 from ...engine.errors import DeskError, InvalidInput
@@ -24,6 +24,7 @@ from .address import Address, check_command, read_address
 from .endpoint import Endpoint, EndpointAgent
 from .line_policy import LinePolicy
 from .lines import LineAgent
+from .surroundings import check_names
 
 __all__ = ("TIMEOUT", "ExternalAgent", "external_agent")
 
@@ -89,11 +90,14 @@ class ExternalAgent:
     Args:
         address: where it is.
         timeout: seconds of wall time that it has to answer.
+        passed: names of environment variables that its program gets.
     """
 
-    def __init__(self, address: Address, *, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, address: Address, *, timeout: float = TIMEOUT, passed: Sequence[str] = ()
+    ) -> None:
         self.address = address
-        self._make = _maker(address)
+        self._make = _maker(address, passed)
         self._programs = _Programs()
         self._models = Models(self._programs, terms=Terms(timeout=timeout, retry=_RETRY))
 
@@ -122,27 +126,30 @@ class ExternalAgent:
         return actor
 
 
-def external_agent(text: str, *, timeout: float = TIMEOUT) -> ExternalAgent:
+def external_agent(
+    text: str, *, timeout: float = TIMEOUT, passed: Sequence[str] = ()
+) -> ExternalAgent:
     """The external agent at an address; see ``read_address``.
 
     Args:
         text: the address.
         timeout: seconds of wall time that it has to answer.
+        passed: names of environment variables that its program gets besides what every program needs.
 
     Raises:
-        InvalidInput: it is no address, or there is no such program.
+        InvalidInput: the address is not valid, there is no such program, or a name is not passed on.
     """
     address = read_address(text)
     if address.command:
         check_command(address.command)
-    return ExternalAgent(address, timeout=timeout)
+    return ExternalAgent(address, timeout=timeout, passed=check_names(passed))
 
 
 _Made: TypeAlias = tuple[_Program, Callable[[ModelConversation], Policy]]
 """What answers for one actor in one session, and the policy that asks it."""
 
 
-def _maker(address: Address) -> Callable[[View, Brief], _Made]:
+def _maker(address: Address, passed: Sequence[str]) -> Callable[[View, Brief], _Made]:
     """What makes both for an actor."""
     if address.protocol == "openai":
         endpoint = Endpoint(address)
@@ -152,10 +159,10 @@ def _maker(address: Address) -> Callable[[View, Brief], _Made]:
         )
     if address.protocol == "acp":
         return lambda view, brief: (
-            AcpAgent(address, view, brief),
+            AcpAgent(address, view, brief, passed),
             lambda asked: AcpPolicy(asked, brief),
         )
     return lambda view, brief: (
-        LineAgent(address, view),
+        LineAgent(address, view, passed),
         lambda asked: LinePolicy(asked, brief),
     )

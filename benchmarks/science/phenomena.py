@@ -23,6 +23,7 @@ from duolog.benchmarks.science.quantities import (
 )
 from duolog.benchmarks.science.words import estimate, table
 from duolog.engine.task import NOBODY
+from duolog.scoring.columns.table import Array, column_of
 from duolog.scoring.metrics.results import Estimate
 from duolog.scoring.metrics.sample import Sample
 from duolog.scoring.trajectory.points import Trajectory
@@ -184,7 +185,7 @@ def _compared(
 def _mean(
     name: str, sessions: Mapping[str, Trajectory], quantity: Quantity, size: Size
 ) -> Estimate:
-    column = [quantity(sessions[one]) for one in sorted(sessions)]
+    column = column_of(quantity(sessions[one]) for one in sorted(sessions))
     return Sample({"x": column}, size.resamples, name).estimate("x")
 
 
@@ -192,10 +193,10 @@ def _relative(name: str, sessions: Mapping[str, Trajectory], size: Size) -> Esti
     """The drop as a share of the final utility, from a tenth of it on: below 0 where it is more."""
     items = [sessions[one] for one in sorted(sessions)]
     lost = drop(1)
-    columns = {"drop": [lost(item) for item in items], "final": [final(item) for item in items]}
+    columns = {"drop": column_of(map(lost, items)), "final": column_of(map(final, items))}
 
-    def share(dropped: float, ended: float) -> float | None:
-        return dropped / ended + _TENTH if ended else None
+    def share(dropped: Array, ended: Array) -> Array:
+        return dropped / ended + _TENTH
 
     return Sample(columns, size.resamples, name).estimate("drop", "final", formula=share)
 

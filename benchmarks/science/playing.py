@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
-from duolog.cli.experiment.progress import SessionProgress
-from duolog.cli.variants import names_variant, variants_of
+from duolog.cli.text.run_progress import SessionProgress
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.engine.session.simulation import Outcome, SessionFailure, simulate
 from duolog.engine.task import NOBODY, Cell, Setting, Task, find_task
+from duolog.experiments.parts import names_variant, variants_of
 from duolog.scoring.live import score_sessions
 from duolog.scoring.trajectory.points import Trajectory
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+import numpy as np
+from duolog.scoring.columns.table import Floats, column_of
 from duolog.scoring.comparison.pairs import Difference, paired_difference
-from duolog.scoring.comparison.sensitivity import Missing, ratings_as
+from duolog.scoring.comparison.sensitivity import Missing
 from duolog.scoring.metrics.formal import formal_values
 from duolog.scoring.metrics.numbers import mean
+from duolog.scoring.metrics.values import Facts, Reading
 from duolog.scoring.trajectory.points import Trajectory, counted
 
 __all__ = (
@@ -36,32 +39,34 @@ RULES: Final[tuple[Rule, ...]] = tuple(
 
 def utility(item: Trajectory) -> float | None:
     """Overall utility."""
-    values = formal_values(item, ())
-    return None if values is None else values.overall
+    return _of(formal_values(Facts([item]), ()).overall)
 
 
 def final(item: Trajectory) -> float | None:
     """The utility with which it ends."""
-    values = formal_values(item, ())
-    return None if values is None else values.final
+    return _of(formal_values(Facts([item]), ()).final)
 
 
 def utility_after(item: Trajectory, rounds: int) -> float | None:
     """The utility that stands after so many rounds; of a shorter session, that with which it ends."""
-    values = formal_values(item, ())
-    if values is None:
-        return None
-    return values.utilities[min(rounds, len(values.utilities)) - 1]
+    facts = Facts([item])
+    return _of(facts.at(np.minimum(facts.last, rounds))) if facts.valued[0] else None
 
 
 def drop(tau: int, rule: Rule = (3, "satisfactory")) -> Quantity:
     """D@τ under a rating rule."""
 
     def dropped(item: Trajectory) -> float | None:
-        values = formal_values(ratings_as(item, *rule), (tau,))
-        return None if values is None else values.drop(0)
+        reading = Reading(rule[0], rule[1] == "unsatisfactory")
+        values = formal_values(Facts([item]), (tau,), reading)
+        return _of(values.stops[tau] - values.reference)
 
     return dropped
+
+
+def _of(column: Floats) -> float | None:
+    """The number of the only session."""
+    return None if np.isnan(column[0]) else float(column[0])
 
 
 def minutes(item: Trajectory) -> float | None:
@@ -98,8 +103,8 @@ def difference(
     )
     return paired_difference(
         name,
-        [_mean(quantity, (one[i] for one in first)) for i in instances],
-        [_mean(quantity, (one[i] for one in second)) for i in instances],
+        column_of(_mean(quantity, (one[i] for one in first)) for i in instances),
+        column_of(_mean(quantity, (one[i] for one in second)) for i in instances),
         bootstrap=resamples,
         seed=name,
     )

@@ -28,8 +28,8 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
-from duolog.engine.log.open import SqliteLog
 from duolog.engine.log.sqlite.file import parse
+from duolog.engine.log.sqlite.log import sqlite_log
 from duolog.engine.records import TRACE, Draft
 
 __all__ = ("LONG", "session", "write")
@@ -122,7 +122,7 @@ def _session(
 
 async def write(path: Path, *, sessions: int, records: int, long: int) -> None:
     """Writes the log: ``sessions`` of about ``records`` each, and one of about ``long``."""
-    async with SqliteLog(parse(f"sqlite:///{path}?durability=normal")) as log:
+    async with sqlite_log(parse(f"sqlite:///{path}?durability=normal")) as log:
 
         async def one(name: str, events: list[tuple[str, Draft]]) -> None:
             for stream in ("travel@1", "rule-judge@1"):

@@ -83,7 +83,7 @@ def scripted(number: int) -> Session:
 def travel() -> Callable[[int], Session]:
     """Makes sessions of travel planning, the kinds of agents in turn."""
     from duolog.engine.task import Cell, Setting
-    from duolog.examples.travel.task import travel_task
+    from duolog.examples.travel.travel_task import travel_task
 
     task = travel_task()
     setting = Setting()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
-from ...engine.display import shorten
 from ...engine.events import ActionResolved, ActionTaken
 from ...engine.records import TRACE, Record
-from ..text.wording import call_text, one_line
+from ...scoring.display.records import call_text
+from ...scoring.display.texts import one_line, shorten
 
 __all__ = ("Activity",)
 
@@ -36,7 +36,7 @@ class Activity:
         elif kind == "SessionClosed":
             self._closed = True
         elif isinstance(event, ActionTaken) and record.role == "agent":
-            text = shorten(call_text(event.name, event.arguments).plain, _WIDTH)
+            text = shorten(call_text(event.name, event.arguments), _WIDTH)
             self._flying[record.version] = (record.actor, text)
         elif isinstance(event, ActionResolved):
             self._flying.pop(event.action, None)

@@ -23,6 +23,7 @@ from .state import ChatState
 __all__ = ("KEYS", "ChatApp")
 
 _WIDE = 100  # columns from which the output stands beside the conversation
+_HUNG_UP = 1  # the number of SIGHUP, which Windows has not
 _LOOK = 1.0  # seconds between looks whether the terminal is still there
 
 KEYS = """\
@@ -148,7 +149,7 @@ class ChatApp(App[int]):
         again and again, for ever.
         """
         if is_closed():
-            self.exit(signal.SIGHUP)
+            self.exit(_HUNG_UP)
 
     def _complete(self, line: str) -> Completion:
         return complete(line, self._state.actions)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from ...engine.display import number, shorten
+from ...engine.rounds import PRODUCTIVE
 from ...engine.text import quantity
-from ...scoring.trajectory.tolerance import SATISFACTORY
+from ...scoring.display.texts import number, shorten
+from ...scoring.display.updates import effort_words
 from ...scoring.trajectory.updates import (
     EffortUpdated,
     RatingUpdated,
@@ -18,7 +19,6 @@ from ...scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
-from ..text.transcript_view import effort_text
 
 __all__ = ("Measures", "advice_text")
 
@@ -33,7 +33,7 @@ def advice_text(update: Update) -> str | None:
     """A line on an advice to stop, with the rule that it rests on; None for any other update."""
     if isinstance(update, StopAdvice):
         row = " in a row" if update.tau > 1 else ""
-        rule = f"{quantity(update.tau, 'round')}{row} rated below {SATISFACTORY}"
+        rule = f"{quantity(update.tau, 'round')}{row} rated below {PRODUCTIVE}"
         return f"■ Advice to stop after round {update.round}: {rule} (τ = {update.tau})"
     if isinstance(update, StopWithdrawn):
         return f"□ The advice to stop (τ = {update.tau}) is withdrawn: a rating was changed"
@@ -115,7 +115,7 @@ class Measures:
             lines[0] += f" · rated {self.ratings}"
         elif self.ratings:
             lines.append(f"Rated {self.ratings}")
-        effort = effort_text(self.effort)
+        effort = effort_words(self.effort)
         if effort:
             lines.append(f"Effort: {effort}")
         if self.stops:

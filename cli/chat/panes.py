@@ -12,8 +12,8 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from ...engine.diff import ChangedLine, Mark
-from ...engine.display import clean
+from ...scoring.display.diff import ChangedLine, Mark
+from ...scoring.display.texts import clean
 from .state import Entry
 
 __all__ = ("ConversationPane", "OutputPane")

@@ -12,9 +12,9 @@ import anyio
 from rich.console import Console
 from rich.text import Text
 
-from ...engine.display import clean, number
 from ...engine.records import Record
 from ...engine.session.view import View
+from ...scoring.display.texts import clean, number
 from ...scoring.replay import Step
 from ...scoring.trajectory.updates import UtilityUpdated
 from ..text.records import RecordFormatter

@@ -16,14 +16,13 @@ from ...scoring.replay import Step
 from ...users.person_commands import HELP
 from ..diagnostics import muted
 from ..output import say
+from ..runtime import requests_to_end
 from ..text.terminal import is_closed
 from .app import KEYS, ChatApp
 from .editor import edit_text
 from .state import ChatState
 
 __all__ = ("ScreenSeat",)
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @final
@@ -112,8 +111,8 @@ class ScreenSeat:
 
     async def _leave_on_signal(self) -> None:
         """Gives the screen back where the program is asked to end."""
-        with anyio.open_signal_receiver(*_SIGNALS) as signals:
-            async for number in signals:
+        with requests_to_end(hang_up=True) as requests:
+            async for number in requests:
                 if number != signal.SIGINT or not self._editing:  # Ctrl-C was for the editor
                     self.app.exit(number)
 

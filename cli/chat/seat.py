@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
-from typing import Protocol
 
 from ...engine.errors import InvalidInput, MissingExtra
-from ...scoring.replay import Step
-from ...users.person import Seat
+from ...experiments.chat import ChatSeat
 from ..output import say
 from ..text.terminal import screen
 from .plain import PlainSeat, StandardInput
 
-__all__ = ("ChatSeat", "open_seat")
-
-
-class ChatSeat(Seat, Protocol):
-    """A seat that follows the session's log and its scoring besides."""
-
-    def follow(self, step: Step) -> None:
-        """Takes the next record of the session's log, with the updates that it brought about."""
-        ...
-
-    async def host(self, play: Callable[[], Awaitable[str | None]]) -> int | None:
-        """Runs a chat here, until it ends or the person leaves.
-
-        Args:
-            play: runs the session; gives what the person should read before the seat is given up,
-                None for nothing.
-
-        Returns:
-            The signal that ended it (Ctrl-C counts as SIGINT); None for none.
-        """
-        ...
+__all__ = ("open_seat",)
 
 
 def open_seat(*, plain: bool) -> ChatSeat:

@@ -8,16 +8,15 @@ from typing import NamedTuple, final
 
 from rich.text import Text
 
-from ...engine.diff import ChangedLine, changes, counts
-from ...engine.display import clean
 from ...engine.events import ProgressRated, SessionOpened
 from ...engine.records import Record
 from ...engine.session.environment import ActionSpec
 from ...engine.session.view import View, Visibility
 from ...engine.text import lines_of
+from ...scoring.display.diff import ChangedLine, changes, counts
+from ...scoring.display.texts import clean, one_line, with_reason
 from ...scoring.replay import Step
 from ..text.records import RecordFormatter
-from ..text.wording import one_line, with_reason
 from .activity import Activity
 from .measures import Measures, advice_text
 from .trouble import trouble_text

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ...engine.display import shorten
 from ...engine.events import ModelCalled, TurnYielded
 from ...engine.records import TRACE, Record
-from ..text.wording import one_line
+from ...scoring.display.texts import one_line, shorten
 
 __all__ = ("trouble_text",)
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import example
-from ..lookup import check_log
 from ..output import say
 
 if TYPE_CHECKING:
@@ -43,45 +43,55 @@ def acp_command(
             "how much of its edits was kept.",
         ),
     ] = False,
+    redact: options.Redact = None,
     record: Annotated[bool, typer.Option("--record", hidden=True)] = False,
 ) -> int:
     """Stands between an editor and a coding agent that speak the Agent Client Protocol, passes
     everything unchanged, and records it. Ends when the agent ends, with its exit code.
     """
     if record:
-        _record(log, agent, retention=retention)
+        _record(log, agent, redact, retention=retention)
         return 0
+    from ...engine.redacting import DEFAULT, redaction_of
+    from ...experiments.plan import check_log
     from ...interop.acp.process import end_like, run_proxy
 
     check_log(log)
-    return end_like(run_proxy(agent, _recorder(log, agent, retention=retention)))
+    redaction_of(redact or DEFAULT)  # before the agent is started
+    return end_like(run_proxy(agent, _recorder(log, agent, redact, retention=retention)))
 
 
-def _recorder(log: str, agent: Sequence[str], *, retention: bool) -> list[str]:
+def _recorder(log: str, agent: Sequence[str], redact: str | None, *, retention: bool) -> list[str]:
     """The command that starts the recorder: this one, in a process of its own."""
     import sys
 
     from ..diagnostics import current_level
 
-    options = ["--log-level", current_level(), *(["--retention"] if retention else [])]
+    given = ["--log-level", current_level(), *(["--retention"] if retention else [])]
+    given += [] if redact is None else ["--redact", redact]
     start = [sys.executable, "-P", "-m", "duolog", "acp", "--record", "--log", log]
-    return [*start, *options, "--", *agent]
+    return [*start, *given, "--", *agent]
 
 
-def _record(log: str, agent: Sequence[str], *, retention: bool) -> None:
+def _record(log: str, agent: Sequence[str], redact: str | None, *, retention: bool) -> None:
     """Records what the proxy sends; what ends the proxy ends this by the end of its input."""
     import sys
 
     from ...engine.errors import DuologError
+    from ...engine.redacting import DEFAULT, OFF, redaction_of
     from ...interop.acp.recorder import record_copies
     from ...scoring.scorers.feedback import FeedbackUtility
     from ...telemetry.sync import open_sync
 
+    name = redact or DEFAULT
     try:
-        with open_sync(log, on_full="block") as opened:
+        hook = redaction_of(name)
+        with open_sync(log, on_full="block", redact=hook) as opened:
             if retention:
                 opened.watch(scorers=[FeedbackUtility()])
-            record_copies(sys.stdin.buffer.read, opened, agent, retention=retention)
+            record_copies(
+                sys.stdin.buffer.read, opened, agent, retention=retention, clean=name != OFF
+            )
     except DuologError as error:
         say(f"duolog acp: the session is not recorded: {error}")
         raise typer.Exit(2) from error

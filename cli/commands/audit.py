@@ -9,7 +9,6 @@ import typer
 from ..app import app
 from ..arguments import MOST_RESAMPLES, example
 from ..lookup import existing_log
-from ..output import print_json
 from ..runtime import run
 
 __all__ = ("audit_command",)
@@ -54,6 +53,8 @@ def audit_command(
     from ...engine.errors import InvalidInput
     from ...scoring.comparison.behaviour import Behaviour, read_behaviours
     from ...scoring.comparison.simulators import audit
+    from ...scoring.report import audit_document
+    from ..reporting import print_document
 
     async def read(where: str) -> list[Behaviour]:
         async with existing_log(where) as opened:
@@ -64,10 +65,4 @@ def audit_command(
         found = audit(simulated, people, resamples=bootstrap, seed=seed)
     except InvalidInput as error:
         raise InvalidInput(f"{log} against {against}: {error}") from None
-    if format_ == "json":
-        print_json(found)
-        return
-    from ..text.audit import print_audit
-    from ..text.terminal import screen
-
-    print_audit(screen(), found)
+    print_document(audit_document(found), format_)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example, numbers
-from ..experiment import options
 from ..lookup import find_session, log_at
 from ..output import say
 from ..runtime import run
@@ -47,6 +47,8 @@ def chat_command(
         ),
     ] = None,
     agent_timeout: options.AgentTimeout = None,
+    agent_env: options.AgentEnv = None,
+    redact: options.Redact = None,
     model: Annotated[
         str | None, typer.Option(help="Model behind the agent.", show_default="rules")
     ] = None,
@@ -77,13 +79,15 @@ def chat_command(
     ] = False,
 ) -> None:
     """Works on a task with an agent, in the human's part, and records it like any other session."""
-    from ..chat.session import ChatSession, result_text
+    from ...agents.external.address import ExternalTerms
+    from ...experiments.chat import ChatSession, result_text
 
     taus = numbers(tau, "--tau")
     chat = ChatSession(
         task,
         agent=agent,
-        agent_timeout=agent_timeout,
+        terms=ExternalTerms(agent_timeout, tuple(agent_env or ())),
+        redact=redact,
         instance=instance,
         seed=seed,
         model=model,
@@ -116,6 +120,7 @@ def chat_command(
                 "--log": log,
             }
             options = [f"{name} {shlex.quote(value)}" for name, value in given.items() if value]
+            options += [f"--agent-env {name}" for name in agent_env or ()]
             again = " ".join([task, *options, "--resume", chat.name])
             say(f"The session stays open: duolog chat {again}")
 

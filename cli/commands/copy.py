@@ -9,7 +9,7 @@ import typer
 from ...engine.errors import InvalidInput
 from ..app import app
 from ..arguments import example
-from ..lookup import check_log, existing_log, log_at
+from ..lookup import existing_log, log_at
 from ..output import print_json, say
 from ..runtime import run
 
@@ -45,6 +45,8 @@ def copy_command(
 
     Others may be writing the log meanwhile. Nobody else may write the copy.
     """
+    from ...experiments.plan import check_log
+
     check_log(target)
 
     async def main() -> LogCopied:
@@ -61,8 +63,8 @@ def copy_command(
     if as_json:
         print_json(copied)
         return
-    from ...engine.display import clean
     from ...engine.text import quantity
+    from ...scoring.display.texts import clean
 
     typer.echo(f"{quantity(copied.records, 'record')} copied, up to position {copied.position:,}")
     if copied.forgotten:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import Divergence, InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import choices, example
-from ..experiment import options
 from ..lookup import existing_log, find_session, log_at
 from ..output import print_json
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from ...engine.session.runner import SessionResult
-    from ...scoring.metrics.forks import Fork
+    from ...experiments.continuations import Forked
 
 __all__ = ("fork_command",)
 
@@ -49,6 +48,7 @@ def fork_command(
         ),
     ] = None,
     agent_timeout: options.AgentTimeout = None,
+    agent_env: options.AgentEnv = None,
     user: Annotated[
         str | None,
         typer.Option(
@@ -97,20 +97,14 @@ def fork_command(
         raise InvalidInput("say where to fork: either --at-round or --at-version")
     texts = () if text_actions is None else tuple(choices(text_actions, "--text-actions"))
 
-    async def main() -> tuple[SessionResult, Fork]:
-        from ...engine.records import TRACE
-        from ...engine.session.fork import end_before_round
-        from ...engine.session.runner import run_session
-        from ...scoring.live import score_log
-        from ...scoring.metrics.forks import compare_forks
-        from ..continuation import Changes, Continuations, load_records
+    async def main() -> Forked:
+        from contextlib import AsyncExitStack
 
-        async with existing_log(log) as source:
-            name = (await find_session(source, session)).session
-            records = await load_records(source, name)
-            version = at_version or end_before_round(
-                [record for record in records if record.stream == TRACE], at_round or 0
-            )
+        from ...agents.external.address import ExternalTerms
+        from ...experiments.continuations import Changes, Continuations, play_fork
+
+        async with AsyncExitStack() as logs:
+            source = await logs.enter_async_context(existing_log(log))
             making = Continuations(
                 source,
                 dataset=dataset,
@@ -118,23 +112,24 @@ def fork_command(
                 cache=cache,
                 text_actions=texts,
                 task=task,
-                agent_timeout=agent_timeout,
+                terms=ExternalTerms(agent_timeout, tuple(agent_env or ())),
             )
-            changes = Changes(agent=agent, user=user, model=model, user_model=user_model, seed=seed)
-            forked = await making.make(records, version, changes, from_view=from_view)
-            origin = await score_log(source, name)
-            if into is None:
-                result = await run_session(source, forked)
-                made = await score_log(source, forked.id)
-            else:
-                async with log_at(into, create=True) as target:
-                    result = await run_session(target, forked)
-                    made = await score_log(target, forked.id)
-        forks = compare_forks([origin, made], bootstrap=0).forks
-        return result, next(found for found in forks if found.session == forked.id)
+            name = (await find_session(source, session)).session
+            into_log = None
+            if into is not None:
+                into_log = await logs.enter_async_context(log_at(into, create=True))
+            return await play_fork(
+                making,
+                name,
+                Changes(agent=agent, user=user, model=model, user_model=user_model, seed=seed),
+                at_round=at_round,
+                at_version=at_version,
+                from_view=from_view,
+                into=into_log,
+            )
 
     try:
-        result, compared = run(main)
+        forked = run(main)
     except Divergence as error:
         if from_view:
             raise
@@ -142,9 +137,10 @@ def fork_command(
             f"{error}. With --from-view everybody begins at that point, from what can be seen there"
         ) from error
     if as_json:
-        print_json({"origin": compared.origin, "fork": result, "comparison": compared})
+        compared = forked.comparison
+        print_json({"origin": compared.origin, "fork": forked.result, "comparison": compared})
         return
-    from ..text.forks import print_fork
-    from ..text.terminal import screen
+    from ...scoring.report import fork_document
+    from ..reporting import print_document
 
-    print_fork(screen(), compared, at_round=at_round)
+    print_document(fork_document(forked.comparison, at_round=at_round))

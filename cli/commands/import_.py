@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example
 from ..foreign_import import (
@@ -106,6 +107,7 @@ def import_command(
         bool,
         typer.Option("--follow", help="Go on with what is added, until it is interrupted."),
     ] = False,
+    redact: options.Redact = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="The result as JSON, for programs.")
     ] = False,
@@ -134,31 +136,31 @@ def import_command(
         raise InvalidInput(f"{option} is for files of other tools, not for {_OWN}")
     if found is not None and follow and not dry_run:
         assert log is not None
-        follow_source(found, labels, source, log, _reading(zone))
+        follow_source(found, labels, source, log, _reading(zone, redact))
         return
     importer = _labelled(found, labels)
     if importer is not None and dry_run:
-        report_preview(importer, source, _reading(zone), as_json=as_json)
+        report_preview(importer, source, _reading(zone, redact), as_json=as_json)
         return
     assert log is not None
     if importer is None:
         _report_imported(run(lambda: _import(source, log, keep_going=keep_going)), as_json=as_json)
         return
-    taken = take_source(importer, source, log, _reading(zone), keep_going=keep_going)
+    taken = take_source(importer, source, log, _reading(zone, redact), keep_going=keep_going)
     report_taken(taken, importer.name, as_json=as_json)
 
 
-def _reading(zone: str) -> Reading:
+def _reading(zone: str, redact: str | None) -> Reading:
+    from ...engine.redacting import DEFAULT, redaction_of
     from ...interop.importers.protocol import Reading
     from ...interop.importers.timestamps import zone_named
 
-    return Reading(zone=zone_named(zone))
+    return Reading(zone=zone_named(zone), redact=redaction_of(redact or DEFAULT))
 
 
 def _mapped(source: str, mapping: Path, form: str) -> Importer:
     """The importer that a mapping describes."""
-    from ...interop.importers.mapping.importer import MappingImporter
-    from ...interop.importers.mapping.spec import load_mapping
+    from ...interop.importers.mapping import MappingImporter, load_mapping
 
     if form != _AUTO:
         raise InvalidInput(f"--mapping and --format {form}: name one of the two")
@@ -225,9 +227,8 @@ def _labelled(importer: Importer | None, labels: Labels | None) -> Importer | No
 
 
 def _recognised(path: Path, *, grows: bool) -> Importer | None:
-    from ...interop.importers.candidates import candidates_for
     from ...interop.importers.json_sniff import shape_of
-    from ...interop.importers.registry import installed_importers, recognise
+    from ...interop.importers.registry import candidates_for, installed_importers, recognise
 
     importers = installed_importers()
     importer = recognise(path, importers)
@@ -300,7 +301,7 @@ async def _opened(source: str, *, twice: bool) -> AsyncIterator[BinaryIO]:
         with TemporaryFile() as kept:
             await run_sync(copyfileobj, sys.stdin.buffer, kept)
             await run_sync(kept.seek, 0)
-            yield kept
+            yield cast("BinaryIO", kept)  # on Windows it is wrapped
     else:
         yield sys.stdin.buffer
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ("forget_command", "vacuum_command", "verify_command")
 
 _WRONG = 1
+_SAMPLE = 50  # sessions whose kept rows are compared with their records
+_CHANGED = "the rows kept of it differ from its records: drop them, with EventLog.drop_derived"
 
 _Log = Annotated[str, typer.Argument(metavar="LOG", help="Path or URL of the log.")]
 _Json = Annotated[bool, typer.Option("--json", help="What was done as JSON, for programs.")]
@@ -76,7 +78,7 @@ def forget_command(
     if as_json:
         print_json(erased)
         return
-    from ...engine.display import clean
+    from ...scoring.display.texts import clean
 
     typer.echo(clean(f"erased: {', '.join(erased.sessions)}"))
     if not erased.compacted:
@@ -96,12 +98,25 @@ def forget_command(
 def verify_command(log: _Log, as_json: _Json = False) -> None:
     """Looks at every record: order, versions, checksums, bodies, summaries, and the hash chain.
 
-    The exit code is 1 if anything is wrong.
+    It also folds a sample of sessions again, and compares them with the rows that the log keeps. The
+    exit code is 1 if anything is wrong.
     """
 
     async def main() -> Verification:
+        import msgspec
+
+        from ...engine.log.contract import Problem
+        from ...scoring.columns.log import changed_rows
+
         async with existing_log(log) as opened:
-            return await opened.verify()
+            found = await opened.verify()
+            if found.problems:
+                return found
+            changed = [
+                Problem(position=0, session=name, what=_CHANGED)
+                for name in await changed_rows(opened, _SAMPLE)
+            ]
+            return msgspec.structs.replace(found, problems=tuple(changed))
 
     found = run(main)
     if as_json:
@@ -113,8 +128,8 @@ def verify_command(log: _Log, as_json: _Json = False) -> None:
 
 
 def _print_verification(found: Verification) -> None:
-    from ...engine.display import clean
     from ...engine.text import quantity
+    from ...scoring.display.texts import clean
 
     for problem in found.problems:
         where = f"position {problem.position}" if problem.position else "the log"
@@ -128,6 +143,11 @@ def _print_verification(found: Verification) -> None:
         say(
             f"{quantity(found.unchecked, 'record')} without a checksum, as older versions wrote them"
         )
+    if found.lost:
+        events = quantity(sum(found.lost.values()), "event")
+        some = ", ".join(sorted(found.lost)[:3]) + (", ..." if len(found.lost) > 3 else "")
+        sessions = quantity(len(found.lost), "session")
+        say(clean(f"{sessions} incomplete: {events} could not be recorded ({some})"))
     if found.forgotten:
         say(f"{quantity(found.forgotten, 'session')} erased")
     if found.uncompacted:

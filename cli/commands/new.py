@@ -77,7 +77,6 @@ def _check(name: str) -> None:
             f"{name!r} cannot name a module: take lower-case letters, digits and _, such as my_shop"
         )
     installed = [folder for folder in sys.path if folder not in ("", os.getcwd())]
-    own = __name__.partition(".")[0]  # an editable installation is found by no path
-    taken = name in sys.stdlib_module_names or name == own
+    taken = name in sys.stdlib_module_names
     if taken or PathFinder.find_spec(name, installed) is not None:
         raise InvalidInput(f"{name!r} is the name of a module that is installed: take another one")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example
-from ..experiment import options
 from ..lookup import existing_log, find_session
 from ..output import print_json, say
 from ..runtime import run
@@ -18,7 +18,7 @@ from ..runtime import run
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
     from ...scoring.check import Check
-    from ..scorer_finder import ScorerFinder
+    from ..scoring import ScorerFinder
 
 __all__ = ("replay_command",)
 
@@ -73,7 +73,7 @@ def replay_command(
     if task is not None and not check:
         raise InvalidInput("--task is for --check")
     if check:
-        from ..scorer_finder import ScorerFinder
+        from ..scoring import ScorerFinder
 
         scorers = ScorerFinder(task)
         if not run(lambda: _check(log, session, scorers, as_json=as_json)):
@@ -82,7 +82,7 @@ def replay_command(
 
     from ...scoring.replay import Replay
     from ...scoring.trajectory.options import Options
-    from ..until import parse_until
+    from ..lookup import parse_until
 
     point = None if until is None else parse_until(until)
 
@@ -155,7 +155,7 @@ async def _names(log: EventLog, name: str | None) -> list[str]:
 
 
 def _print_differences(checked: Check) -> None:
-    from ...engine.display import clean
+    from ...scoring.display.texts import clean
 
     for found in checked.differences:
         recorded = "nothing" if found.recorded is None else found.recorded

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import choices, example
-from ..experiment import options
 from ..output import print_json, say
+from ..runtime import collect_rarely, run
+
+if TYPE_CHECKING:
+    from ...experiments.plan import Plan
+    from ...experiments.running import Run
 
 __all__ = ("run_command",)
 
@@ -44,6 +51,8 @@ def run_command(
     api_base: options.ApiBase = None,
     text_actions: options.TextActions = None,
     agent_timeout: options.AgentTimeout = None,
+    agent_env: options.AgentEnv = None,
+    redact: options.Redact = None,
     cache: options.Cache = None,
     sessions: options.Sessions = None,
     instances: options.Instances = None,
@@ -63,7 +72,7 @@ def run_command(
     as_json: options.AsJson = False,
 ) -> None:
     """Simulates agents and users on a task, records every session, and prints the report."""
-    from ..experiment.plan import make_plan
+    from ...experiments.plan import make_plan
 
     if as_json and dry_run:
         raise InvalidInput("--dry-run estimates in words: leave --json out")
@@ -76,6 +85,8 @@ def run_command(
         models=_listed(models, "--models"),
         text_actions=_listed(text_actions, "--text-actions"),
         agent_timeout=agent_timeout,
+        agent_env=agent_env,
+        redact=redact,
         instances=_listed(instances, "--instances"),
         user_model=user_model,
         judge_model=judge_model,
@@ -97,39 +108,69 @@ def run_command(
         budget={"tokens": budget_tokens, "cost": budget_cost},
     )
     if dry_run:
-        from ..experiment.estimate import print_estimate
+        from ...experiments.estimate import estimate
+        from ..text.spending import print_estimate
 
-        print_estimate(plan)
+        print_estimate(run(lambda: estimate(plan)))
         return
-    from ..experiment.simulation import run_sessions
-
-    unfinished = run_sessions(plan)
-    total = len(plan.cells)
-    left = 0 if unfinished is None else unfinished.sessions
+    done = _run(plan)
     if as_json:
-        _print_outcome(plan.experiment.log, total, left, unfinished.why if unfinished else None)
-    elif left < total:  # else there is nothing to report on
+        _print_outcome(done)
+    elif done.left < done.sessions:  # else there is nothing to report on
         from .report import print_report
 
-        print_report(plan.experiment.log)
-    if unfinished is not None:
+        print_report(done.log)
+    if done.left:
         from ...engine.text import quantity
 
         say(
-            f"duolog: {unfinished.sessions:,} of {quantity(total, 'session')} left to be run: "
-            f"{unfinished.why}; the same command continues from here"
+            f"duolog: {done.left:,} of {quantity(done.sessions, 'session')} left to be run: "
+            f"{done.why}; the same command continues from here"
         )
         raise typer.Exit(_UNFINISHED)
 
 
-def _print_outcome(log: str, sessions: int, left: int, why: str | None) -> None:
+def _run(plan: Plan) -> Run:
+    """Runs a plan, and shows how far it is, what failed and what models used."""
+    import warnings
+
+    from ...experiments.running import run_plan
+    from ..text.run_progress import SessionProgress
+    from ..text.spending import spent_text
+
+    # A call that an interrupt cuts off leaves a coroutine of LiteLLM that is never awaited.
+    warnings.filterwarnings("ignore", r"coroutine '(\w+\.)*acompletion'", RuntimeWarning)
+    collect_rarely()
+
+    async def main() -> Run:
+        with SessionProgress(len(plan.cells)) as progress:
+            return await run_plan(plan, progress)
+
+    done = run(main)
+    for line in done.errors:
+        say(f"duolog: {line}")
+    if done.spent is not None and done.spent.calls:
+        say(f"models: {spent_text(done.spent)}")
+    done.check()
+    return done
+
+
+def _print_outcome(done: Run) -> None:
     """Prints what came of a run, with the report on its log as ``duolog report --json`` prints it."""
     from msgspec import Raw
 
-    from .report import report_data
+    from .report import report_json
 
-    report = None if left == sessions else Raw(report_data(log).encode())
-    print_json({"log": log, "sessions": sessions, "left": left, "why": why, "report": report})
+    report = None if done.left == done.sessions else Raw(report_json(done.log).encode())
+    print_json(
+        {
+            "log": done.log,
+            "sessions": done.sessions,
+            "left": done.left,
+            "why": done.why,
+            "report": report,
+        }
+    )
 
 
 def _patience(text: str | None) -> int | str | None:

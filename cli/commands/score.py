@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import choices, example
-from ..experiment import options
 from ..lookup import existing_log, find_session
 from ..output import print_json, say
 from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
-    from ...scoring.scorers.criterion import Criterion
-    from ...scoring.scorers.registry import ScorerPlugin
     from ..scoring import Scored
 
 __all__ = ("score_command",)
@@ -110,63 +108,42 @@ def score_command(
     The exit code is 1 if a scorer failed on a session, and 3 if a model or its budget did not last
     for all of them.
     """
-    plugins = _plugins(scorer, judge, rubric)
-    asking = [name for name, plugin in plugins.items() if plugin.asks_model]
     names = None if sessions is None else choices(sessions, "--sessions")
     if not follow and (workers is not None or metrics is not None):
         raise InvalidInput("--workers and --metrics are for --follow")
+    if follow and names is not None:
+        raise InvalidInput("--follow scores all sessions: leave --sessions out")
+    from ..scoring import ScoreOptions, ScoringRun
+
+    options = ScoreOptions(
+        log=log,
+        scorers=_scorers(scorer, judge, rubric),
+        judge=judge,
+        rubric=None if rubric is None else str(rubric),
+        rounds=rounds,
+        api_base=api_base,
+        cache=cache,
+        concurrency=concurrency,
+        tokens=budget_tokens,
+        cost=budget_cost,
+    )
     if follow:
-        if names is not None:
-            raise InvalidInput("--follow scores all sessions: leave --sessions out")
-        from ..following.options import FollowOptions
         from ..following.run import run_following
 
-        existing_log(log)
-        _criteria(rubric)
-        options = FollowOptions(
-            log=log,
-            scorers=tuple(plugins),
-            judge=judge,
-            rubric=None if rubric is None else str(rubric),
-            rounds=rounds,
-            api_base=api_base,
-            cache=cache,
-            concurrency=concurrency,
-            tokens=budget_tokens,
-            cost=budget_cost,
-        )
+        ScoringRun(existing_log(log), options)  # says before the workers start what is wrong
         code = run_following(options, workers=workers or 1, metrics=metrics, as_json=as_json)
         if code:
             raise typer.Exit(code)
         return
 
     async def main() -> tuple[Scored, str]:
-        from ..experiment.spending import models_line
-        from ..scoring import ScoringRun, reach_judge
+        from ..text.spending import models_line
 
         async with existing_log(log) as opened:
-            models, use = None, None
-            if judge is not None:
-                models, use = await reach_judge(
-                    opened,
-                    judge,
-                    asking,
-                    api_base=api_base,
-                    cache=cache,
-                    tokens=budget_tokens,
-                    cost=budget_cost,
-                )
-            scoring = ScoringRun(
-                opened,
-                plugins,
-                rounds=rounds,
-                models=models,
-                use=use,
-                criteria=_criteria(rubric),
-            )
-            found = await _names(opened, names)
-            scored = await scoring.score(found, concurrency=concurrency)
-            return scored, "" if models is None else models_line(models)
+            scoring = ScoringRun(opened, options)
+            await scoring.reach_judge()
+            scored = await scoring.score(await _names(opened, names))
+            return scored, "" if scoring.models is None else models_line(scoring.models)
 
     scored, usage = run(main)
     _check_any(scored)
@@ -188,8 +165,8 @@ def score_command(
         raise typer.Exit(_FAILED)
 
 
-def _plugins(scorer: str | None, judge: str | None, rubric: Path | None) -> dict[str, ScorerPlugin]:
-    """The scorers that the options name; a model that is named rates progress unless another asks it.
+def _scorers(scorer: str | None, judge: str | None, rubric: Path | None) -> tuple[str, ...]:
+    """Names of the scorers that the options ask for; a model that is named rates progress unless another asks it.
 
     Raises:
         InvalidInput: the options do not fit together, or name no scorer.
@@ -197,23 +174,16 @@ def _plugins(scorer: str | None, judge: str | None, rubric: Path | None) -> dict
     from ...scoring.scorers.registry import find_scorer
 
     names = [] if scorer is None else choices(scorer, "--scorer")
-    plugins = {name: find_scorer(name) for name in names}
-    asking = [name for name, plugin in plugins.items() if plugin.asks_model]
+    asking = [name for name in names if find_scorer(name).asks_model]
     if judge is not None and not asking:
-        plugins[_MODEL_JUDGE] = find_scorer(_MODEL_JUDGE)
-    if not plugins:
+        names.append(_MODEL_JUDGE)
+    if not names:
         raise InvalidInput("say what to score by: --scorer NAMES, or --judge MODEL")
     if judge is None and asking:
         raise InvalidInput(f"--scorer {asking[0]} asks a model: name it with --judge")
-    if rubric is not None and not _BY_RUBRIC & set(plugins):
+    if rubric is not None and not _BY_RUBRIC & set(names):
         raise InvalidInput("--rubric is for --scorer rubric or chat-rubric")
-    return plugins
-
-
-def _criteria(rubric: Path | None) -> tuple[Criterion, ...]:
-    from ...scoring.scorers.criterion import read_rubric
-
-    return () if rubric is None else read_rubric(rubric)
+    return tuple(dict.fromkeys(names))
 
 
 async def _names(log: EventLog, wanted: list[str] | None) -> list[str]:
@@ -237,8 +207,8 @@ def _check_any(scored: Scored) -> None:
 
 
 def _print(scored: Scored) -> None:
-    from ...engine.display import clean
     from ...engine.text import quantity
+    from ...scoring.display.texts import clean
 
     for one in scored.scorers:
         parts = [f"{quantity(one.added, 'measurement')} added"]

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...engine.errors import InvalidInput
+from .. import options
 from ..app import app
 from ..arguments import example, one_of
 from ..listening import SPARE, address_of, bind, given_token, open_files
 from ..lookup import log_at, name_of
 from ..output import say
-from ..runtime import collect_rarely, run
+from ..runtime import collect_rarely, requests_to_end, run
 
 if TYPE_CHECKING:
     from socket import socket
 
+    from ...engine.redacting import Redact
     from ...engine.scorers.protocol import Scorer
     from ...interop.http.server import HttpServer
 
@@ -68,11 +70,21 @@ def serve_command(
     per_client: Annotated[
         int, typer.Option(min=1, help="Of those, at most this many from one address.")
     ] = 256,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address or network of a reverse proxy whose X-Forwarded-For names the client.",
+        ),
+    ] = None,
+    redact: options.Redact = None,
     streams: Annotated[
         int, typer.Option(min=1, help="At most this many event streams at once.")
     ] = 512,
 ) -> None:
     """Serves a log over HTTP until it is interrupted; then completes open requests and ends."""
+    from ...engine.redacting import DEFAULT, redaction_of
+
     chosen = [] if scorers is None else one_of(scorers, "--scorers", _SCORERS)
     token = given_token(token_file)
     bound = bind(host, port, guarded=token is not None)
@@ -84,19 +96,26 @@ def serve_command(
             "connections": min(connections, most),
             "per_client": per_client,
             "streams": streams,
+            "proxies": tuple(trusted_proxy or ()),
         }
-        run(lambda: _serve(log, bound, token, chosen, caps))
+        hook = redaction_of(redact or DEFAULT)
+        run(lambda: _serve(log, bound, token, chosen, caps, hook))
     finally:
         bound.close()
 
 
 async def _serve(
-    where: str, bound: socket, token: str | None, scorers: Sequence[str], caps: Mapping[str, int]
+    where: str,
+    bound: socket,
+    token: str | None,
+    scorers: Sequence[str],
+    caps: Mapping[str, object],
+    redact: Redact | None,
 ) -> None:
     import anyio
     import msgspec
 
-    from ...engine.scorers.pool import ScorerPool
+    from ...engine.scorers.driver import ScorerPool
     from ...interop.http.app import make_app
     from ...interop.http.limits import HttpLimits
     from ...interop.http.server import HttpServer
@@ -105,7 +124,7 @@ async def _serve(
 
     limits = msgspec.structs.replace(HttpLimits(), **caps)
     stopping = anyio.Event()
-    async with log_at(where, create=True) as log, anyio.create_task_group() as tasks:
+    async with log_at(where, create=True, redact=redact) as log, anyio.create_task_group() as tasks:
         measurer = ScorerPool(log, [_scorer(name) for name in scorers])
         tasks.start_soon(measurer.run)
         traces = LiveTraces(log)
@@ -127,14 +146,10 @@ async def _serve(
 
 
 async def _stop_on_signal(server: HttpServer, address: str, log: str) -> None:
-    import signal
-
-    import anyio
-
     await server.started()
     say(f"serving {log} at {address} (end it with Ctrl+C)")
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
+    with requests_to_end() as requests:
+        async for _ in requests:
             server.stop()
 
 

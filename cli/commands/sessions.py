@@ -1,4 +1,4 @@
-"""``duolog sessions``: lists the sessions of a log, from their summaries as far as these go."""
+"""``duolog sessions``: lists the sessions of a log."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..runtime import run
 
 if TYPE_CHECKING:
     from ...engine.log.contract import EventLog
-    from ...scoring.listing.order import SessionOrder
-    from ...scoring.listing.query import SessionQuery
-    from ...scoring.listing.sessions import ListedSession
+    from ...scoring.index.lines import ListedSession
+    from ...scoring.index.order import SessionOrder
+    from ...scoring.index.query import SessionQuery
 
 __all__ = ("FILTERS", "sessions_command")
 
@@ -43,7 +43,7 @@ Filters, of which a session has to meet all:
         "duolog sessions demo.db",
         "duolog sessions demo.db agent=two-stage state=abandoned,tolerance tau=2",
         "duolog sessions demo.db utility=..0.3 --sort utility --limit 20 --json",
-        note=f"{FILTERS}\n\nA filter by tau reads the records of the sessions that meet all others.",
+        note=f"{FILTERS}\n\nWhat was measured of a session is kept in the log, so that the next list is quick.",
     ),
 )
 def sessions_command(
@@ -74,8 +74,8 @@ def sessions_command(
 
     Where a session has no utility, the list says why; --json as utility_missing.
     """
-    from ...scoring.listing.order import parse_order
-    from ...scoring.listing.query import parse_query
+    from ...scoring.index.order import parse_order
+    from ...scoring.index.query import parse_query
 
     asked = [*(filters or ()), *(() if state is None else (f"state={state}",))]
     query = parse_query(asked)
@@ -95,16 +95,12 @@ def sessions_command(
 async def _found(
     log: EventLog, query: SessionQuery, order: SessionOrder | None, limit: int | None
 ) -> AsyncIterator[ListedSession]:
-    from ...scoring.listing.sessions import list_sessions
+    from ...scoring.index.select import select
     from ..text.progress import RecordProgress
 
-    if not query.taus:
-        async for line in list_sessions(log, query, order, limit=limit):
-            yield line
-        return
-    with RecordProgress("reading sessions for tau", None) as progress:
-        async for line in list_sessions(log, query, order, limit=limit, reading=progress):
-            yield line
+    with RecordProgress("reading sessions", None) as progress:
+        async for one in select(log, query, order, limit=limit, reading=progress):
+            yield one
 
 
 async def _print_json(found: AsyncIterator[ListedSession]) -> None:
@@ -112,11 +108,8 @@ async def _print_json(found: AsyncIterator[ListedSession]) -> None:
     import msgspec
 
     waiting, size = ["[\n"], 0
-    async for summary, missing, stops in found:
-        line = msgspec.to_builtins(summary) | {"utility_missing": missing}
-        if stops is not None:
-            line["stops"] = {str(tau): number for tau, number in stops.items()}
-        text = msgspec.json.encode(line).decode()
+    async for one in found:
+        text = msgspec.json.encode(one).decode()
         waiting += (text, ",\n")
         size += len(text)
         if size >= _AT_ONCE:  # a write for each line would be a switch to the reader for each
@@ -128,7 +121,7 @@ async def _print_json(found: AsyncIterator[ListedSession]) -> None:
 async def _print_table(
     found: AsyncIterator[ListedSession], log: EventLog, query: SessionQuery, filters: Sequence[str]
 ) -> None:
-    from ...scoring.listing.sessions import unmet
+    from ...scoring.index.select import unmet
     from ..text.sessions import print_sessions
 
     name = name_of(log)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..app import app
 from ..arguments import example, numbers, one_of
-from ..experiment import options
 from ..output import output_rules
 from ..runtime import collect_rarely, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...experiments.tuning import Best
 
 __all__ = ("tune_command",)
 
@@ -69,7 +74,7 @@ def tune_command(
 
     from ...engine.errors import MissingExtra
     from ...engine.log.exchange.output_file import check_output, output_file
-    from ..tasks import named_task
+    from ...experiments.parts import named_task
 
     if find_spec("optuna") is None:
         raise MissingExtra("tune", "tuning")
@@ -78,8 +83,8 @@ def tune_command(
     path = output or Path(f"{found.name}-rules.toml")
     rules = output_rules(force=force)
     check_output(path, rules)
-    from ..tuning.fitting import Fit, fit, summary
-    from ..tuning.objective import Weights
+    from ...experiments.tuning import Fit, Weights, fit
+    from ..text.run_progress import TrialProgress
 
     wanted = Fit(
         users=tuple(users),
@@ -91,13 +96,23 @@ def tune_command(
         concurrency=concurrency,
     )
     collect_rarely()
-    fitted, best = run(lambda: fit(found, wanted))
+    with TrialProgress(trials) as progress:
+        fitted, best = run(lambda: fit(found, wanted, progress.advance))
     from ...agents.rules_file import rules_text
 
     with output_file(path, rules) as file:
         file.write(rules_text(fitted).encode())
-    for line in summary(best):
+    for line in _summary(best):
         typer.echo(line)
     typer.echo(
         f"Written: {path}. Next: duolog run {task} --agents two-stage,adaptive:{path} --seed 21"
     )
+
+
+def _summary(best: Best) -> Iterator[str]:
+    """What was found, a line for each kind of user."""
+    for user, one in best.played.items():
+        others = ", ".join(f"{other.utility:.3f}" for other in best.others[user])
+        beside = f" (one-stage, two-stage: {others})" if others else ""
+        yield f"{user}: overall utility {one.utility:.3f}{beside}"
+    yield f"score {best.score:+.4f} on the training sessions"

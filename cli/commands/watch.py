@@ -54,9 +54,9 @@ def watch_command(
     full: Annotated[bool, typer.Option("--full", help="Show all of each output.")] = False,
 ) -> None:
     """Shows the sessions of a log, and one as it grows; goes back to how they were at any event."""
-    from ...scoring.listing.order import parse_order
-    from ...scoring.listing.query import join_query, parse_query
-    from ...scoring.listing.sessions import check_labels
+    from ...scoring.index.order import parse_order
+    from ...scoring.index.query import join_query, parse_query
+    from ...scoring.index.select import check_labels
     from ...scoring.trajectory.effort import MEASURES
     from ...scoring.trajectory.options import Options
 
@@ -76,7 +76,6 @@ def watch_command(
             watched = WatchedLog(
                 opened,
                 Options(rounds=rounds),
-                measure=measure,
                 session=begin,
                 full=full,
                 file=parse(opened.url).path,

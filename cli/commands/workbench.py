@@ -13,7 +13,7 @@ from ..arguments import example
 from ..listening import SPARE, address_of, bind, given_token, open_files
 from ..lookup import existing_log, log_at, name_of
 from ..output import say
-from ..runtime import collect_rarely, run
+from ..runtime import collect_rarely, requests_to_end, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from ...engine.errors import DuologError
     from ...engine.log.contract import Store
+    from ...interop.http.limits import HttpLimits
     from ...interop.http.server import HttpServer
-    from ...interop.workbench.sessions.table import SessionTable
+    from ...scoring.index.sessions import SessionIndex
 
 __all__ = ("workbench_command",)
 
@@ -93,8 +94,15 @@ def workbench_command(
         str | None,
         typer.Option(
             metavar="HEADER",
-            help="Header in which a reverse proxy on this machine names who has signed in there: "
-            "they are operators. It must not let clients set it.",
+            help="Header in which a trusted proxy, or one on this machine, names the user who has signed "
+            "in there as an operator. The proxy must not let clients set it.",
+        ),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address or network of a reverse proxy whose X-Forwarded-For names the client.",
         ),
     ] = None,
     link_days: Annotated[
@@ -143,15 +151,21 @@ def workbench_command(
     if task is not None and read_only:
         raise InvalidInput("--read-only lets nobody take part: leave out --task, or --read-only")
     if task is not None:
-        from ..tasks import named_task
+        from ...experiments.parts import named_task
 
         named_task(task, dataset)  # before a log is made for it
     begin = None if task is None else _Beginning(task, agent, model)
     given = given_token(token_file)
     bound = bind(host, port, guarded=given is not None)
     try:
+        from ...interop.http.limits import HttpLimits
+
         most = max(open_files(_CONNECTIONS + SPARE) - SPARE, 16)
         names = [*(name or ()), host]
+        connections = min(most, _CONNECTIONS)
+        limits = HttpLimits(
+            connections=connections, per_client=connections, proxies=tuple(trusted_proxy or ())
+        )
         run(
             lambda: _serve(
                 log_at(log or _CHATS, create=True) if begin else existing_log(log or ""),
@@ -162,7 +176,7 @@ def workbench_command(
                 webhook,
                 proxy_header,
                 link_days,
-                connections=min(most, _CONNECTIONS),
+                limits=limits,
                 read_only=read_only,
                 opened=open_,
                 begin=begin,
@@ -200,7 +214,7 @@ async def _serve(
     proxy_header: str | None,
     link_days: float,
     *,
-    connections: int,
+    limits: HttpLimits,
     read_only: bool,
     opened: bool,
     begin: _Beginning | None,
@@ -210,7 +224,7 @@ async def _serve(
 
     import anyio
 
-    from ...interop.http.limits import HttpLimits
+    from ...experiments.workbench import BenchForks, SessionHost
     from ...interop.http.server import HttpServer
     from ...interop.workbench.access.guard import HostNames
     from ...interop.workbench.access.identity import Access, Identity
@@ -220,15 +234,12 @@ async def _serve(
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
     from ...interop.workbench.take.host import NewSession
     from ...interop.workbench.take.routes import take_part
-    from ..taking.host import SessionHost
-    from ..workbench_forks import BenchForks
 
     alerts = [parse_rule(rule) for rule in rules]
     send = None if hook is None else webhook(hook)
     access = Access(token or secrets.token_urlsafe(24), read_only=read_only, life=link_days * _DAY)
     stopping = anyio.Event()
     failures: list[DuologError] = []
-    limits = HttpLimits(connections=connections, per_client=connections)
     async with store as log, anyio.create_task_group() as tasks:
         forks = None if read_only else BenchForks(log, tasks)
         bench = make_bench(
@@ -256,7 +267,7 @@ async def _serve(
         app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
         server = HttpServer(app, stopping, limits)
         collect_rarely()
-        tasks.start_soon(_follow, bench.table, server, failures)
+        tasks.start_soon(_follow, bench.sessions, server, failures)
         if send is not None:
             tasks.start_soon(AlertSender(log, alerts, send).run)
         address = address_of(bound)
@@ -282,21 +293,18 @@ async def _serve(
         raise failures[0]
 
 
-async def _follow(table: SessionTable, server: HttpServer, failures: list[DuologError]) -> None:
+async def _follow(index: SessionIndex, server: HttpServer, failures: list[DuologError]) -> None:
     """Keeps the list of sessions up to date; where the log can be read no more, all ends."""
     from ...engine.errors import DuologError
 
     try:
-        await table.run()
+        await index.run()
     except DuologError as error:
         failures.append(error)
         server.stop()
 
 
 async def _announce(server: HttpServer, links: list[str], log: str, opened: bool) -> None:
-    import signal
-
-    import anyio
     import anyio.to_thread
 
     await server.started()
@@ -307,6 +315,6 @@ async def _announce(server: HttpServer, links: list[str], log: str, opened: bool
         import webbrowser
 
         await anyio.to_thread.run_sync(webbrowser.open, links[0])
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
+    with requests_to_end() as requests:
+        async for _ in requests:
             server.stop()

@@ -11,7 +11,7 @@ from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ...engine.errors import InvalidInput
-from ...scoring.following import FollowingStatistics
+from ...engine.scorers.driver import ScorerStatistics
 
 __all__ = ("metrics_text", "parse_address", "serve_metrics")
 
@@ -24,6 +24,7 @@ _METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "waiting": ("gauge", "Sessions with records that are not measured yet."),
     "working": ("gauge", "Of those, sessions that are at work now."),
     "measured": ("counter", "Records that scorers have looked at."),
+    "quarantined": ("counter", "Failures of scorers in sessions, which they measure no more."),
     "shards": ("gauge", "Shards of sessions that this worker has, of 32."),
     "processes": ("gauge", "Processes on all machines that divide the shards."),
 }
@@ -32,7 +33,7 @@ _PATIENCE: Final = 5.0  # seconds for it to come
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def metrics_text(workers: Mapping[int, FollowingStatistics]) -> str:
+def metrics_text(workers: Mapping[int, ScorerStatistics]) -> str:
     """The metrics of workers in Prometheus' text format.
 
     Args:

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import final
+from typing import Final, final
 
 import anyio
 import msgspec
+from anyio.abc import Process
+from anyio.streams.text import TextReceiveStream
 from rich.console import Console
 
-from ...engine.session.cast import first_error
+from ...engine.errors import first_error
+from ...engine.scorers.driver import ScorerStatistics
 from ...engine.text import quantity
-from ...scoring.following import FollowingStatistics
 from ..output import print_json, say
-from ..runtime import run
+from ..runtime import requests_to_end, run
+from ..scoring import ScoreOptions
 from .metrics import metrics_text, parse_address, serve_metrics
-from .options import FollowOptions
-from .process import follow
-from .worker import STOPPED
-from .workers import Workers
+from .worker import FAILED, STOPPED, follow
 
 __all__ = ("run_following",)
 
+_AGAIN: Final = 1.0  # seconds until a worker that died is replaced
+
 
 def run_following(
-    options: FollowOptions, *, workers: int, metrics: str | None, as_json: bool
+    options: ScoreOptions, *, workers: int, metrics: str | None, as_json: bool
 ) -> int:
     """Scores a log as it grows until it is interrupted.
 
@@ -53,7 +56,7 @@ def run_following(
 
 
 async def _run(
-    options: FollowOptions, count: int, address: tuple[str, int] | None, display: _Display
+    options: ScoreOptions, count: int, address: tuple[str, int] | None, display: _Display
 ) -> int:
     until = anyio.Event()
     code = 0
@@ -75,7 +78,7 @@ async def _run(
                     say(f"duolog: {why}; the same command continues from here")
                     code = STOPPED
             else:
-                workers = Workers(options, count, display.show)
+                workers = _Workers(options, count, display.show)
                 await workers.run(until)
                 code = workers.code
             tasks.cancel_scope.cancel()
@@ -85,8 +88,8 @@ async def _run(
 
 
 async def _end_on_signal(until: anyio.Event) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
+    with requests_to_end() as requests:
+        async for _ in requests:
             until.set()
 
 
@@ -103,14 +106,14 @@ class _Display:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self.workers: dict[int, FollowingStatistics] = {}
+        self.workers: dict[int, ScorerStatistics] = {}
         console = Console(stderr=True)
         self._status = console.status("starting") if console.is_terminal and not as_json else None
         self._measured = 0
         if self._status is not None:
             self._status.start()
 
-    def show(self, workers: Mapping[int, FollowingStatistics]) -> None:
+    def show(self, workers: Mapping[int, ScorerStatistics]) -> None:
         """Shows how the workers stand."""
         self.workers = dict(workers)
         whole = _sum_up(self.workers)
@@ -127,21 +130,23 @@ class _Display:
         say(f"{quantity(self._measured, 'record')} looked at")
 
 
-def _sum_up(workers: Mapping[int, FollowingStatistics]) -> FollowingStatistics:
+def _sum_up(workers: Mapping[int, ScorerStatistics]) -> ScorerStatistics:
     """The workers of this machine as one."""
     each = list(workers.values())
-    return FollowingStatistics(
+    return ScorerStatistics(
+        scorer=each[0].scorer if each else "",
         position=min([one.position for one in each], default=0),
         lag=max([one.lag for one in each], default=0),
         waiting=sum(one.waiting for one in each),
         working=sum(one.working for one in each),
         measured=sum(one.measured for one in each),
+        quarantined=sum(one.quarantined for one in each),
         shards=sum(one.shards for one in each),
         processes=max([one.processes for one in each], default=0),
     )
 
 
-def _line(whole: FollowingStatistics) -> str:
+def _line(whole: ScorerStatistics) -> str:
     parts = [
         f"measured up to position {whole.position:,}",
         f"{quantity(whole.lag, 'position')} behind",
@@ -150,3 +155,91 @@ def _line(whole: FollowingStatistics) -> str:
     if whole.processes > 1:
         parts.append(f"{whole.processes} processes")
     return ", ".join(parts)
+
+
+@final
+class _Workers:
+    """Keeps a number of workers alive.
+
+    Args:
+        options: what they score, and how.
+        count: how many.
+        report: called with how each stands, by number, whenever one says so.
+
+    Attributes:
+        code: exit code for all, where one ended by itself.
+    """
+
+    def __init__(
+        self,
+        options: ScoreOptions,
+        count: int,
+        report: Callable[[dict[int, ScorerStatistics]], None],
+    ) -> None:
+        worker = "duolog.cli.following.worker"
+        self._command = [sys.executable, "-P", "-m", worker, msgspec.json.encode(options).decode()]
+        self._count = count
+        self._report = report
+        self._standing: dict[int, ScorerStatistics] = {}
+        self._ending = anyio.Event()
+        self.code = 0
+
+    async def run(self, until: anyio.Event) -> None:
+        """Keeps them alive until an event is set; ends them then, and waits for each."""
+        async with anyio.create_task_group() as tasks:
+            for number in range(self._count):
+                tasks.start_soon(self._keep, number)
+            tasks.start_soon(self._pass_on, until)
+            await self._ending.wait()
+            until.set()
+
+    async def _pass_on(self, until: anyio.Event) -> None:
+        await until.wait()
+        self._ending.set()
+
+    async def _keep(self, number: int) -> None:
+        while not self._ending.is_set():
+            code = await self._run(number)
+            if self._ending.is_set():
+                return
+            if code in (0, FAILED, STOPPED):  # another one would end likewise
+                self.code = code
+                self._ending.set()
+                return
+            say(f"duolog: worker {number} has ended ({_how(code)}); another one takes its place")
+            with anyio.move_on_after(_AGAIN):
+                await self._ending.wait()
+
+    async def _run(self, number: int) -> int:
+        """Runs one worker to its end; its exit code."""
+        process = await anyio.open_process(
+            self._command,
+            stdin=subprocess.PIPE,
+            stderr=None,
+            start_new_session=True,  # an interrupt is for who started it, who then ends it
+        )
+        async with process, anyio.create_task_group() as tasks:
+            tasks.start_soon(self._end, process)
+            await self._read(number, process)
+            code = await process.wait()
+            self._standing.pop(number, None)
+            tasks.cancel_scope.cancel()
+        return code
+
+    async def _end(self, process: Process) -> None:
+        await self._ending.wait()
+        if process.stdin is not None:
+            await process.stdin.aclose()
+
+    async def _read(self, number: int, process: Process) -> None:
+        assert process.stdout is not None
+        rest = ""
+        async for text in TextReceiveStream(process.stdout):
+            *lines, rest = (rest + text).split("\n")
+            for line in lines:
+                self._standing[number] = msgspec.json.decode(line, type=ScorerStatistics)
+                self._report(self._standing)
+
+
+def _how(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

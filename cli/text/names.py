@@ -8,7 +8,7 @@ from itertools import count, pairwise
 
 from rich.cells import cell_len, set_cell_size
 
-from ...engine.display import clean
+from ...scoring.display.texts import clean
 
 __all__ = ("distinct", "fitted", "width_of")
 

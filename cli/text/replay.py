@@ -8,16 +8,15 @@ from typing import final
 
 from rich.text import Text
 
-from ...engine.display import duration, is_virtual, moment, shorten
+from ...scoring.display.texts import duration, is_virtual, moment, shorten
 from ...scoring.replay import Step
 from ...scoring.trajectory.updates import EffortUpdated, Update
 from ..output import print_json
 from .page import Page
-from .records import RecordFormatter
+from .records import RecordFormatter, update_text
 from .terminal import screen
 from .transcript import record_data
 from .transcript_view import ROLES
-from .updates import update_text
 
 __all__ = ("printer",)
 

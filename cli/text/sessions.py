@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from ...engine.display import is_virtual, lasted, moment, number
-from ...engine.log.contract import SessionSummary
 from ...engine.text import quantity
-from ...scoring.listing.sessions import ERASED, ListedSession
+from ...scoring.columns.rows import ERASED
+from ...scoring.display.texts import is_virtual, lasted, moment, number, one_line
+from ...scoring.index.lines import ListedSession
 from ...scoring.trajectory.points import NO_SCORE, NOT_EVALUATED
 from .names import distinct, fitted, width_of
 from .terminal import screen
-from .wording import one_line
 
 __all__ = ("print_sessions", "stop_text")
 
@@ -45,7 +44,7 @@ def print_sessions(found: Sequence[ListedSession]) -> None:
     left out, then names are shortened so that they can still be told apart.
     """
     console = screen()
-    heading = _heading([line.summary for line in found])
+    heading = _heading(found)
     console.print(Text(heading, style="bold"), soft_wrap=True)
     columns = _columns(found)
     cells = [[column.text(line) for line in found] for column in columns]
@@ -53,7 +52,7 @@ def print_sessions(found: Sequence[ListedSession]) -> None:
         max(len(column.title), *map(width_of, texts))
         for column, texts in zip(columns, cells, strict=True)
     ]
-    names = [line.summary.session for line in found]
+    names = [line.session for line in found]
     whole = distinct(names, _LONGEST)
     widest = name = max(len("session"), *map(width_of, whole))
     if console.is_terminal:
@@ -75,7 +74,7 @@ def print_sessions(found: Sequence[ListedSession]) -> None:
             for text, (column, _) in zip(texts, kept, strict=True)
         ]
         row = _GAP.join(parts).rstrip()
-        state = line.summary.state
+        state = line.state
         if uncoloured or state not in _STYLES:
             write(row + "\n")
         else:
@@ -107,7 +106,7 @@ def _fit(
     return shown, min(name, max(spare(), _LEAST))
 
 
-def _heading(listed: Sequence[SessionSummary]) -> str:
+def _heading(listed: Sequence[ListedSession]) -> str:
     """The number of sessions, their task if it is one, and their states."""
     tasks = {s.task for s in listed}
     of = f" of {one_line(tasks.pop())}" if len(tasks) == 1 and listed[0].task else ""
@@ -118,39 +117,42 @@ def _heading(listed: Sequence[SessionSummary]) -> str:
 
 def _columns(found: Sequence[ListedSession]) -> list[_Column]:
     """All columns but the first, the name."""
-    listed = [line.summary for line in found]
     columns: list[_Column] = []
-    if len({s.task for s in listed}) > 1:
-        columns.append(_Column("task", lambda line: one_line(line.summary.task)))
-    if any(s.group for s in listed):
+    if len({line.task for line in found}) > 1:
+        columns.append(_Column("task", lambda line: one_line(line.task)))
+    if any(line.group for line in found):
         columns.append(_Column("group", _group))
     columns += [
-        _Column("state", lambda line: line.summary.state),
-        _Column("rounds", lambda line: str(line.summary.rounds), right=True),
+        _Column("state", lambda line: line.state),
+        _Column("rounds", lambda line: str(line.rounds), right=True),
         _Column("utility", _utility, right=True),
     ]
+    if any(line.lost for line in found):
+        columns.append(
+            _Column("lost", lambda line: f"{line.lost:,}" if line.lost else "", right=True)
+        )
     if any(line.stops for line in found):
         columns.append(_Column("stop", lambda line: stop_text(line.stops or {})))
-    if not all(is_virtual(s.opened) for s in listed):
+    if not all(is_virtual(line.opened) for line in found):
         columns.append(_Column("opened", _opened))
     columns.append(_Column("lasted", _lasted, right=True))
     return columns
 
 
 def _group(line: ListedSession) -> str:
-    return one_line(", ".join(line.summary.group.values()))
+    return one_line(", ".join(line.group.values()))
 
 
 def _utility(line: ListedSession) -> str:
-    if line.missing is None:
-        return number(line.summary.utility)
-    return _MISSING.get(line.missing) or one_line(line.missing)
+    if line.utility_missing is None:
+        return number(line.utility)
+    return _MISSING.get(line.utility_missing) or one_line(line.utility_missing)
 
 
 def _opened(line: ListedSession) -> str:
-    opened = line.summary.opened
+    opened = line.opened
     return "–" if is_virtual(opened) else moment(opened)
 
 
 def _lasted(line: ListedSession) -> str:
-    return lasted(line.summary.opened, line.summary.last)
+    return lasted(line.opened, line.last)

@@ -21,6 +21,8 @@ def screen() -> Console:
 
 def is_closed() -> bool:
     """Whether the terminal on the standard input was closed, which a program may get no signal for."""
+    if sys.platform == "win32":
+        return False  # a program ends with its console there
     poll = select.poll()
     poll.register(sys.__stdin__ or 0, 0)
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import final
 
 from rich.console import Console
 from rich.text import Text
 
-from ...engine.display import clean, duration, has_times, is_virtual, moment, number, shorten
 from ...engine.events import Participant, SessionOpened
 from ...engine.records import TRACE, Record
+from ...engine.rounds import PRODUCTIVE, is_unproductive
 from ...engine.text import quantity
+from ...scoring.display.texts import clean, duration, has_times, is_virtual, moment, number, shorten
+from ...scoring.display.updates import effort_words
 from ...scoring.metrics.values import NO_ROUND, missing_utility
 from ...scoring.process import Process
 from ...scoring.trajectory.points import Point, counted
@@ -19,7 +21,7 @@ from .page import Page
 from .records import RecordFormatter, RecordText
 from .transcript import SessionTranscript, TranscriptRound
 
-__all__ = ("NAME", "ROLES", "effort_text", "opening_lines", "print_transcript", "round_text")
+__all__ = ("NAME", "ROLES", "opening_lines", "print_transcript", "round_text")
 
 ROLES = {"human": "bold cyan", "agent": "bold green", "environment": "dim", "scorer": "dim"}
 NAME = 14
@@ -130,7 +132,7 @@ class _TranscriptPrinter:
         point = one.point
         title = Text.assemble((f"Round {one.number}", "bold"), (f" · {point.stage}", "dim"))
         self._page.rule(title, right=round_text(point, before))
-        effort = effort_text(point.effort)
+        effort = effort_words(point.effort)
         if effort:
             self._page.plain(Text(f"   effort by its end: {effort}", style="dim"))
 
@@ -175,21 +177,8 @@ def round_text(point: Point, before: float | None) -> Text:
     text.append("progress ", style="dim")
     if point.rating is None:
         return text.append("pending" if point.pending else "–", style="dim")
-    style = "green" if point.rating > 3 else "red" if point.rating < 3 else ""
+    style = "red" if is_unproductive(point.rating) else "green" if point.rating > PRODUCTIVE else ""
     return text.append(f"{point.rating}/5", style=style)
-
-
-def effort_text(effort: Mapping[str, float | None]) -> str:
-    """The human's effort up to the end of a round, in words."""
-    parts = []
-    for name, one, more in _EFFORT:
-        value = effort.get(name)
-        if value:
-            parts.append(f"{value:g} {one if value == 1 else more}")
-    seconds = effort.get("seconds")
-    if seconds is not None and seconds >= 1:
-        parts.append(f"{duration(seconds)} of the human's time")
-    return ", ".join(parts)
 
 
 def process_text(process: Process) -> str:
@@ -204,7 +193,8 @@ def process_text(process: Process) -> str:
         )
     if process.confirmations_asked is not None:
         asked = quantity(process.confirmations_asked, "confirmation")
-        parts.append(f"{asked} asked, {process.confirmations_answered} answered")
+        answered = process.confirmations_answered
+        parts.append(f"{asked} asked" + ("" if answered is None else f", {answered} answered"))
     if process.approved is not None:
         parts.append(f"{quantity(process.approved, 'approval')} given, {process.denied} denied")
     for number_of, what in ((process.halts, "halt"), (process.interruptions, "interruption")):
@@ -220,8 +210,6 @@ def _strain(process: Process) -> Iterator[str]:
         yield f"at most {quantity(process.peak_reading, 'word')} to read at once"
     if process.hesitation is not None and process.hesitation >= 1:
         yield f"{duration(process.hesitation)} of hesitation"
-    if process.clarifications:
-        yield quantity(process.clarifications, "request to clarify", "requests to clarify")
     if process.reworked_lines:
         yield f"{quantity(process.reworked_lines, 'line')} reworked"
     if process.inquiries:
@@ -229,15 +217,6 @@ def _strain(process: Process) -> Iterator[str]:
     if process.loops and process.looping_acts is not None:
         acts = quantity(process.looping_acts, "repeated act")
         yield f"{quantity(process.loops, 'loop')} of the agent with {acts}"
-
-
-_EFFORT = (
-    ("rounds", "round led", "rounds led"),
-    ("acts", "act", "acts"),
-    ("tokens_written", "token written", "tokens written"),
-    ("tokens_read", "token read", "tokens read"),
-    ("deferrals", "deferral", "deferrals"),
-)
 
 
 def _participant(participant: Participant) -> Text:

@@ -9,14 +9,15 @@ from typing import Final, NamedTuple, final
 from rich.console import Console
 from rich.text import Text
 
-from ...engine.display import clean, duration, number, shorten
 from ...engine.events import SessionOpened
 from ...engine.records import Record
+from ...engine.rounds import is_unproductive
 from ...engine.text import quantity
-from ...scoring.report.text.columns import TableCell, TableColumn, TableHeading, TableLine, draw
-from ...scoring.trajectory.tolerance import is_unsatisfactory
+from ...scoring.display.texts import clean, duration, number, shorten
+from ...scoring.report import TerminalDocument, fork_document
+from ...scoring.report.document import Heading, Table, texts
+from ...scoring.report.terminal import drawn_table
 from ..output import command_name
-from ..text.forks import print_fork
 from ..text.page import Page
 from ..text.records import RecordFormatter
 from ..text.transcript_view import ROLES, opening_lines, round_text
@@ -192,7 +193,7 @@ class _Pages:
         )
         rows = []
         for point in self._points:
-            text = "without progress" if is_unsatisfactory(point.rating) else ""
+            text = "without progress" if is_unproductive(point.rating) else ""
             if point.round == stop.round:
                 text = f"{text}  ← the user is about to give up"
             rows.append((str(point.round), _rating(point.rating), text))
@@ -232,7 +233,7 @@ class _Pages:
             "A recorded session can be continued from any point with another agent, user, model or "
             f"seed. Here, the adaptive agent, which follows the controller, takes over at round {at}:",
         )
-        print_fork(console, self._session.fork, at_round=at)
+        console.print(TerminalDocument(fork_document(self._session.fork, at_round=at)))
         console.print()
         for title, trajectory in (
             ("then", self._transcript.trajectory),
@@ -285,12 +286,11 @@ def _say(console: Console, text: str) -> None:
 
 
 def _table(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    columns = [
-        TableColumn(name, [TableCell(row[at]) for row in rows], left=name in _LEFT)
-        for at, name in enumerate(names)
-    ]
-    lines = [TableLine(row=at) for at in range(len(rows))]
-    console.print(draw([TableHeading("", [column]) for column in columns], lines, 3, "─"))
+    first, *others = (
+        texts(name, [row[at] for row in rows], left=name in _LEFT) for at, name in enumerate(names)
+    )
+    table = Table(labels=(first,), headings=tuple([Heading(columns=(one,)) for one in others]))
+    console.print(drawn_table(table, gap=3))
 
 
 def _rating(rating: int | None) -> str:

@@ -15,13 +15,13 @@ from ...engine.session.fork import end_before_round
 from ...engine.session.runner import Session
 from ...engine.session.simulation import SessionFailure, simulate
 from ...engine.task import Cell, Setting, find_task
+from ...experiments.continuations import Changes, Continuations, load_records
 from ...scoring.control import Controller
 from ...scoring.control_rules import Advice
 from ...scoring.metrics.forks import Fork, compare_forks
 from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options
 from ...scoring.trajectory.updates import StopAdvice, UtilityUpdated
-from ..continuation import Changes, Continuations, load_records
 from ..text.transcript import SessionTranscript, load_transcript
 
 __all__ = ("TAU", "TourSession", "record_session")

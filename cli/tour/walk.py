@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import termios
-import tty
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -46,6 +44,12 @@ def _print(console: Console, pages: Sequence[TourPage], index: int) -> None:
 @contextmanager
 def _key_by_key() -> Iterator[None]:
     """Has the terminal pass on each key at once, and show none; Ctrl-C interrupts as ever."""
+    if sys.platform == "win32":  # it takes lines: Enter has to be pressed after a key
+        yield
+        return
+    import termios
+    import tty
+
     before = termios.tcgetattr(sys.stdin)
     tty.setcbreak(sys.stdin, termios.TCSANOW)  # keeps what was typed already
     try:

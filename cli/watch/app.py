@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, final
 
 import anyio
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.containers import Container, Vertical
 from textual.events import Resize
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
-from ...engine.display import duration, has_times, is_virtual, moment, number
 from ...engine.text import quantity
+from ...scoring.display.texts import duration, has_times, is_virtual, moment, number, one_line
 from ..diagnostics import muted
 from ..text.names import distinct
 from ..text.terminal import is_closed
-from ..text.wording import one_line
 from .panes import SessionsPane, TranscriptPane
-from .search import SearchLine
 from .state import WatchedLog
 
 __all__ = ("WatchApp", "watch_log")
@@ -92,6 +91,79 @@ class _Help(ModalScreen[None]):
 
     def on_click(self) -> None:
         """A click closes it, too."""
+        self.dismiss()
+
+
+_HINT = "agent=NAME  state=open,failed  utility=..0.3  rounds=5..  tau=2  or any text"
+_PAUSE = 0.2  # seconds without a key after which the list follows what was typed
+
+
+@final
+class _SearchLine(ModalScreen[None]):
+    """Takes a query; the list narrows while it is typed. Enter keeps it, Esc restores the old one.
+
+    Args:
+        text: the query so far.
+        search: called with what was typed.
+        outcome: what to say of it.
+    """
+
+    CSS = """
+    _SearchLine { background: transparent; align: left bottom; }
+    _SearchLine > Vertical { height: 2; background: ansi_default; }
+    _SearchLine Input { border: none; height: 1; padding: 0 1; background: ansi_default; }
+    _SearchLine Input:focus { border: none; }
+    _SearchLine Static { height: 1; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "give_up", show=False, priority=True),
+        Binding("ctrl+c,ctrl+q", "app.quit", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, text: str, search: Callable[[str], None], outcome: Callable[[], str]
+    ) -> None:
+        super().__init__()
+        self._before = text
+        self._search = search
+        self._outcome = outcome
+        self._typed = 0
+
+    def compose(self) -> ComposeResult:
+        """What it shows."""
+        with Vertical():
+            yield Static(Text(_HINT, style="dim"), id="outcome")
+            yield Input(self._before, placeholder="search", id="query", select_on_focus=False)
+
+    def update(self) -> None:
+        """Shows what came of the query."""
+        typed = bool(self.query_one(Input).value.strip())
+        text = Text(self._outcome() if typed else _HINT, style="dim", no_wrap=True)
+        self.query_one("#outcome", Static).update(text)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Searches as soon as somebody stops typing."""
+        self._typed += 1
+        typed = self._typed
+
+        def follow() -> None:
+            if typed == self._typed:
+                self._search(event.value)
+                self.update()
+
+        self.set_timer(_PAUSE, follow)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Keeps the query."""
+        self._leave(event.value)
+
+    def action_give_up(self) -> None:
+        """Restores the query that there was."""
+        self._leave(self._before)
+
+    def _leave(self, text: str) -> None:
+        self._typed += 1
+        self._search(text)
         self.dismiss()
 
 
@@ -182,7 +254,7 @@ class WatchApp(App[None]):
 
     def _draw(self) -> None:
         self._draw_pending = False
-        if isinstance(self.screen, SearchLine):
+        if isinstance(self.screen, _SearchLine):
             self.screen.update()
         self._sessions.update()
         self._transcript.update()
@@ -220,7 +292,7 @@ class WatchApp(App[None]):
         watched = self._watched
         if watched.failure is not None:
             return Text(f" ✗ {watched.failure} ", style=_MARK)
-        if watched.selection.problem and not isinstance(self.screen, SearchLine):
+        if watched.selection.problem and not isinstance(self.screen, _SearchLine):
             return Text(f" ✗ {watched.selection.problem} ", style=_MARK)
         timeline, shown = watched.timeline, watched.shown
         if watched.loading and timeline is not None and not shown.count:
@@ -265,7 +337,7 @@ class WatchApp(App[None]):
     def action_search(self) -> None:
         """Has somebody type what to search for."""
         selection = self._watched.selection
-        line = SearchLine(selection.text, selection.search, self._found)
+        line = _SearchLine(selection.text, selection.search, self._found)
         self.push_screen(line, lambda _: self._sessions.select_listed())
 
     def _found(self) -> str:

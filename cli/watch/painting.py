@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple, final
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ...engine.display import clean, duration, has_times, is_virtual, moment, number, shorten
 from ...engine.records import TRACE
-from ...scoring.listing.rows import SessionRow
+from ...scoring.display.texts import clean, duration, has_times, is_virtual, moment, number, shorten
+from ...scoring.display.updates import effort_words
+from ...scoring.index.lines import SessionLine
 from ...scoring.trajectory.points import Point
 from ...scoring.trajectory.updates import StopAdvice, StopWithdrawn, Update
 from ..text.names import fitted
 from ..text.page import Page
+from ..text.records import update_text
 from ..text.sessions import stop_text
-from ..text.transcript_view import NAME, ROLES, effort_text, opening_lines, round_text
-from ..text.updates import update_text
-from .sparkline import sparkline
+from ..text.transcript_view import NAME, ROLES, opening_lines, round_text
 from .timeline import Moment, Timeline, TimelineEntry
 
-__all__ = ("STOP", "Painter", "header", "name_width", "row_line")
+__all__ = ("BARS", "STOP", "Painter", "header", "name_width", "row_line", "sparkline")
 
 STOP = "bold reverse yellow"
 """How advice to stop looks: it stands out without colours, too."""
@@ -117,7 +118,7 @@ class Painter:
         page.blank()
         title = Text.assemble((f"Round {point.round}", "bold"), (f" · {point.stage}", "dim"))
         page.rule(title, right=round_text(point, before if now.scored else None))
-        effort = effort_text(point.effort)
+        effort = effort_words(point.effort)
         if effort:
             page.plain(Text(f"   effort so far: {effort}", style="dim"))
         stops = [f"τ = {tau}" for tau, number in now.stops.items() if number == point.round]
@@ -201,30 +202,78 @@ def header(width: int) -> Text:
     return Text(_GAP.join(cells), style="dim")
 
 
-def row_line(row: SessionRow, width: int, name: str) -> Text:
-    """A session's row in the list, under a name of at most ``name_width`` columns."""
+def row_line(line: SessionLine, measure: str, width: int, name: str) -> Text:
+    """A session's row in the list, under a name of at most ``name_width`` columns.
+
+    Args:
+        line: what was measured of the session.
+        measure: of the effort.
+        width: columns of the list.
+        name: of the session.
+    """
     widths = _widths(width)
     name = fitted(name, widths["session"])
+    row = line.row
     if row.problem:
         return Text.assemble(name, _GAP, (shorten(row.problem, width - cell_len(name) - 2), "dim"))
-    stop = stop_text(row.stops)
+    stop = stop_text(line.stops())
     style = _STATES.get(row.state, "")
+    efforts = line.efforts(measure)
     cells = {
         "state": (row.state, style),
-        "rds": (str(row.rounds), ""),
-        "util": (number(row.utility), ""),
-        "utility": (sparkline(row.utilities, widths.get("utility", 1), top=1.0), "green"),
-        "effort": (sparkline(row.efforts, widths.get("effort", 1), several=_sum), "magenta"),
+        "rds": (str(line.rounds), ""),
+        "util": (number(line.utility), ""),
+        "utility": (sparkline(line.utilities, widths.get("utility", 1), top=1.0), "green"),
+        "effort": (sparkline(efforts, widths.get("effort", 1), several=_sum), "magenta"),
         "stop": (stop, STOP if stop else ""),
     }
-    line = Text.assemble((name, style))
-    for title, (text, look) in cells.items():
+    text = Text.assemble((name, style))
+    for title, (cell, look) in cells.items():
         if title in widths:
-            padded = fitted(text, widths[title], right=title in _RIGHT)
-            line.append(_GAP).append(padded, look or None)
-    return line
+            padded = fitted(cell, widths[title], right=title in _RIGHT)
+            text.append(_GAP).append(padded, look or None)
+    return text
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+# --- sparklines -----------------------------------------------------------------------------------
+
+BARS = "▁▂▃▄▅▆▇█"
+_NO_BAR = "·"
+
+
+def _last(values: Sequence[float | None]) -> float | None:
+    """The last value: how several rounds share a bar where the last one counts."""
+    return values[-1]
+
+
+def sparkline(
+    values: Sequence[float | None],
+    width: int,
+    *,
+    top: float | None = None,
+    several: Callable[[Sequence[float | None]], float | None] = _last,
+) -> str:
+    """Values as bars, at most ``width`` of them; a dot where there is no value.
+
+    Args:
+        values: in order, from 0 up.
+        width: the most bars; at least 1.
+        top: what a full bar stands for; None for the greatest value.
+        several: what stands for several values that share a bar.
+    """
+    if len(values) > width:
+        cuts = [round(index * len(values) / width) for index in range(width + 1)]
+        values = [several(values[a:b]) for a, b in pairwise(cuts)]
+    most = max((value for value in values if value is not None), default=0.0)
+    most = most if top is None else top
+    return "".join(_NO_BAR if value is None else _bar(value, most) for value in values)
+
+
+def _bar(value: float, most: float) -> str:
+    share = min(max(value / most, 0.0), 1.0) if most > 0 else 0.0
+    return BARS[min(int(share * len(BARS)), len(BARS) - 1)]

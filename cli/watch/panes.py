@@ -14,8 +14,8 @@ from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ...scoring.display.texts import one_line
 from ..text.names import distinct
-from ..text.wording import one_line
 from .painting import Painter, header, name_width, row_line
 from .state import WatchedLog
 
@@ -59,6 +59,7 @@ class SessionsPane(Widget, can_focus=True):
         self._moment: int | None = None
         self._choosing = False  # whether a session of the list is to be selected
         self._first: str | None = None  # the session at the top
+        self._visible: list[str] = []
         self._named: tuple[object, ...] = ()  # what the names were made for
         self._names: dict[str, str] = {}
 
@@ -71,12 +72,12 @@ class SessionsPane(Widget, can_focus=True):
         watched = self._watched
         self._count = watched.listed
         self.border_title = self._title()
-        place = None if watched.selected is None else watched.place(watched.selected)
-        if place is not None:
-            self._at = max(self._count - 1 - place, 0)
-        first = None if self._first is None else watched.place(self._first)
+        rank = None if watched.selected is None else watched.rank(watched.selected)
+        if rank is not None:
+            self._at = rank
+        first = None if self._first is None else watched.rank(self._first)
         if self._top and first is not None and watched.moment is None:
-            self._top = self._count - 1 - first  # others may have come above what can be seen
+            self._top = first  # others may have come above what can be seen
         if watched.moment != self._moment:
             self._moment = watched.moment
             self._into_view()
@@ -85,7 +86,7 @@ class SessionsPane(Widget, can_focus=True):
         self.refresh()
         if self._choosing and watched.selection.settled:
             self._choosing = False
-            if place is None:
+            if rank is None:
                 self._top = self._at = 0
                 self.action_move(0)
 
@@ -101,13 +102,13 @@ class SessionsPane(Widget, can_focus=True):
 
     def _look(self) -> None:
         """Notes which sessions can be seen, and finds names that tell them apart."""
-        end = self._count - self._top
-        first = max(end - self._height, 0)
-        self._watched.show(first, end)
-        visible = tuple(self._watched.sessions[first:end])
-        self._first = visible[-1] if visible else None
+        end = self._top + self._height
+        self._watched.show(self._top, end)
+        visible = self._watched.sessions(self._top, end)
+        self._first = visible[0] if visible else None
+        self._visible = visible
         if self._named != (visible, self.size.width):
-            self._named = (visible, self.size.width)
+            self._named = visible, self.size.width
             names = distinct(visible, name_width(self.size.width - 3))
             self._names = dict(zip(visible, names, strict=True))
         shown = f"{self._top + 1}–{min(self._top + self._height, self._count)} of {self._count:,}"
@@ -118,18 +119,16 @@ class SessionsPane(Widget, can_focus=True):
         width, console = self.size.width, self.app.console
         if y == 0:
             return _strip(Text.assemble("  ", header(width - 3)), console, width)
-        row = self._top + y - 1
-        if row >= self._count:
-            return _strip(Text(self._nothing() if y == 1 else "", "dim"), console, width)
-        found = self._watched.row(self._count - 1 - row)
-        name = self._names.get(found.session, found.session)
-        if found.session != self._watched.selected:
+        if y > len(self._visible):
+            nothing = self._nothing() if y == 1 and not self._count else ""
+            return _strip(Text(nothing, "dim"), console, width)
+        session = self._visible[y - 1]
+        found = self._watched.row(session)
+        row = row_line(found, self._measure, width - 3, self._names.get(session, session))
+        if session != self._watched.selected:
             late = "dim" if self._watched.is_late(found) else ""
-            line = Text.assemble("  ", row_line(found, width - 3, name))
-            return _strip(line, console, width, late)
-        line = Text(
-            f"▸ {row_line(found, width - 3, name).plain}"
-        )  # in one colour, whatever it says
+            return _strip(Text.assemble("  ", row), console, width, late)
+        line = Text(f"▸ {row.plain}")  # in one colour, whatever it says
         return _strip(line, console, width, "bold reverse" if self.has_focus else "bold")
 
     def _nothing(self) -> str:
@@ -148,7 +147,8 @@ class SessionsPane(Widget, can_focus=True):
         """Selects another session."""
         if self._count:
             self._at = min(max(self._at + by, 0), self._count - 1)
-            self._watched.select(self._watched.sessions[self._count - 1 - self._at])
+            for session in self._watched.sessions(self._at, self._at + 1):
+                self._watched.select(session)
             self._into_view()
             self._first = None
             self.update()

@@ -1,13 +1,13 @@
 """What ``duolog watch`` shows, read from the log as it is needed: no terminal is known here.
 
-The log is followed by one subscription, which says where something happened. What is shown is then
-read: the selected session, and the rows of the list that can be seen. A *moment* is a position of
-the log; where there is one, all is shown as it was there.
+An index of the sessions follows the log and says which sessions have changed. The screen's contents
+are then read: the selected session, and the rows of the list that can be seen. A *moment* is a position of
+the log; if there is one, everything is shown as it was then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
@@ -18,19 +18,19 @@ from ...engine.errors import DuologError, LogNotFound
 from ...engine.log.contract import EventLog
 from ...engine.log.follower import Follower
 from ...engine.log.session_states import SessionStates
-from ...scoring.listing.rows import RowFold, SessionRow, row_at
+from ...scoring.columns.rows import Folded, SessionRow
+from ...scoring.index.lines import SessionLine, SessionLines
+from ...scoring.index.sessions import SessionIndex
 from ...scoring.trajectory.options import Options
-from .index import SessionIndex
 from .selection import Selection
 from .timeline import Moment, Timeline
 
 __all__ = ("WatchedLog",)
 
-_PACE = 0.1  # seconds between two looks while nobody asks, so that a busy log is read in batches
+_PACE = 0.1  # seconds between two looks without a request, so that a busy log is read in batches
 _FILE = 0.5  # seconds between looks whether the file is still there
 _KEPT = 256  # rows at hand, at most
-_AT_ONCE = 64  # records taken between two turns of everybody else
-_BATCH = 4096  # sessions between two redraws while the list is read
+_AT_ONCE = 64  # records taken between two turns of other tasks
 
 
 @final
@@ -42,7 +42,6 @@ class WatchedLog:
     Args:
         log: the log, open.
         options: how to score.
-        measure: of the effort, for the list.
         session: the session to begin with; None for the newest.
         full: show all of each output.
         file: where the log is, to notice when it goes away; None where it is in no file.
@@ -50,13 +49,11 @@ class WatchedLog:
     Attributes:
         index: the sessions.
         selection: those that the list shows, and their order.
-        position: of the log, up to which it has been followed.
         moment: position whose state is shown; None for now.
         count: how many sessions there were at that moment.
         selected: the session that is shown; None while there is none.
         timeline: its records; None until they are being read.
         loading: whether some of them are still to be read.
-        listing: whether the list of sessions is still being read.
         failure: why the log is followed no longer.
         changed: called whenever there is something new to draw.
     """
@@ -66,75 +63,87 @@ class WatchedLog:
         log: EventLog,
         options: Options,
         *,
-        measure: str = "seconds",
         session: str | None = None,
         full: bool = False,
         file: Path | None = None,
     ) -> None:
-        self.index = SessionIndex()
-        self.selection = Selection(log, self.index, self._listed)
-        self.position = 0
+        self.index = SessionIndex(log)
+        self._lines = SessionLines(log, options, most=_KEPT)
+        self.selection = Selection(self.index, self._lines, self._listed)
         self.moment: int | None = None
         self.count = 0
         self.selected = session
         self.timeline: Timeline | None = None
         self.loading = False
-        self.listing = True
         self.failure: DuologError | None = None
         self.changed: Callable[[], None] = _nobody
         self._log = log
         self._options = options
-        self._measure = measure
         self._full = full
         self._file = file
         self._at_first: tuple[int, int] | None = None
-        self._visible: tuple[str, ...] = ()
-        self._rows: SessionStates[SessionRow] = SessionStates(_KEPT)
-        self._folds: SessionStates[RowFold] = SessionStates(_KEPT)
-        self._latest: dict[str, int] = {}  # position of the last record that came, by session
+        self._visible: list[int] = []
+        self._rows: SessionStates[SessionLine] = SessionStates(_KEPT)
         self._wanted = anyio.Event()  # there is something to be read
-        self._asked = anyio.Event()  # and somebody waits for it
+        self._asked = anyio.Event()  # and the user waits for it
         self._reading = False
-        self._then: tuple[tuple[int, int], list[str]] = (-1, -1), []  # the list of a moment
+        self._then: tuple[object, list[int]] = (
+            None,
+            [],
+        )  # the list of a moment, and its basis
         self._counted: int | None = None  # the moment that ``count`` is about
 
     # --- what is shown ----------------------------------------------------------------------------
 
     @property
-    def sessions(self) -> Sequence[str]:
-        """Ids of the sessions in the list, of which ``listed`` are shown, the last one first."""
-        if self.moment is None or not self.selection.active:
-            return self.selection.sessions
-        key = (self.selection.version, self.count)
-        if self._then[0] != key:
-            there = self.selection.sessions
-            self._then = key, [s for s in there if (self.index.place(s) or 0) < self.count]
-        return self._then[1]
+    def listing(self) -> bool:
+        """Whether the sessions are still being read."""
+        return not self.index.loaded and self.failure is None
 
     @property
     def listed(self) -> int:
         """How many sessions the list shows at that moment."""
-        return len(self.sessions) if self.selection.active else self.count
+        return len(self.selection.list if self.moment is None else self._there())
 
-    def place(self, session: str) -> int | None:
-        """Where a session is in that list, from 0; None where it is not."""
-        if self.moment is None or not self.selection.active:
-            return self.selection.place(session)
-        sessions = self.sessions
-        return sessions.index(session) if session in sessions else None
+    def sessions(self, start: int, end: int) -> list[str]:
+        """Ids of the sessions in the list, from the one at ``start`` to before the one at ``end``."""
+        return [self.index.summaries[place].session for place in self._places(start, end)]
 
-    def row(self, place: int) -> SessionRow:
+    def _places(self, start: int, end: int) -> list[int]:
+        start, end = max(start, 0), max(end, 0)
+        if self.moment is None:
+            return [*self.selection.list.places(start, end)]
+        return self._there()[start:end]
+
+    def rank(self, session: str) -> int | None:
+        """How many sessions come before one in that list; None if it is not in the list."""
+        place = self.index.place(session)
+        if place is None or self.moment is None:
+            return None if place is None else self.selection.list.rank(place)
+        there = self._there()
+        return there.index(place) if place in there else None
+
+    def _there(self) -> list[int]:
+        """The places of the sessions in the list that had begun at the moment."""
+        found = self.selection.list
+        basis = (id(found), found.revision, self.count)
+        if self._then[0] != basis:
+            self._then = basis, [place for place in found.places() if place < self.count]
+        return self._then[1]
+
+    def row(self, session: str) -> SessionLine:
         """The row of a session of the list; without contents until they are read."""
-        session = self.sessions[place]
-        return self._rows.get(session) or SessionRow(session=session, problem="…")
+        return self._rows.get(session) or SessionLine(
+            Folded(SessionRow(session=session, problem="…"))
+        )
 
-    def is_late(self, row: SessionRow) -> bool:
+    def is_late(self, row: SessionLine) -> bool:
         """Whether a row is of another moment than the one to be shown: it will be read soon."""
         return self.moment is not None and not row.holds_at(self.moment)
 
-    def show(self, first: int, end: int) -> None:
-        """Learns which sessions of the list can be seen: from a place to before another."""
-        visible = tuple(self.sessions[max(first, 0) : max(end, 0)])
+    def show(self, start: int, end: int) -> None:
+        """Learns which sessions of the list can be seen."""
+        visible = self._places(start, end)
         if visible != self._visible:
             self._visible = visible
             self._wanted.set()
@@ -148,11 +157,9 @@ class WatchedLog:
     @property
     def settled(self) -> bool:
         """Whether all that is to be seen has been read."""
-        return self.selection.settled and not (
-            self.listing or self._reading or self._wanted.is_set()
-        )
+        return self.selection.settled and not (self._reading or self._wanted.is_set())
 
-    # --- what somebody wants ----------------------------------------------------------------------
+    # --- what the user wants ----------------------------------------------------------------------
 
     def select(self, session: str) -> None:
         """Shows a session."""
@@ -195,7 +202,7 @@ class WatchedLog:
             self.go(found)
 
     def follow(self) -> None:
-        """Shows what there is now, and what comes."""
+        """Shows the present, and follows the log."""
         self.go_to(None)
 
     def go_to(self, moment: int | None) -> None:
@@ -205,7 +212,11 @@ class WatchedLog:
             self._wake()
 
     def _listed(self) -> None:
-        """The list has changed."""
+        """The list, or one of its sessions, has changed."""
+        if self.selected is None and self.index.loaded and self.index.summaries:
+            self.selected = self.index.summaries[-1].session
+        if self.moment is None:
+            self.count = len(self.index)
         self._wanted.set()
         self.changed()
 
@@ -222,22 +233,20 @@ class WatchedLog:
             if self._file is not None:
                 tasks.start_soon(self._guard, tasks.cancel_scope)
             try:
+                follower = Follower(self._log)  # it is not entered: the index follows
                 async with anyio.create_task_group() as readers:
-                    self.position = self._log.statistics().position
-                    follower = Follower(self._log, after_position=self.position)
-                    await follower.retry(self._list)
-                    readers.start_soon(self._follow, follower)
+                    readers.start_soon(self.index.run)
+                    readers.start_soon(self.selection.run, follower)
                     readers.start_soon(self._read, follower)
-                    readers.start_soon(self.selection.run, follower, _PACE)
             except* DuologError as errors:
                 error = next(error for error in _leaves(errors))
-                # Where the file is gone, reading may fail before the guard sees that, and say less.
+                # If the file is gone, reading may fail before the guard sees that, and say less.
                 self._fail(await self._gone() or error)
             tasks.cancel_scope.cancel()
 
     def _fail(self, error: DuologError) -> None:
         self.failure = error
-        self.listing = self.loading = False
+        self.loading = False
         self.changed()
 
     async def _guard(self, scope: anyio.CancelScope) -> None:
@@ -248,7 +257,7 @@ class WatchedLog:
         scope.cancel()
 
     async def _gone(self) -> LogNotFound | None:
-        """What to say where the file is no longer the one that was there at first."""
+        """The error if the file is not the one that was there at first; None if it is."""
         if self._file is None:
             return None
         try:
@@ -260,39 +269,6 @@ class WatchedLog:
         if now is not None and now == self._at_first:
             return None
         return LogNotFound(f"{self._file} is gone: it was moved, deleted or replaced")
-
-    async def _list(self) -> None:
-        batch: list[str] = []
-        async for summary in self._log.sessions():
-            batch.append(summary.session)
-            if len(batch) == _BATCH:
-                self._take(batch)
-                batch = []
-        self._take(batch)
-        self.listing = False
-        self._choose()
-        self._wake()
-
-    def _take(self, sessions: list[str]) -> None:
-        self.index.add(sessions)
-        if self.moment is None:
-            self.count = len(self.index)
-        self.changed()
-
-    def _choose(self) -> None:
-        if self.selected is None and self.index.sessions:
-            self.selected = self.index.sessions[-1]
-
-    async def _follow(self, follower: Follower) -> None:
-        async with follower:
-            async for record in follower:
-                if self.index.place(record.session) is None:
-                    self._take([record.session])
-                    self._choose()
-                self.selection.note_change(record.session)
-                self.position = self._latest[record.session] = record.position
-                self._wanted.set()
-                follower.done(record.position)
 
     async def _read(self, follower: Follower) -> None:
         """Reads what is shown, again and again."""
@@ -317,7 +293,7 @@ class WatchedLog:
         timeline = self.timeline
         if timeline is None:
             timeline = self.timeline = Timeline(session, self._options, full=self._full)
-        elif not self.loading and self._latest.get(session, 0) <= timeline.position:
+        elif not self.loading and not self.index.has_news(session, timeline.position):
             return
         self.loading = True
         records = self._log.read_all(session=session, after_position=timeline.position)
@@ -335,17 +311,20 @@ class WatchedLog:
         if moment is None:
             self.count = len(self.index)
         elif moment != self._counted:
-            self.count = await self.index.count_at(self._log, moment)
+            self.count = await self.index.count_at(moment)
         self._counted = moment
 
     async def _read_rows(self) -> None:
-        for session in self._visible:
-            if self._is_read(session):
-                continue
+        late = [self.index.summaries[place] for place in self._visible]
+        late = [summary for summary in late if not self._is_read(summary.session)]
+        if self.moment is None:
+            await self._lines.prefetch(late)
+        for summary in late:
+            session = summary.session
             if self.moment is None:
-                row = await self._row_now(session)
+                row = await self._lines.line(summary)
             else:
-                row = await row_at(self._log, session, self.moment, self._options, self._measure)
+                row = await self._lines.at(session, self.moment)
             self._rows.keep(session, row)
             self.changed()
             if self._asked.is_set():
@@ -354,15 +333,9 @@ class WatchedLog:
     def _is_read(self, session: str) -> bool:
         """Whether the row of a session is as it was at the moment."""
         row = self._rows.get(session)
-        if row is None or (row.until is None and self._latest.get(session, 0) > row.since):
+        if row is None or (row.until is None and self.index.has_news(session, row.position)):
             return False
         return row.until is None if self.moment is None else row.holds_at(self.moment)
-
-    async def _row_now(self, session: str) -> SessionRow:
-        fold = self._folds.drop(session) or RowFold(session, self._options, self._measure)
-        row = await fold.read(self._log)
-        self._folds.keep(session, fold)  # one whose reading failed is made anew
-        return row
 
 
 def _nobody() -> None:

@@ -14,6 +14,7 @@ from .measurements import (
     AlertSent,
     EffortObserved,
     ProgressRated,
+    RecordsLost,
     ScorerFailed,
     SimulatorFlagged,
     StopAdvised,
@@ -32,6 +33,7 @@ from .parts import (
     Unknown,
 )
 from .trace import (
+    UNKNOWN_MODEL,
     ActionResolved,
     ActionTaken,
     ActorFailed,
@@ -53,6 +55,7 @@ __all__ = (
     "ACTS",
     "EVENTS",
     "JSON",
+    "UNKNOWN_MODEL",
     "ActionResolved",
     "ActionTaken",
     "ActorFailed",
@@ -72,6 +75,7 @@ __all__ = (
     "Participant",
     "ProfileChanged",
     "ProgressRated",
+    "RecordsLost",
     "Role",
     "ScorerFailed",
     "ScorerRef",
@@ -111,6 +115,7 @@ EVENTS: Mapping[str, type[Event]] = {
         ScorerFailed,
         SimulatorFlagged,
         StopAdvised,
+        RecordsLost,
     )
 }
 """Every kind of event, by the name it has on the wire."""

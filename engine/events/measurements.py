@@ -11,6 +11,7 @@ __all__ = (
     "AlertSent",
     "EffortObserved",
     "ProgressRated",
+    "RecordsLost",
     "ScorerFailed",
     "SimulatorFlagged",
     "StopAdvised",
@@ -102,6 +103,24 @@ class AlertSent(Event, frozen=True):
     attempt: int
     at: float
     error: str = ""
+
+
+class RecordsLost(Event, frozen=True):
+    """Events of the session were handed over to be recorded, and never reached the log.
+
+    It is in the session's stream ``record``, which stays open after the session is closed.
+
+    Attributes:
+        count: how many events.
+        begin: when the first of them happened, UTC epoch seconds.
+        end: when the last of them happened.
+        why: why the first of them was lost.
+    """
+
+    count: int
+    begin: float
+    end: float
+    why: str = ""
 
 
 class ScorerFailed(Event, frozen=True):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from .parts import JSON, CloseReason, Event, Origin, Participant, Tokens
 
 __all__ = (
+    "UNKNOWN_MODEL",
     "ActionResolved",
     "ActionTaken",
     "ActorFailed",
@@ -41,6 +42,8 @@ class SessionOpened(Event, frozen=True):
             hidden profile; in no view but its owner's.
         forked_from: origin of a fork.
         package: version of Duolog that opened it.
+        engine: number of the engine that played it; it changes if re-executing an older session
+            would do something else. 1 in sessions that were recorded before there were numbers.
     """
 
     task: str
@@ -53,13 +56,21 @@ class SessionOpened(Event, frozen=True):
     private: Mapping[str, JSON] = {}
     forked_from: Origin | None = None
     package: str = ""
+    engine: int = 1
 
 
 class MessageSent(Event, frozen=True):
-    """Somebody said something to the others (``to`` empty), or to those named."""
+    """An actor said something to the others (``to`` empty), or to those named.
+
+    Attributes:
+        text: what was said.
+        to: names of the receivers; empty for all others.
+        cut: why the text is only the beginning of the message; None if the message is whole.
+    """
 
     text: str
     to: tuple[str, ...] = ()
+    cut: str | None = None
 
 
 class ActionTaken(Event, frozen=True):
@@ -182,6 +193,10 @@ class FeedbackGiven(Event, frozen=True):
     edits_kept: float | None = None
     comment: str = ""
     of: int | None = None
+
+
+UNKNOWN_MODEL: Final = "unknown"
+"""The model of a call if its source does not say it."""
 
 
 class ModelCalled(Event, frozen=True):

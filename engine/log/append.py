@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from typing import Final, TypeAlias, final
 
 import msgspec
@@ -11,7 +11,6 @@ import msgspec
 from ..codec import digest, encode_body, kind_of
 from ..errors import DuplicateConflict, InvalidInput, PluginFailed, SessionClosedError
 from ..events import (
-    ACTS,
     EVENTS,
     Event,
     Forgotten,
@@ -20,35 +19,26 @@ from ..events import (
     SessionOpened,
     SnapshotTaken,
     Unknown,
-    UtilityScored,
 )
 from ..plugins import PluginCall
 from ..records import TRACE, Draft, Record
+from ..redacting import Redact
 from ..validation import check_body, check_envelope, check_kind, check_names, read_back
 from .contract import Advance
 
 __all__ = (
-    "AGENT_ACT",
-    "AGENT_MESSAGE",
-    "ERASED",
-    "HUMAN_ACT",
     "Append",
     "Envelope",
     "Fold",
-    "Redact",
     "check_late",
     "checked",
     "erased",
-    "fold_of",
-    "originals",
     "prepare",
     "redacted",
     "restored",
+    "same",
     "stored",
 )
-
-Redact: TypeAlias = Callable[[Draft], Draft]
-"""Takes out of a draft what must not be written; called once for each draft, before encoding."""
 
 Envelope: TypeAlias = tuple[
     str,
@@ -65,21 +55,13 @@ Envelope: TypeAlias = tuple[
 """What the writer decides of a record, in the order of ``Record``'s fields: kind, schema, time,
 actor, role, cause, seen, caller's id, body, and the event as it is read back from the body."""
 
-HUMAN_ACT: Final = 1
-AGENT_ACT: Final = 2
-ERASED: Final = 3
-AGENT_MESSAGE: Final = 4
-
-Fold: TypeAlias = int | SessionOpened | SessionClosed | UtilityScored
-"""What the fold of a session needs to know of a record: an act (an agent's messages apart from its
-other acts), an erased body, or one of a few events."""
+Fold: TypeAlias = SessionOpened | SessionClosed | Forgotten
+"""An event that changes what the list of sessions says of its session, beside counts and times."""
 
 _AT_ONCE: Final = 1 << 15  # bytes of bodies that are read back at once; what lies beyond waits
 
 _KINDS = {cls: (kind, cls.schema) for kind, cls in EVENTS.items()}
-_FOLDED = frozenset({"SessionOpened", "SessionClosed", "UtilityScored"})
-_ACTS_OF: Mapping[Role, tuple[int]] = {"human": (HUMAN_ACT,), "agent": (AGENT_ACT,)}
-_MESSAGES_OF: Mapping[Role, tuple[int]] = {"human": (HUMAN_ACT,), "agent": (AGENT_MESSAGE,)}
+_FOLDED = frozenset({"SessionOpened", "SessionClosed"})
 
 
 @final
@@ -90,7 +72,7 @@ class Append(msgspec.Struct, eq=False, gc=False):  # who takes its outcome ends 
         session: the session appended to.
         stream: the stream appended to.
         envelopes: one for each draft.
-        folded: what the fold needs to know of them; most have one or nothing.
+        folded: those of their events that the list of sessions is about; most have none.
         ids: the callers' ids among them.
         feedback: whether all are ``FeedbackGiven``, which may follow a closed session.
         expected: version that the stream must have.
@@ -164,10 +146,8 @@ def prepare(
             feedback = False
             if folded and trace and isinstance(folded[-1], SessionClosed):
                 raise SessionClosedError(session)
-        if trace and kind in ACTS:
-            folded += (_MESSAGES_OF if kind == "MessageSent" else _ACTS_OF).get(role, ())
-        elif kind in _FOLDED:
-            folded += fold_of(event, kind, role, trace=trace)
+        if trace and kind in _FOLDED:
+            folded += _folded(event)
         if caller_id is not None:
             _check_id(caller_id, ids, session)
             ids[caller_id] = None
@@ -193,13 +173,8 @@ def check_late(append: Append) -> None:
             event = read_back(event, kind, schema, body)
             envelopes[index] = kind, schema, time, actor, role, cause, seen, caller_id, body, event
     late, append.late = append.late, ()
-    if any(envelopes[index][0] in _FOLDED for index in late):
-        trace = append.stream == TRACE
-        append.folded = tuple(
-            fold
-            for envelope in envelopes
-            for fold in fold_of(envelope[9], envelope[0], envelope[4], trace=trace)
-        )
+    if append.stream == TRACE and any(envelopes[index][0] in _FOLDED for index in late):
+        append.folded = tuple(fold for envelope in envelopes for fold in _folded(envelope[9]))
 
 
 def erased(record: Record) -> Record:
@@ -207,18 +182,9 @@ def erased(record: Record) -> Record:
     return msgspec.structs.replace(record, body=None, _event=None)
 
 
-def fold_of(
-    event: Event | Unknown | Forgotten, kind: str, role: Role, *, trace: bool
-) -> tuple[Fold, ...]:
-    """What the fold of a session needs to know of an event."""
-    if kind in ACTS:
-        codes = _MESSAGES_OF if kind == "MessageSent" else _ACTS_OF
-        return codes.get(role, ()) if trace else ()
-    if isinstance(event, UtilityScored) or (
-        trace and isinstance(event, (SessionOpened, SessionClosed))
-    ):
-        return (event,)
-    return ()
+def _folded(event: Event | Unknown | Forgotten) -> tuple[Fold, ...]:
+    """The event of a trace, if the list of sessions is about it."""
+    return (event,) if isinstance(event, (SessionOpened, SessionClosed)) else ()
 
 
 def restored(record: Record) -> Append:
@@ -237,12 +203,11 @@ def restored(record: Record) -> Append:
     if caller_id is not None:
         _check_id(caller_id, (), record.session)
     trace = record.stream == TRACE
-    folded = fold_of(event, kind, role, trace=trace)
     return Append(
         record.session,
         record.stream,
         [envelope],
-        folded if body is not None else (*folded, ERASED),
+        (event,) if isinstance(event, Forgotten) else _folded(event) if trace else (),
         () if caller_id is None else (caller_id,),
         trace and kind == "FeedbackGiven",
         record.version - 1,
@@ -257,8 +222,6 @@ def stored(record: Record, event: Event | Unknown | Forgotten | None) -> Append:
         record: the record.
         event: what its body says; None where nobody can read it any more.
     """
-    trace = record.stream == TRACE
-    folded = () if event is None else fold_of(event, record.kind, record.role, trace=trace)
     envelope = (
         record.kind,
         record.schema,
@@ -271,8 +234,11 @@ def stored(record: Record, event: Event | Unknown | Forgotten | None) -> Append:
         record.body,
         Forgotten(record.kind) if event is None else event,
     )
+    folded: tuple[Fold, ...] = ()
     if record.body is None:
-        folded += (ERASED,)
+        folded = (Forgotten(record.kind),)
+    elif event is not None and record.stream == TRACE:
+        folded = _folded(event)
     return Append(record.session, record.stream, [envelope], folded, (), False, None, None)
 
 
@@ -336,33 +302,14 @@ def redacted(draft: Draft, redact: Redact) -> Draft:
     return after
 
 
-def originals(append: Append, found: Sequence[Record | None]) -> list[Record] | None:
-    """The records that an append with callers' ids would repeat; None where it is new.
+def same(old: Record, new: Envelope) -> bool:
+    """Whether a record says what a new one would, and of the same; an erased body is taken to be equal.
 
-    Args:
-        append: the append.
-        found: for each of its ids, the record that has it.
-
-    Raises:
-        DuplicateConflict: some are there and some not, or one says something else.
+    A repeated event may come at another time, and its actor may have seen more meanwhile.
     """
-    there = [record for record in found if record is not None]
-    if not there:
-        return None
-    session = append.session
-    if len(there) < len(append.envelopes):
-        taken = there[0].id
-        raise DuplicateConflict(session, taken, "but not all events of this append are there")
-    for record, envelope in zip(there, append.envelopes, strict=True):
-        if record.stream != append.stream or not _same(record, envelope):
-            raise DuplicateConflict(session, record.id, "by another event")
-    return there
-
-
-def _same(old: Record, new: Envelope) -> bool:
-    """Whether a record says what a new one would; an erased one is taken to."""
-    if old.kind != new[0]:
+    kind, _, _, actor, role, cause, _, _, body, _ = new
+    if (old.kind, old.actor, old.role, old.cause) != (kind, actor, role, cause):
         return False
-    if old.body is None or old.body == new[8]:
+    if old.body is None or old.body == body:
         return True
-    return new[8] is not None and bool(msgspec.json.decode(old.body) == msgspec.json.decode(new[8]))
+    return body is not None and bool(msgspec.json.decode(old.body) == msgspec.json.decode(body))

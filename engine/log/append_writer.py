@@ -1,130 +1,169 @@
-"""What stores with a writer of their own share: how an append is handed over, and how one waits for it.
+"""What stores with a writer of their own share: how an append is checked, handed over and waited for.
 
-The writer commits. Here is what its caller sees: the wait for room in the queue, the outcome, and a
-cancellation that leaves all of an append in the log or nothing.
+The writer commits. Here is what its caller sees: the line in which large appends are checked in a thread
+while those of one session keep their order, the wait for room in the queue, the outcome, and a
+cancellation that leaves all of an append in the log or nothing; and records of other logs, made appends.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar, final
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import anyio
+import anyio.to_thread
 
-from ..errors import DuologError
-from ..records import Record
-from .append import Append
-from .append_line import AppendLine
-from .restoring import Restoration
+from ..errors import DuologError, LogClosed
+from ..events import Event, Forgotten, Unknown
+from ..records import Draft, Record
+from ..redacting import Redact
+from .append import Append, check_late, checked, prepare, redacted, restored
+from .process import OwnProcess
 
-__all__ = ("AppendWriter", "Job", "Room", "restore_by", "wait_until_settled", "write_by")
+__all__ = ("AppendLine", "AppendQueue", "Job", "Restoration", "restorations")
+
+T = TypeVar("T")
+
+Restoration: TypeAlias = Append | DuologError
+"""An append that takes a record as it is, or why no log takes it."""
+
+_AT_ONCE: Final = 1 << 15  # bytes of bodies that are checked at once; more are checked in a thread
+
+
+async def restorations(records: Sequence[Record], redact: Redact | None) -> list[Restoration]:
+    """For each record the append that takes it, behind the version before its own.
+
+    Args:
+        records: as another log held them.
+        redact: called here for each that is not erased; a thread never calls it.
+    """
+    size = sum(len(record.body or b"") for record in records)
+    if redact is None:
+        return await _run(size, partial(_prepared, records, [None] * len(records)))
+    known = await _run(size, partial(_checked, records))
+    drafts: list[Draft | DuologError | None] = []
+    for record, event in zip(records, known, strict=True):
+        if isinstance(event, (DuologError, Forgotten)):
+            drafts.append(event if isinstance(event, DuologError) else None)
+            continue
+        draft = Draft(
+            event,
+            record.actor,
+            record.role,
+            record.time,
+            record.caller_id,
+            record.cause,
+            record.seen,
+        )
+        drafts.append(_attempt(partial(redacted, draft, redact)))
+    return await _run(size, partial(_prepared, records, drafts))
+
+
+async def _run(size: int, function: Callable[[], T]) -> T:
+    if size <= _AT_ONCE:
+        return function()
+    return await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
+
+
+def _checked(records: Sequence[Record]) -> list[Event | Unknown | Forgotten | DuologError]:
+    return [_attempt(partial(checked, record)) for record in records]
+
+
+def _prepared(
+    records: Sequence[Record], drafts: Sequence[Draft | DuologError | None]
+) -> list[Restoration]:
+    return [
+        draft if isinstance(draft, DuologError) else _attempt(partial(_append, record, draft))
+        for record, draft in zip(records, drafts, strict=True)
+    ]
+
+
+def _append(record: Record, draft: Draft | None) -> Append:
+    """The append of a record, or of what a redaction hook has made of it."""
+    if draft is None:
+        return restored(record)
+    append = prepare(record.session, (draft,), record.stream, record.version - 1, None, None)
+    if append.late:
+        check_late(append)
+    return append
+
+
+def _attempt(function: Callable[[], T]) -> T | DuologError:
+    try:
+        return function()
+    except DuologError as error:
+        return error.with_traceback(None)
+
+
+_THREADS: Final = 2  # threads that check; more would only wait for the interpreter's lock
+
+
+@final
+class _Session:
+    """The turns of one session: who holds the lock, and how many hold it or wait for it."""
+
+    __slots__ = ("lock", "waiting")
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.waiting = 0
+
+
+@final
+class AppendLine:
+    """The line in which appends wait while a large one of their session is checked.
+
+    Ordinary appends do not enter it, unless one of their session is in it: an append that came later
+    must not get ahead. Appends of other sessions go on.
+    """
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Session] = {}
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._empty = anyio.Event()
+
+    def holds(self, append: Append) -> bool:
+        """Whether an append has to go through the line."""
+        return bool(append.late) or append.session in self._sessions
+
+    @asynccontextmanager
+    async def turn(self, append: Append) -> AsyncIterator[None]:
+        """Waits for an append's turn, and checks what is left to check; until the end of the block,
+        those behind it wait. Who is cancelled leaves the line, and nothing is appended.
+
+        Raises:
+            CodecError: an event that would not be read back as what it is.
+        """
+        session = self._sessions.setdefault(append.session, _Session())
+        session.waiting += 1
+        try:
+            async with session.lock:
+                if append.late:
+                    await anyio.to_thread.run_sync(
+                        check_late, append, abandon_on_cancel=True, limiter=self._threads
+                    )
+                yield
+        finally:
+            session.waiting -= 1
+            if not session.waiting:
+                del self._sessions[append.session]
+            if not self._sessions:
+                self._empty.set()
+                self._empty = anyio.Event()
+
+    async def drain(self) -> None:
+        """Waits until nobody is in line."""
+        while self._sessions:
+            await self._empty.wait()
+
 
 W = TypeVar("W")
 
 _APPENDS: Final = 8192  # that may wait in the queue; more wait to be queued
-
-
-class AppendWriter(Protocol):
-    """Takes appends one after the other, and commits them in groups."""
-
-    @property
-    def blocked(self) -> bool:
-        """Whether an append has to go by ``wait_for_room`` before it may be queued."""
-        ...
-
-    async def wait_for_room(self) -> None:
-        """Waits until an append may be queued.
-
-        Raises:
-            LogClosed: the log was closed meanwhile.
-        """
-        ...
-
-    def submit(self, append: Append) -> asyncio.Future[None]:
-        """Queues an append; the future is done when its outcome is there."""
-        ...
-
-    async def withdraw(self, append: Append) -> None:
-        """Takes back an append whose caller was cancelled; if it is too late for that, waits until
-        its outcome is known.
-        """
-        ...
-
-
-async def write_by(writer: AppendWriter, line: AppendLine, append: Append) -> list[Record]:
-    """Has an append written, and returns its records.
-
-    Raises:
-        LogError: it was refused, or it is unknown whether it was written.
-    """
-    if line.holds(append):
-        async with line.turn(append):
-            if writer.blocked:
-                await writer.wait_for_room()
-            future = writer.submit(append)
-    else:
-        if writer.blocked:
-            await writer.wait_for_room()
-        future = writer.submit(append)
-    try:
-        await future
-    except asyncio.CancelledError:
-        await writer.withdraw(append)
-        raise
-    outcome, append.outcome = append.outcome, None
-    if isinstance(outcome, list):
-        return outcome
-    assert outcome is not None
-    try:
-        raise outcome
-    finally:
-        del outcome  # else error, traceback and frame hold each other
-
-
-async def restore_by(
-    writer: AppendWriter, restorations: Sequence[Restoration]
-) -> list[Record | DuologError]:
-    """Has records of another log written, each on its own: each as it stands here, or its error."""
-    submitted: list[Append] = []
-    try:
-        for append in restorations:
-            if isinstance(append, Append):
-                if writer.blocked:
-                    await writer.wait_for_room()
-                writer.submit(append)
-                submitted.append(append)
-        for append in submitted:
-            if not append.settled:
-                assert append.future is not None
-                await append.future
-    except asyncio.CancelledError:
-        for append in submitted:
-            await writer.withdraw(append)
-        raise
-    return [_restored(outcome) for outcome in restorations]
-
-
-def _restored(outcome: Restoration) -> Record | DuologError:
-    if isinstance(outcome, DuologError):
-        return outcome
-    if isinstance(outcome.outcome, list):
-        return outcome.outcome[0]
-    if isinstance(outcome.outcome, DuologError):
-        return outcome.outcome
-    raise AssertionError("an append that is settled has an outcome")
-
-
-async def wait_until_settled(append: Append) -> None:
-    """Waits until the outcome of an append is known, whoever cancels its caller meanwhile."""
-    with anyio.CancelScope(shield=True):
-        while not append.settled:
-            append.future = asyncio.get_running_loop().create_future()
-            try:
-                await append.future
-            except asyncio.CancelledError:
-                continue  # the cancellation that came first goes on when this is over
 
 
 @final
@@ -148,32 +187,213 @@ class Job(Generic[W]):
 
 
 @final
-class Room:
-    """The room in a queue of appends, and those who wait for some.
+class AppendQueue(Generic[W]):
+    """The queue of a writer: appends, which it commits in groups, and jobs between them.
+
+    A writer takes from it, in a thread if it likes; all else is called on the event loop.
 
     Args:
-        queue: the queue.
+        url: of the log, for messages.
+        ring: wakes the writer.
+
+    Attributes:
+        closing: nothing more is taken in; what waits is still to be done.
     """
 
-    def __init__(self, queue: deque[Any]) -> None:
-        self._queue = queue
-        self._waiting: deque[asyncio.Future[None]] = deque()
+    def __init__(self, url: str, ring: Callable[[], object]) -> None:
+        self._url = url
+        self._ring = ring
+        self._loop = asyncio.get_running_loop()
+        self._process = OwnProcess()
+        self._line = AppendLine()
+        self._items: deque[Append | Job[W]] = deque()
+        self._waiting: deque[asyncio.Future[None]] = deque()  # for room
+        self.closing = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    async def write(self, append: Append) -> list[Record]:
+        """Has an append written, and returns its records.
+
+        Raises:
+            LogError: it was refused, or it is unknown whether it was written.
+        """
+        if self._line.holds(append):
+            async with self._line.turn(append):
+                future = await self._enter(append)
+        elif self._full or self.closing:
+            future = await self._enter(append)
+        else:
+            future = self._submit(append)
+        try:
+            await future
+        except asyncio.CancelledError:
+            await self._withdraw(append)
+            raise
+        outcome, append.outcome = append.outcome, None
+        if isinstance(outcome, list):
+            return outcome
+        assert outcome is not None
+        try:
+            raise outcome
+        finally:
+            del outcome  # else error, traceback and frame hold each other
+
+    async def restore(self, restorations: Sequence[Restoration]) -> list[Record | DuologError]:
+        """Has records of another log written, each on its own: each as it stands here, or its error."""
+        submitted: list[Append] = []
+        try:
+            for append in restorations:
+                if isinstance(append, Append):
+                    await self._enter(append)
+                    submitted.append(append)
+            for append in submitted:
+                if not append.settled:
+                    assert append.future is not None
+                    await append.future
+        except asyncio.CancelledError:
+            for append in submitted:
+                await self._withdraw(append)
+            raise
+        return [_restored(outcome) for outcome in restorations]
+
+    async def call(self, work: W) -> object:
+        """Has the writer do something between two groups; it is done even if the caller goes.
+
+        Raises:
+            LogClosed: the log is closed.
+        """
+        self._check_open()
+        future: asyncio.Future[object] = self._loop.create_future()
+        self._items.append(Job(work, future))
+        self._ring()
+        return await future
+
+    async def close(self) -> None:
+        """Waits until nobody is in line, and takes nothing more in."""
+        await self._line.drain()
+        self.closing = True
+        self._ring()
+
+    def _check_open(self) -> None:
+        if self.closing:
+            raise LogClosed(f"{self._url} is closed")
 
     @property
-    def full(self) -> bool:
-        """Whether there is none."""
-        return len(self._queue) >= _APPENDS
+    def _full(self) -> bool:
+        return len(self._items) >= _APPENDS
 
-    async def wait(self) -> None:
-        """Waits until there is some."""
-        while self.full:
-            room = asyncio.get_running_loop().create_future()
+    async def _enter(self, append: Append) -> asyncio.Future[None]:
+        """Queues an append when there is room. Raises LogClosed if the log is closed meanwhile."""
+        while self._full:
+            room = self._loop.create_future()
             self._waiting.append(room)
             await room
+        self._check_open()
+        return self._submit(append)
 
-    def give(self) -> None:
-        """Lets those go on who wait; to be called wherever the queue gets shorter."""
-        while self._waiting and not self.full:
+    def _submit(self, append: Append) -> asyncio.Future[None]:
+        append.future = future = self._loop.create_future()
+        self._items.append(append)
+        self._ring()
+        return future
+
+    async def _withdraw(self, append: Append) -> None:
+        """Takes back an append whose caller was cancelled; if it is too late for that, waits until
+        its outcome is known. One that waits for another process to let go of the log is taken back.
+        """
+        append.withdrawn = True
+        if self._process.forked:
+            return  # the writer is not there
+        try:
+            self._items.remove(append)
+        except (ValueError, IndexError):  # taken, or a thread is taking others just now
+            with anyio.CancelScope(shield=True):
+                while not append.settled:
+                    append.future = self._loop.create_future()
+                    try:
+                        await append.future
+                    except asyncio.CancelledError:
+                        continue  # the cancellation that came first goes on when this is over
+        append.outcome = None  # nobody asks for it, and an error leads back to the append
+        self.give_room()
+
+    # --- for the writer, in any thread ------------------------------------------------------------
+
+    def take(self, most: int) -> list[Append]:
+        """The next group: the appends that wait, up to a number of events; none before a job."""
+        events = 0
+        group: list[Append] = []
+        while events < most:
+            try:
+                item = self._items.popleft()
+            except IndexError:
+                break
+            if not isinstance(item, Append):
+                self._items.appendleft(item)
+                break
+            events += len(item.envelopes)
+            group.append(item)
+        return group
+
+    def take_job(self) -> Job[W] | None:
+        """The next job; None if an append comes first, or nothing waits."""
+        try:
+            item = self._items.popleft()
+        except IndexError:  # the append that was there was withdrawn
+            return None
+        if isinstance(item, Job):
+            return item
+        self._items.appendleft(item)
+        return None
+
+    @property
+    def begins_with_append(self) -> bool:
+        """Whether an append is the next one."""
+        return bool(self._items) and isinstance(self._items[0], Append)
+
+    # --- for the writer, on the event loop --------------------------------------------------------
+
+    def hand_out(self, group: Iterable[Append]) -> None:
+        """Settles appends that have their outcomes, and lets others in."""
+        for append in group:
+            append.settled = True
+            if append.future is not None and not append.future.done():
+                append.future.set_result(None)
+        self.give_room()
+
+    def give_room(self) -> None:
+        """Lets those go on who wait for room; called wherever the queue gets shorter."""
+        while self._waiting and not self._full:
             room = self._waiting.popleft()
             if not room.done():
                 room.set_result(None)
+
+    def refuse_all(self) -> None:
+        """Ends the waiting of those who are left; there are none but after a forced cancellation."""
+        self.closing = True
+        group: list[Append] = []
+        while self._items:
+            item = self._items.popleft()
+            closed = LogClosed(f"{self._url} is closed: its writer task was cancelled from outside")
+            if isinstance(item, Append):
+                item.outcome = closed
+                group.append(item)
+            else:
+                item.settle(closed)
+        self.hand_out(group)
+
+    def put_back(self, group: Sequence[Append]) -> None:
+        """Puts appends that were taken and not begun in front of the others."""
+        self._items.extendleft(reversed(group))
+
+
+def _restored(outcome: Restoration) -> Record | DuologError:
+    if isinstance(outcome, DuologError):
+        return outcome
+    if isinstance(outcome.outcome, list):
+        return outcome.outcome[0]
+    if isinstance(outcome.outcome, DuologError):
+        return outcome.outcome
+    raise AssertionError("an append that is settled has an outcome")

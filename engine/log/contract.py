@@ -18,6 +18,7 @@ from ..records import TRACE, Draft, Record
 __all__ = (
     "Advance",
     "Cache",
+    "Derived",
     "EventLog",
     "ForgetResult",
     "LogStatistics",
@@ -60,10 +61,6 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
         state: ``open``, a close reason, or ``forgotten``.
         events: number of records, of all streams.
         version: version of the trace.
-        rounds: number of rounds so far, by handoff.
-        utility: the last utility value recorded, None where there is none.
-        evaluated: somebody measured utility, or was to: its opening, as the first record, names a
-            utility scorer, or one ran on it, if only to no avail.
         opened: time of the first trace record (the session's own clock).
         last: time of the last trace record.
         position: global position of the session's last record.
@@ -76,12 +73,32 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     state: str = "open"
     events: int = 0
     version: int = 0
-    rounds: int = 0
-    utility: float | None = None
-    evaluated: bool = False
     opened: float = 0.0
     last: float = 0.0
     position: int = 0
+
+
+class Derived(msgspec.Struct, frozen=True, kw_only=True):
+    """What a fold made of one session, kept beside the log.
+
+    It can be dropped at any time: the fold makes it again from the session's records.
+
+    Attributes:
+        session: session id.
+        kind: whose fold it is, e.g. ``columns/`` and a digest of the fold's options.
+        version: version of the fold.
+        position: position of the session's last record that the fold has seen. The row is current if
+            this equals ``SessionSummary.position``.
+        payload: what the fold made, in a format that only the fold needs to know.
+        numbers: at most four values to order and select rows by; the kind says what they mean.
+    """
+
+    session: str
+    kind: str
+    version: int
+    position: int
+    payload: bytes
+    numbers: tuple[float | None, ...] = ()
 
 
 class SubscriptionStatistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +182,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         unchecked: records without a checksum: of a log in memory, or written by an older version.
         marked: whether a head mark beside the log said how far it had come; there is none once a
             log was closed, since nothing that a mark would show can be lost then.
+        lost: by session, how many events a recorder could not record, as the log says; such sessions
+            are incomplete, and the log is whole.
         problems: what is wrong, the first hundred.
         heads: of a chained log, the last hash of each stream, by ``session/stream``, in
             hexadecimal; kept elsewhere, they show later that nothing before them was changed.
@@ -177,6 +196,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     chained: bool
     unchecked: int = 0
     marked: bool = False
+    lost: dict[str, int] = {}
     problems: tuple[Problem, ...] = ()
     heads: dict[str, str] = {}
 
@@ -259,9 +279,10 @@ class EventLog(Protocol):
         """Appends all drafts or none, durably, and returns their records.
 
         Whole under cancellation: a cancelled caller finds all of its events in the log, or none.
-        Idempotent by caller's id: where all drafts carry ids that the session already has, with
-        equal bodies, the original records come back and nothing is written (this is looked for
-        before the expected version is compared).
+        Idempotent by caller's id: if all drafts carry ids that the session already has, with equal
+        contents (kind, body, actor, role, cause), the original records come back and nothing is
+        written. This is looked for before the expected version is compared. A checkpoint that comes
+        with repeated drafts moves as the first would have.
 
         Args:
             session: session id, not empty.
@@ -272,7 +293,7 @@ class EventLog(Protocol):
 
         Raises:
             VersionConflict: the stream is at another version.
-            DuplicateConflict: some ids are taken and some not, or by events with another body.
+            DuplicateConflict: some ids are taken and some not, or by events with other contents.
             CheckpointConflict: the checkpoint is not where ``checkpoint`` expects it.
             SessionClosedError: a trace event, other than ``FeedbackGiven``, after the close.
             CodecError: an event that JSON cannot say, or that would be read back as another.
@@ -342,6 +363,55 @@ class EventLog(Protocol):
         """
         ...
 
+    def derived(
+        self, kind: str, version: int, *, sessions: Sequence[str] | None = None
+    ) -> AsyncIterator[Derived]:
+        """What was kept of one kind and version, in order of the sessions' first records.
+
+        A forgotten session has no row, and neither has a row that is damaged.
+
+        Args:
+            kind: of which fold.
+            version: of that fold; rows of its other versions are left out.
+            sessions: only rows of these; None for all.
+
+        Raises:
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def keep_derived(self, rows: Sequence[Derived]) -> int:
+        """Keeps rows; each replaces what was kept of its session and kind before.
+
+        A row is dropped if the log does not have its session, has forgotten it, or has not yet reached
+        its position, or if a row of the same version with a higher position is there. This is decided
+        in the transaction that writes the row. If the log cannot be written (read-only file, full
+        disk, a database role without the rights), nothing is kept, and the program's own log says so
+        once: a cache is never a reason to fail.
+
+        Args:
+            rows: at most one for each session and kind.
+
+        Returns:
+            How many rows were kept.
+
+        Raises:
+            InvalidInput: a row without a kind, with more than four numbers, or with a number that is
+                not finite.
+            LogClosed: the log is closed.
+        """
+        ...
+
+    async def drop_derived(self) -> None:
+        """Drops everything that folds keep beside this log.
+
+        Raises:
+            LogUnavailable: the store cannot write.
+            NewerLog: the log was written by a newer Duolog.
+            LogClosed: the log is closed.
+        """
+        ...
+
     def statistics(self) -> LogStatistics:
         """How the log stands in this process."""
         ...
@@ -380,8 +450,8 @@ class Store(EventLog, Protocol):
         """Erases what a session was about, for good, and its forks with it.
 
         Bodies of all its streams become null, readers get ``Forgotten`` events in their place;
-        envelopes, versions and positions stay. What the summary says of its contents goes too. A
-        second step takes what was erased out of the store's files; the result says whether it
+        envelopes, versions and positions stay. What the summary says of its contents goes too, and so
+        do rows that folds keep of it. A second step takes what was erased out of the store's files; the result says whether it
         could, and ``vacuum`` takes it again.
 
         Args:

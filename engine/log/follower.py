@@ -16,7 +16,14 @@ from typing import NamedTuple, Self, TypeVar, final
 import anyio
 import msgspec
 
-from ..errors import CheckpointConflict, InvalidInput, LogClosed, LogUnavailable, SessionNotFound
+from ..errors import (
+    CheckpointConflict,
+    DuplicateConflict,
+    InvalidInput,
+    LogClosed,
+    LogUnavailable,
+    SessionNotFound,
+)
 from ..logger import get_logger
 from ..records import TRACE, Draft, Record
 from .backoff import Backoff
@@ -156,6 +163,9 @@ class Follower:
             else:
                 break
         self._reached()
+        return self._delivered(record)
+
+    def _delivered(self, record: Record) -> Record:
         self._taken = record.position
         self._latest = record.session
         self._unprocessed[record.position] = None
@@ -171,12 +181,17 @@ class Follower:
             LogClosed: the follower was closed, or its log.
         """
         records = [await self.__anext__()]
+        while self._returned and len(records) < most:
+            records.append(self._returned.popleft())
         subscription = self._subscription
-        ready = 0 if subscription is None else subscription.statistics().buffered
+        if subscription is None or self._returned:
+            return records
+        ready = min(subscription.statistics().buffered, most - len(records))
         try:
-            while ready and len(records) < most:
-                records.append(await self.__anext__())
-                ready -= 1
+            for _ in range(ready):
+                records.append(self._delivered(await subscription.__anext__()))  # noqa: PERF401
+        except LogUnavailable:
+            pass  # the next call meets it too
         except BaseException:
             self._returned.extend(records)  # to be delivered by the next call
             raise
@@ -302,14 +317,28 @@ class Follower:
                 outputs = [Output(self._latest, TRACE, ())]
             for output in outputs:
                 moved = advance if output is outputs[-1] else None
-                session, stream, drafts = output
                 try:
-                    await self._log.append(session, drafts, stream=stream, checkpoint=moved)
+                    await self._put(output, moved)
                 except CheckpointConflict as conflict:
                     self._checkpoint = conflict.actual
                     raise
             if advance is not None:
                 self._checkpoint = advance.position
+
+    async def _put(self, output: Output, checkpoint: Advance | None) -> None:
+        """Appends output. What was interrupted may have come in other batches: then a part of it is there,
+        and each draft is appended alone.
+        """
+        session, stream, drafts = output
+        try:
+            await self._log.append(session, drafts, stream=stream, checkpoint=checkpoint)
+        except DuplicateConflict:
+            if len(drafts) < 2 or not all(draft.id for draft in drafts):
+                raise
+            *others, last = drafts
+            for draft in others:
+                await self._log.append(session, [draft], stream=stream)
+            await self._log.append(session, [last], stream=stream, checkpoint=checkpoint)
 
     def _advance(self, upto: int | None) -> Advance | None:
         position = self.position if upto is None else min(upto, self.position)

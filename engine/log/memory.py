@@ -15,23 +15,24 @@ from ..errors import (
     SessionNotFound,
 )
 from ..records import TRACE, Draft, Record
-from .admission import advances, check_admitted
-from .append import Append, Redact, erased, originals, prepare
-from .append_line import AppendLine
+from ..redacting import Redact
+from .append import Append, erased, prepare
+from .append_writer import AppendLine, restorations
 from .contract import (
     Advance,
     Cache,
+    Derived,
     ForgetResult,
     LogStatistics,
     SessionSummary,
     VacuumResult,
     Verification,
 )
+from .decide import Known, decide
+from .derived import DerivedRows
 from .integrity.verify import Verifier
 from .publisher import Publisher
-from .restoring import restorations
 from .subscriptions import BufferedSubscription, BufferedTap
-from .summary import SessionState
 
 __all__ = ("MemoryLog",)
 
@@ -49,11 +50,11 @@ class MemoryLog:
     def __init__(self, *, redact: Redact | None = None) -> None:
         self._redact = redact
         self._records: list[Record] = []
-        self._sessions: dict[str, SessionState] = {}
+        self._known = Known(self.url, stored=False)
+        self._sessions = self._known.sessions
         self._of_session: dict[str, list[int]] = {}
         self._of_stream: dict[tuple[str, str], list[int]] = {}
-        self._ids: dict[tuple[str, str], int] = {}
-        self._checkpoints: dict[tuple[str, str], int] = {}
+        self._derived = DerivedRows(self._sessions)
         self._publisher = Publisher(self._fetch)
         self._state = "new"
         self._groups = 0
@@ -85,34 +86,20 @@ class MemoryLog:
         return self._take(append)
 
     def _take(self, append: Append) -> list[Record]:
-        originals = self._originals(append)
-        if originals is not None:
-            self._move(append.checkpoint, redelivered=True)
-            return originals
-        session, stream, envelopes = append.session, append.stream, append.envelopes
-        state = self._sessions.get(session) or SessionState(session)
-        positions = self._of_stream.get((session, stream), [])
-        version = len(positions)
-        check_admitted(append, state, version)
-        self._move(append.checkpoint)
-        if not envelopes:
-            return []
-        position = len(self._records)
-        records = [
-            Record(position + i, session, stream, version + i, *envelope)
-            for i, envelope in enumerate(envelopes, 1)
-        ]
-        self._records.extend(records)
-        taken = range(position + 1, position + 1 + len(records))
-        self._of_stream.setdefault((session, stream), positions).extend(taken)
-        self._of_session.setdefault(session, []).extend(taken)
-        for record in records if append.ids else ():
-            if record.caller_id is not None:
-                self._ids[session, record.caller_id] = record.position
-        self._sessions.setdefault(session, state).advance(append, len(self._records))
-        self._groups += 1
-        self._publisher.publish(records)
-        return records
+        known = self._known
+        decided = decide(known, (append,))
+        if records := decided.records:
+            self._records += records
+            taken = range(records[0].position, records[-1].position + 1)
+            self._of_stream.setdefault((append.session, append.stream), []).extend(taken)
+            self._of_session.setdefault(append.session, []).extend(taken)
+            self._groups += 1
+            self._publisher.publish(records)
+        outcome, append.outcome = append.outcome, None
+        if isinstance(outcome, list):
+            return outcome
+        assert outcome is not None
+        raise outcome
 
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them; see ``Store.restore``."""
@@ -148,8 +135,11 @@ class MemoryLog:
             known.update(fresh)
         for name in family:
             self._sessions[name].erase()
+            self._derived.forget(name)
             for at in self._of_session[name]:
-                self._records[at - 1] = erased(self._records[at - 1])
+                record = self._records[at - 1] = erased(self._records[at - 1])
+                if record.caller_id is not None:
+                    self._known.ids[name, record.caller_id] = record
         self._publisher.erase(known)
         for cache in caches:
             await cache.forget(tuple(family))
@@ -173,18 +163,6 @@ class MemoryLog:
         for state in self._sessions.values():
             verifier.check_session(state.summary())
         return verifier.result()
-
-    def _originals(self, append: Append) -> list[Record] | None:
-        found = [self._ids.get((append.session, caller_id)) for caller_id in append.ids]
-        return originals(append, [None if at is None else self._records[at - 1] for at in found])
-
-    def _move(self, advance: Advance | None, *, redelivered: bool = False) -> None:
-        if advance is None:
-            return
-        key = (advance.consumer, advance.version)
-        actual = self._checkpoints.get(key, 0)
-        if advances(advance, actual, redelivered=redelivered):
-            self._checkpoints[key] = advance.position
 
     def read(
         self, session: str, *, stream: str = TRACE, after_version: int = 0
@@ -254,7 +232,7 @@ class MemoryLog:
     async def checkpoint(self, consumer: str, consumer_version: str) -> int:
         """Position that a consumer has reached; see ``EventLog.checkpoint``."""
         self._check_open()
-        return self._checkpoints.get((consumer, consumer_version), 0)
+        return self._known.consumers.get((consumer, consumer_version), 0)
 
     async def sessions(self) -> AsyncIterator[SessionSummary]:
         """All sessions in order of their first record; see ``EventLog.sessions``."""
@@ -269,6 +247,24 @@ class MemoryLog:
         if state is None:
             raise SessionNotFound(session, self.url)
         return state.summary()
+
+    async def derived(
+        self, kind: str, version: int, *, sessions: Sequence[str] | None = None
+    ) -> AsyncIterator[Derived]:
+        """What was kept of one kind and version; see ``EventLog.derived``."""
+        self._check_open()
+        for row in self._derived.read(kind, version, sessions):
+            yield row
+
+    async def keep_derived(self, rows: Sequence[Derived]) -> int:
+        """Keeps rows; see ``EventLog.keep_derived``."""
+        self._check_open()
+        return self._derived.keep(rows)
+
+    async def drop_derived(self) -> None:
+        """Drops all kept rows; see ``EventLog.drop_derived``."""
+        self._check_open()
+        self._derived.drop()
 
     def statistics(self) -> LogStatistics:
         """How the log stands."""

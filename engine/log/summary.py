@@ -5,18 +5,26 @@ All stores keep it, so that the list of sessions never has to read events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 import msgspec
 
-from ..events import SessionClosed, SessionOpened, UtilityScored
+from ..events import SessionClosed, SessionOpened
 from ..records import TRACE
-from ..rounds import RoundCount, is_requested
-from .append import AGENT_ACT, AGENT_MESSAGE, ERASED, HUMAN_ACT, Append, Fold
+from .append import Append
 from .contract import SessionSummary
 
-__all__ = ("FORGOTTEN", "SessionState", "StreamState", "summary_of")
+__all__ = (
+    "FORGOTTEN",
+    "STATE",
+    "SessionState",
+    "StreamState",
+    "progress_of",
+    "state_of",
+    "state_row",
+    "summary_of",
+)
 
 _labels = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -26,10 +34,9 @@ FORGOTTEN = "forgotten"
 
 def summary_of(row: Iterable[Any]) -> SessionSummary:
     """The line in the list that a row of a store's table holds: key, session, task, instance, labels as
-    JSON, state, events, version, rounds, utility, evaluated, opened, last, position.
+    JSON, state, events, version, opened, last, position.
     """
-    (_, session, task, instance, labels, state, events, version, rounds, *rest) = row
-    utility, evaluated, opened, last, position = rest
+    (_, session, task, instance, labels, state, events, version, opened, last, position) = row
     return SessionSummary(
         session=session,
         task=task,
@@ -38,13 +45,50 @@ def summary_of(row: Iterable[Any]) -> SessionSummary:
         state=state,
         events=events,
         version=version,
-        rounds=rounds,
-        utility=utility,
-        evaluated=bool(evaluated),
         opened=opened,
         last=last,
         position=position,
     )
+
+
+STATE = (
+    "key, session, task, instance, labels, origin, state, events, version, opened, last, position"
+)
+"""What stores keep of a session, as columns in the order of ``state_of`` and ``state_row``."""
+
+
+def state_of(row: Sequence[Any]) -> SessionState:
+    """What a row of ``STATE`` says of a session; further columns may follow."""
+    state = SessionState(row[1], row[0])
+    state.task, state.instance = row[2], row[3]
+    state.group = _labels(row[4])
+    state.origin, state.state = row[5], row[6]
+    state.events, state.version = row[7], row[8]
+    state.opened, state.last, state.position = row[9:12]
+    return state
+
+
+def state_row(state: SessionState) -> tuple[object, ...]:
+    """A session's row of ``STATE``."""
+    return (
+        state.key,
+        state.session,
+        state.task,
+        state.instance,
+        msgspec.json.encode(state.group).decode(),
+        state.origin,
+        state.state,
+        state.events,
+        state.version,
+        state.opened,
+        state.last,
+        state.position,
+    )
+
+
+def progress_of(state: SessionState) -> tuple[float, ...]:
+    """Key, and what of a session changes with each append: events, version, last, position."""
+    return state.key, state.events, state.version, state.last, state.position
 
 
 @final
@@ -64,8 +108,6 @@ class SessionState:
     """A session's line in the list, folded record by record, and the versions of its streams."""
 
     __slots__ = (
-        "counted",
-        "evaluated",
         "events",
         "group",
         "instance",
@@ -79,7 +121,6 @@ class SessionState:
         "state",
         "streams",
         "task",
-        "utility",
         "version",
     )
 
@@ -92,9 +133,6 @@ class SessionState:
         self.state = "open"
         self.events = 0
         self.version = 0
-        self.counted = RoundCount(0)
-        self.utility: float | None = None
-        self.evaluated = False  # as far as this object saw; a store on a disk asks its records
         self.opened = 0.0
         self.last = 0.0
         self.position = 0
@@ -114,61 +152,41 @@ class SessionState:
     def advance(self, append: Append, position: int) -> bool:
         """Takes an append whose last record has ``position``.
 
-        Gives whether what the session is about changed, which it does when it is opened.
+        Gives whether more changed than how far the session is: what it is about, or its state.
         """
         envelopes = append.envelopes
         count = len(envelopes)
         self.events += count
         self.position = position
-        opening = False
+        changed = bool(append.folded)
         if append.stream == TRACE:
             if not self.version:
                 self.opened = envelopes[0][2]
-                self.counted.number = 1
-                self.evaluated = self.evaluated or _names_utility(append)
-                opening = True
+                changed = True
             self.version += count
             self.last = envelopes[-1][2]
         for event in append.folded:
-            if event is AGENT_ACT:
-                self.counted.agent_acted()
-            elif event is AGENT_MESSAGE:
-                self.counted.agent_acted(message=True)
-            elif event is HUMAN_ACT:
-                self.counted.human_acted()
-            elif event is ERASED:
-                self.erase()
-                opening = True
+            if isinstance(event, SessionClosed):
+                self.state = event.reason
+            elif isinstance(event, SessionOpened):
+                self._open(event)
             else:
-                opening = self._fold(event, append.stream) or opening
-        return opening
+                self.erase()
+        return changed
 
-    def _fold(self, event: Fold, stream: str) -> bool:
-        if isinstance(event, UtilityScored):
-            known = event.value is not None and 0.0 <= event.value <= 1.0
-            self.evaluated = self.evaluated or known or stream != TRACE
-            if known:
-                self.utility = event.value
-        elif isinstance(event, SessionClosed):
-            self.state = event.reason
-        elif isinstance(event, SessionOpened):
-            self.task = event.task
-            self.instance = event.instance
-            self.counted.opened(requested=is_requested(event))
-            if event.forked_from is not None:
-                self.origin = event.forked_from.session
-            group = event.config.get("group")
-            if isinstance(group, Mapping):
-                self.group = {str(key): str(value) for key, value in group.items()}
-            return True
-        return False
+    def _open(self, event: SessionOpened) -> None:
+        self.task = event.task
+        self.instance = event.instance
+        if event.forked_from is not None:
+            self.origin = event.forked_from.session
+        group = event.config.get("group")
+        if isinstance(group, Mapping):
+            self.group = {str(key): str(value) for key, value in group.items()}
 
     def erase(self) -> None:
         """Drops what the session was about; what remains is how much there was of it."""
         self.task = self.instance = ""
         self.group = {}
-        self.utility = None
-        self.evaluated = False
         self.state = FORGOTTEN
 
     def summary(self) -> SessionSummary:
@@ -181,18 +199,7 @@ class SessionState:
             state=self.state,
             events=self.events,
             version=self.version,
-            rounds=self.counted.number,
-            utility=self.utility,
-            evaluated=self.evaluated,
             opened=self.opened,
             last=self.last,
             position=self.position,
         )
-
-
-def _names_utility(append: Append) -> bool:
-    """Whether a trace begins with an opening whose configuration names a utility scorer."""
-    first = append.folded[0] if append.folded else None
-    if not isinstance(first, SessionOpened) or append.envelopes[0][0] != "SessionOpened":
-        return False
-    return isinstance(first.config.get("utility"), str)

@@ -1,20 +1,36 @@
-"""The protocol of scorers: they subscribe to a session's trace and measure, in a stream of theirs.
+"""The protocol of scorers: they follow a session's trace and measure, in their own streams.
 
-The engine knows no metric. It hands each trace record to the scorers in order, and records what
-they measure under a deterministic identity, so that redelivery records nothing twice. What can be
-recomputed from the log (rounds, effort, tolerance) is no scorer's business: it is folded.
+The engine knows no metric. It hands each trace record, and each round that closes, to the scorers in
+order. It records what they measure under a deterministic identity, so redelivery records nothing
+twice. What can be recomputed from the log (rounds, effort, tolerance) needs no scorer: it is folded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ..events import Event, ScorerRef
 from ..records import Record
+from ..rounds import Round, Rounds
 
-__all__ = ("Attended", "Measurement", "Scorer", "SessionScorer", "measurement_id", "stream_of")
+__all__ = (
+    "Attended",
+    "Computing",
+    "Cost",
+    "Measurement",
+    "RoundScorer",
+    "Scorer",
+    "SessionScorer",
+    "measurement_id",
+    "stream_of",
+)
+
+Cost: TypeAlias = Literal["quick", "computes", "waits"]
+"""What it takes to look at a record: ``quick`` is less than a millisecond and waits for nothing;
+``computes`` may take longer and waits for nothing; ``waits`` awaits something.
+"""
 
 
 class Measurement(NamedTuple):
@@ -32,8 +48,9 @@ class Measurement(NamedTuple):
 class SessionScorer(Protocol):
     """One scorer's work on one session; holds whatever it has to remember between records.
 
-    Beside a product's event loop, an ``observe`` that awaits nothing is run in a worker thread, since
-    it can only compute; see ``computing.Computing`` for one that does both.
+    It may also be a ``RoundScorer``, ``Computing`` or ``Attended``. Unless it is ``Computing``, its code
+    says where it runs beside a product. Methods without any ``await`` run in a worker thread, since
+    they can only compute. Others run on the event loop.
     """
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
@@ -46,8 +63,47 @@ class SessionScorer(Protocol):
 
 
 @runtime_checkable
+class RoundScorer(Protocol):
+    """What a ``SessionScorer`` may have besides: it is handed each round when it closes.
+
+    The rounds of a session are computed once for all of its scorers.
+    """
+
+    @property
+    def rounds(self) -> Rounds | None:
+        """How rounds are counted; None to be handed none."""
+        ...
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        """Takes a round that is over, and gives the measurements that are due now; see ``observe``.
+
+        Called before ``observe`` takes the act that opens the next round. A round that
+        ``SessionClosed`` ends includes that record, so ``observe`` takes it first.
+        """
+        ...
+
+
+@runtime_checkable
+class Computing(Protocol):
+    """What a ``SessionScorer`` may have besides, to say what a record takes, one by one.
+
+    Beside a product, a ``quick`` record is looked at on the event loop, and one that ``computes`` in a
+    worker thread. In a simulation and in a replay all of it runs where it is.
+    """
+
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        """What it takes to look at a record; called before it is handed over, maybe more than once.
+
+        Args:
+            record: the next record of the trace.
+            over: the round that it closes, for a ``RoundScorer``.
+        """
+        ...
+
+
+@runtime_checkable
 class Attended(Protocol):
-    """What a ``SessionScorer`` may have besides, where it asks somebody else: a model, a service."""
+    """What a ``SessionScorer`` may have besides, if it asks a model or a service."""
 
     def attend(
         self, recorded: Sequence[Record], excused: Callable[[], AbstractContextManager[None]]
@@ -57,8 +113,8 @@ class Attended(Protocol):
         Args:
             recorded: what its stream holds already, in order: what was asked then need not be asked
                 again.
-            excused: to be entered while it waits for something that is sure to come, with a time-out
-                of its own; it does not count as taking too long then.
+            excused: to be entered while it waits for something that is sure to come, with its own
+                time-out; it does not count as taking too long then.
         """
         ...
 

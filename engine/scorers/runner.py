@@ -7,9 +7,10 @@ quarantined, with a record of it; the session goes on.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, final
+from functools import partial
+from typing import NamedTuple, Protocol, TypeAlias, final
 
 import anyio
 
@@ -27,15 +28,18 @@ from ..log.contract import EventLog
 from ..logger import get_logger
 from ..plugins import PluginCall, error_with_place, failure_of
 from ..records import TRACE, Draft, Record
-from .computing import Observe, RunFunction, observe_by
-from .protocol import Attended, Measurement, Scorer, measurement_id, stream_of
+from .observing import ComputeThread, Observer, OpenRounds, drive
+from .protocol import Attended, Cost, Measurement, Scorer, measurement_id, stream_of
 
-__all__ = ("ScorerRunner", "StopRule")
+__all__ = ("Found", "RunningScorer", "ScorerRunner", "StopRule")
 
 STOPPER = ScorerRef(name="stop", version="1", config="")
 """Who records an enforced stop, where the advice does not say."""
 
 _FAILED = "failed"
+
+Outcome: TypeAlias = Sequence[Measurement] | Exception
+"""What a scorer measured at a record; or what it raised, so that it is quarantined."""
 
 
 class StopRule(Protocol):
@@ -56,18 +60,21 @@ class _Broken:
         raise self._error
 
 
-class _Running:
-    """One scorer at work.
+@final
+class RunningScorer:
+    """One scorer at work on one session.
 
     Attributes:
-        ref: who.
+        ref: its identity.
         stream: where its measurements go.
-        observe: has it look at a record; None once it is quarantined.
+        observer: has it look at records; None once it is quarantined.
         failed: the record of its failure that the log holds already, if it does.
         said: identities of what it has measured since it began.
+        version: of the last record that it has looked at, or began to look at.
+        refused: whether the log refused a measurement of it: what it measured next is dropped.
     """
 
-    __slots__ = ("failed", "observe", "ref", "said", "stream")
+    __slots__ = ("failed", "observer", "ref", "refused", "said", "stream", "version")
 
     def __init__(
         self,
@@ -75,21 +82,68 @@ class _Running:
         session: str,
         recorded: Mapping[str, Record],
         excused: Callable[[], AbstractContextManager[None]],
-        run: RunFunction | None,
+        rounds: OpenRounds,
     ) -> None:
         self.ref = scorer.ref
         self.stream = stream_of(self.ref)
         self.failed = recorded.get(measurement_id(self.ref, _FAILED))
         self.said: set[str] = set()
-        self.observe: Observe | None
+        self.version = 0
+        self.refused = False
+        self.observer: Observer | None
         try:
             with PluginCall(self.stream):
                 begun = scorer.begin(session)
-                if isinstance(begun, Attended):
+                if hasattr(begun, "attend") and isinstance(begun, Attended):
                     begun.attend([r for r in recorded.values() if r.stream == self.stream], excused)
-                self.observe = observe_by(run, begun)
+                self.observer = Observer(begun, rounds)
         except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
-            self.observe = _Broken(error).observe
+            self.observer = Observer(_Broken(error))
+
+    def cost(self, record: Record) -> Cost:
+        """What it takes to look at the next record."""
+        if self.observer is None:
+            return "quick"
+        try:
+            return self.observer.cost(record)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001  (it raises again as it looks at the record)
+            return "waits"
+
+    def failed_at(self, record: Record) -> Record | None:
+        """The failure at this record that the log holds: it fails again, though it might do better."""
+        if self.failed is None or self.failed.cause != _cause(record):
+            return None
+        self.observer = None
+        return self.failed
+
+    def look(self, record: Record) -> Outcome:
+        """What it makes of a record over which it waits for nothing."""
+        observer = self.observer
+        if observer is None or self.failed_at(record) is not None:
+            return ()
+        try:
+            found = drive(observer.observe(record))
+            return found if found == () else _checked(found)
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
+            return self.quarantine(error)
+        except BaseException as error:  # noqa: BLE001  (its own: nothing was waited for)
+            return self.quarantine(PluginFailed(self.stream, error))
+
+    def quarantine(self, error: Exception) -> Exception:
+        """Has it look at nothing any more; gives the error back."""
+        self.observer = None
+        return error
+
+
+class Found(NamedTuple):
+    """What a scorer made of a record."""
+
+    scorer: RunningScorer
+    outcome: Outcome
 
 
 @final
@@ -104,7 +158,7 @@ class ScorerRunner:
         stop: decides on stops to enforce; None to enforce none.
         on_stop: called once with the first advice to enforce.
         excused: for scorers that wait for others, see ``Attended``.
-        run: for scorers that compute, see ``Computing``; None to compute at once.
+        computing: where scorers compute; None for at once.
 
     Attributes:
         needed: whether there is anything to do at all.
@@ -126,14 +180,17 @@ class ScorerRunner:
         stop: StopRule | None = None,
         on_stop: Callable[[StopAdvised], Awaitable[None]] | None = None,
         excused: Callable[[], AbstractContextManager[None]] = nullcontext,
-        run: RunFunction | None = None,
+        computing: ComputeThread | None = None,
     ) -> None:
         self._log = log
         self._session = session
         self._recorded: dict[str, Record] = {}
         self._versions: dict[str, int] = {}  # of the streams, as far as this runner knows
         self._know(recorded)
-        self._running = [_Running(one, session, self._recorded, excused, run) for one in scorers]
+        rounds = OpenRounds()
+        self._running = [
+            RunningScorer(one, session, self._recorded, excused, rounds) for one in scorers
+        ]
         names = [running.stream for running in self._running]
         if len(set(names)) < len(names):
             raise InvalidInput(
@@ -141,6 +198,8 @@ class ScorerRunner:
             )
         self._stop = stop
         self._on_stop = on_stop
+        self._excused = excused
+        self._computing = computing
         self._queue: deque[Sequence[Record]] = deque()
         self._work: anyio.Event | None = None
         self._settled: anyio.Event | None = None
@@ -150,6 +209,8 @@ class ScorerRunner:
         self.position = max((record.position for record in recorded), default=0)
         self.utility: float | None = None
         self.failed: str | None = None
+
+    # --- within a session -------------------------------------------------------------------------
 
     def offer(self, records: Sequence[Record]) -> None:
         """Takes trace records, in order; never waits."""
@@ -166,18 +227,6 @@ class ScorerRunner:
             if self._settled is None or self._settled.is_set():
                 self._settled = anyio.Event()
             await self._settled.wait()
-
-    @property
-    def active(self) -> bool:
-        """Whether any scorer is at work, and not quarantined."""
-        return any(running.observe is not None for running in self._running)
-
-    def give_up(self) -> bool:
-        """Quarantines the scorer that is at work, since it takes too long; False if none is."""
-        if self._observing is None:
-            return False
-        self._observing.cancel()
-        return True
 
     async def finish(self) -> None:
         """Waits until all is measured, and ends ``run``."""
@@ -202,47 +251,106 @@ class ScorerRunner:
         """Hands the records of one append to all scorers, and records what they measure.
 
         The stop rule takes records in order of position: what was appended together comes first.
+
+        Raises:
+            SessionInterrupted: a scorer cannot continue now.
+            Divergence: a scorer asks a model something else than it did.
+            LogError: the log cannot take it.
         """
         for record in records:
             await self._rule(record)
         for record in records:
-            for running in self._running:
-                if running.observe is not None:
-                    for measured in await self._observe(running, running.observe, record):
-                        await self._rule(measured)
+            for running in self.due(record):
+                failed = running.failed_at(record)
+                if failed is not None:
+                    self._note_failure(failed.event)
+                    await self._rule(failed)
+                    continue
+                outcome = await self._observe(running, record)
+                for measured in await self._keep(running, record, outcome):
+                    await self._rule(measured)
 
-    async def _observe(
-        self, running: _Running, observe: Observe, record: Record
-    ) -> Sequence[Record]:
-        failed = running.failed
-        if failed is not None and failed.cause == _cause(record):
-            running.observe = None  # as it was recorded, though it might do better now
-            self._note_failure(failed.event)
-            return [failed]
+    async def _observe(self, running: RunningScorer, record: Record) -> Outcome:
+        observer = running.observer
+        assert observer is not None
+        cost = running.cost(record)
+        if cost == "quick" or (cost == "computes" and self._computing is None):
+            return running.look(record)
         try:
             with PluginCall(running.stream), anyio.CancelScope() as scope:
                 self._observing = scope
-                measurements = _checked(await observe(record))
-            if scope.cancelled_caught:
-                raise TimeoutError("it took too long")
+                if cost == "computes" and self._computing is not None:
+                    return await self._computing.run(partial(running.look, record), self._excused)
+                return _checked(await observer.observe(record))
+            raise TimeoutError("it took too long")
         except (Divergence, SessionInterrupted):
             raise
         except Exception as error:  # noqa: BLE001  (recorded as ScorerFailed)
-            return await self._quarantine(running, record, failure_of(error))
+            return running.quarantine(error)
         finally:
             self._observing = None
-        if not measurements:
+
+    def give_up(self) -> bool:
+        """Quarantines the scorer that ``measure`` waits for, since it takes too long; False if none."""
+        if self._observing is None:
+            return False
+        self._observing.cancel()
+        return True
+
+    # --- looking first, recording later -----------------------------------------------------------
+
+    @property
+    def active(self) -> bool:
+        """Whether any scorer is at work, and not quarantined."""
+        return any(running.observer is not None for running in self._running)
+
+    def cost(self, record: Record) -> Cost:
+        """What it takes to look at the next record, for all scorers together."""
+        found: Cost = "quick"
+        for running in self._running:
+            cost = running.cost(record)
+            if cost == "waits":
+                return cost
+            found = found if cost == "quick" else cost
+        return found
+
+    def due(self, record: Record) -> Iterator[RunningScorer]:
+        """Those that have not looked at a record yet, one by one; each has to look at it now."""
+        for running in self._running:
+            if running.observer is None or running.version >= record.version:
+                continue
+            running.version = record.version
+            yield running
+
+    def look(self, record: Record) -> list[Found]:
+        """What the scorers make of a record over which none waits; for ``keep`` to record."""
+        found = [Found(running, running.look(record)) for running in self.due(record)]
+        return [one for one in found if one.outcome != ()]
+
+    async def keep(self, record: Record, found: Sequence[Found]) -> None:
+        """Records what scorers made of a record. Raises as ``measure``."""
+        for running, outcome in found:
+            await self._keep(running, record, outcome)
+
+    async def _keep(
+        self, running: RunningScorer, record: Record, outcome: Outcome
+    ) -> Sequence[Record]:
+        if isinstance(outcome, Divergence | SessionInterrupted):
+            raise outcome
+        if isinstance(outcome, Exception):
+            return await self._quarantine(running, record, failure_of(outcome))
+        if not outcome or running.refused:
             return ()
         try:
-            return await self._record(running, record, measurements)
+            return await self._record(running, record, outcome)
         except (CodecError, DuplicateConflict, InvalidInput, PluginFailed) as error:
             # The last is the redaction hook's: what it refuses once, it refuses again.
-            return await self._quarantine(running, record, error)
+            running.refused = True
+            return await self._quarantine(running, record, running.quarantine(error))
 
     async def _quarantine(
-        self, running: _Running, record: Record, error: BaseException
+        self, running: RunningScorer, record: Record, error: BaseException
     ) -> Sequence[Record]:
-        running.observe = None
         text, kind = error_with_place(error), type(error).__name__
         event = ScorerFailed(scorer=running.ref, error=text, type=kind)
         self._note_failure(event)
@@ -260,7 +368,7 @@ class ScorerRunner:
             self.failed = f"{event.scorer.name}: {event.type}: {event.error}"
 
     async def _record(
-        self, running: _Running, record: Record, measurements: Sequence[Measurement]
+        self, running: RunningScorer, record: Record, measurements: Sequence[Measurement]
     ) -> list[Record]:
         """Records measurements, but for those that the log holds already."""
         known, fresh = self._sort(running, record, measurements)
@@ -300,7 +408,7 @@ class ScorerRunner:
             self._versions[record.stream] = record.version
 
     def _sort(
-        self, running: _Running, record: Record, measurements: Sequence[Measurement]
+        self, running: RunningScorer, record: Record, measurements: Sequence[Measurement]
     ) -> tuple[list[Record], list[Draft]]:
         """The records of those measurements that the log holds, and drafts of the others."""
         known: list[Record] = []

@@ -38,6 +38,7 @@ class ShardKeeper:
         on_lost: called with a shard that another process has.
 
     Attributes:
+        holder: as given.
         mine: the shards that are held here.
         processes: how many processes were at work when this one looked last, itself included.
     """
@@ -51,7 +52,7 @@ class ShardKeeper:
         on_left: Callable[[int], Awaitable[None]],
         on_lost: Callable[[int], None],
     ) -> None:
-        self._holder = holder
+        self.holder = holder
         self._present = f"score/{work}/process/{holder.name}"
         self._presence = f"score/{work}/process/"
         self._shard = f"score/{work}/shard/"
@@ -76,8 +77,8 @@ class ShardKeeper:
 
     async def share(self) -> None:
         """Looks once who is at work, and takes or gives back what is fair."""
-        await self._holder.claim(self._present, lambda: None)
-        others = await self._holder.others()
+        await self.holder.claim(self._present, lambda: None)
+        others = await self.holder.others()
         self.processes = 1 + sum(name.startswith(self._presence) for name in others)
         fair = -(-SHARDS // self.processes)
         left: list[int] = []
@@ -87,7 +88,7 @@ class ShardKeeper:
                 self.mine.discard(shard)
                 left.append(shard)
         finally:
-            await self._holder.release(*map(self._lease, left))
+            await self.holder.release(*map(self._lease, left))
         free = [shard for shard in range(SHARDS) if self._lease(shard) not in others]
         await self._take([shard for shard in free if shard not in self.mine], fair)
 
@@ -98,7 +99,7 @@ class ShardKeeper:
             for shard in free:
                 if len(self.mine) >= fair:
                     break
-                if await self._holder.claim(self._lease(shard), partial(self._lose, shard)):
+                if await self.holder.claim(self._lease(shard), partial(self._lose, shard)):
                     self.mine.add(shard)
                     taken.append(shard)
             if taken:
@@ -106,7 +107,7 @@ class ShardKeeper:
         except LogError:  # what is to be done of them is not known: they are taken again
             for shard in taken:
                 self._lose(shard)
-            await self._holder.release(*map(self._lease, taken))
+            await self.holder.release(*map(self._lease, taken))
             raise
         for shard in taken:
             if shard not in self.mine:  # another process has it since

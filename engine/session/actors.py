@@ -62,11 +62,13 @@ def playing(policy: Policy) -> Actor:
 
     For example::
 
+        from duolog.engine.session.decisions import Decision, Say
+
         class Echo:
-            async def decide(self, view: duolog.View) -> duolog.Decision:
+            async def decide(self, view: duolog.View) -> Decision:
                 if not view.messages or view.messages[-1].actor == view.me:
-                    return duolog.Decision()  # waits for news
-                return duolog.Decision((duolog.Say(view.messages[-1].text),))
+                    return Decision()  # waits for news
+                return Decision((Say(view.messages[-1].text),))
 
         echo = duolog.Participant(name="echo", role="agent")
         player = duolog.Player(echo, duolog.playing(Echo()))

@@ -16,6 +16,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from .. import codec
+from ..errors import first_error
 from ..events import ActorFailed, Role, SessionOpened
 from ..plugins import PluginCall, error_with_place, failure_of
 from ..records import ENVIRONMENT, Record
@@ -27,15 +28,7 @@ from .sequencer import Receiver, Sequencer
 from .time.scheduler import RealTurns, VirtualTurns
 from .view import View
 
-__all__ = ("ActorTasks", "first_error")
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group: what a caller can act on."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+__all__ = ("ActorTasks",)
 
 
 class _Part:

@@ -199,7 +199,9 @@ def _same_but_for_seed(session: Session, first: SessionOpened) -> Session | None
     """The origin as it was run, if that is the session but for its seed."""
     if first.forked_from is not None:
         return None  # nobody knows who played before
-    opened = msgspec.structs.replace(session.opened, seed=first.seed)
+    opened = msgspec.structs.replace(
+        session.opened, seed=first.seed, engine=first.engine, package=first.package
+    )
     if msgspec.json.encode(opened) != msgspec.json.encode(first):
         return None
     return msgspec.structs.replace(session, opened=first)

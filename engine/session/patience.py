@@ -11,12 +11,11 @@ from typing import final
 
 from ..events import ACTS, ProgressRated
 from ..records import Draft, Record
+from ..rounds import is_unproductive
 from ..text import quantity
 from .state import TraceState
 
 __all__ = ("Patience",)
-
-_SATISFACTORY = 3
 
 
 @final
@@ -86,4 +85,4 @@ class Patience:
         rounds = state.rounds
         last = rounds.number if rounds.opens("MessageSent", "human") else rounds.number - 1
         latest = range(last, last - (self._limit or 0), -1)
-        return all(ratings.get((actor, k), _SATISFACTORY) < _SATISFACTORY for k in latest)
+        return all(is_unproductive(ratings.get((actor, k))) for k in latest)

@@ -5,6 +5,7 @@ part that it takes over.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -14,19 +15,37 @@ from ..log.contract import EventLog
 from ..records import ENGINE, TRACE, Draft, Record
 from .inheritance import Inheritance
 
-__all__ = ("check_opening", "is_closed", "take_over_records")
+__all__ = ("ENGINE_NUMBER", "check_opening", "is_closed", "take_over_records")
+
+ENGINE_NUMBER: Final = 2
+"""The engine that plays sessions now. Raise it with each change that makes an older session diverge
+from its log when it is executed again: a new decision, a new event, a new setting in its opening.
+"""
 
 
-def check_opening(session: str, first: Record, opened: SessionOpened) -> None:
+def check_opening(session: str, first: Record, opened: SessionOpened) -> SessionOpened:
     """Compares who is to play, with what and how, with what the first record says of that.
 
+    Returns:
+        The recorded opening. The package that recorded it may have been another one.
+
     Raises:
-        Divergence: something differs.
+        Divergence: something differs, or an engine of another number played the session.
     """
     held = first.event
     if not isinstance(held, SessionOpened):
         raise Divergence(session, first.version, "its first record is no opening")
+    if held.engine != ENGINE_NUMBER:
+        known = f"Duolog {held.package}" if held.package else "the Duolog that recorded it"
+        raise Divergence(
+            session,
+            first.version,
+            f"engine {held.engine} played it, and this is engine {ENGINE_NUMBER}; use {known} to "
+            "resume it, or fork it from its view",
+        )
     for field in held.__struct_fields__:
+        if field in ("engine", "package"):
+            continue
         then, now = getattr(held, field), getattr(opened, field)
         if msgspec.json.encode(then) != msgspec.json.encode(now):
             raise Divergence(
@@ -35,6 +54,7 @@ def check_opening(session: str, first: Record, opened: SessionOpened) -> None:
                 f"{field} was {_short(then)}, now it would be {_short(now)}; run it under another "
                 "id or seed, or with what it was begun with",
             )
+    return held
 
 
 def is_closed(trace: Sequence[Record]) -> bool:

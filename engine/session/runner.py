@@ -16,22 +16,24 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from .. import codec
-from ..errors import DuologError, InvalidInput, SessionInterrupted
+from ..errors import DuologError, InvalidInput, SessionInterrupted, first_error
 from ..events import CloseReason, MessageSent, SessionOpened, StopAdvised
+from ..log.append import redacted
 from ..log.contract import Advance, EventLog
 from ..logger import get_logger, log_session_events
 from ..plugins import is_cancelled
 from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record
-from ..scorers.computing import ComputeThread
+from ..redacting import Redact, redact_secrets
+from ..scorers.observing import ComputeThread
 from ..scorers.protocol import Scorer
 from ..scorers.runner import ScorerRunner, StopRule
 from .actors import Player
-from .cast import ActorTasks, first_error
+from .cast import ActorTasks
 from .environment import Environment, NoEnvironment
 from .inheritance import Inheritance, Phase
 from .limits import Limits
 from .performer import Performer
-from .resume import check_opening, is_closed, take_over_records
+from .resume import ENGINE_NUMBER, check_opening, is_closed, take_over_records
 from .sequencer import Sequencer
 from .time.clock import Clock, RealClock, VirtualClock
 from .time.scheduler import RealTurns, VirtualTurns, WakeReason
@@ -59,6 +61,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         scorers: who measures.
         stop: decides on stops to enforce.
         inherited: of a fork, what it takes over from its origin; None otherwise.
+        redact: removes secrets from each event before the log and the actors get it; None for nothing.
     """
 
     id: str
@@ -73,6 +76,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     scorers: tuple[Scorer, ...] = ()
     stop: StopRule | None = None
     inherited: Inheritance | None = None
+    redact: Redact | None = redact_secrets
 
 
 @final
@@ -144,6 +148,12 @@ async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -
         LogError: the log failed.
         InvalidInput: the session contradicts itself.
     """
+    opened = msgspec.structs.replace(session.opened, engine=ENGINE_NUMBER)
+    if session.redact is not None:
+        draft = redacted(Draft(opened, ENGINE, "environment", 0.0), session.redact)
+        assert isinstance(draft.event, SessionOpened)
+        opened = draft.event
+    session = msgspec.structs.replace(session, opened=opened)
     trace: list[Record] = []
     measured: list[Record] = []
     if not fresh:
@@ -151,7 +161,8 @@ async def run_session(log: EventLog, session: Session, *, fresh: bool = False) -
             (trace if record.stream == TRACE else measured).append(record)
     held = len(trace)
     if trace:
-        check_opening(session.id, trace[0], session.opened)
+        opened = check_opening(session.id, trace[0], session.opened)
+        session = msgspec.structs.replace(session, opened=opened)
     if session.inherited is not None:
         trace, measured = await take_over_records(
             log, session.id, session.opened, session.inherited, trace, measured
@@ -208,7 +219,7 @@ class _Run:
             stop=None if is_closed(trace) else session.stop,
             on_stop=self._stop,
             excused=self._turns.excused,
-            run=None if virtual else ComputeThread().runner(self._turns.excused),
+            computing=None if virtual else ComputeThread(),
         )
         self._sequencer = Sequencer(
             log,
@@ -219,6 +230,7 @@ class _Run:
             settle=virtual,
             recorded=replayed,
             on_end=self._end,
+            redact=session.redact,
         )
         self._performer = Performer(
             session.environment,

@@ -16,10 +16,12 @@ from anyio.lowlevel import checkpoint
 from .. import codec
 from ..errors import Divergence, DuologError, LogError, SessionClosedError, SessionInterrupted
 from ..events import ACTS, CloseReason, Event, ModelCalled, Role, SessionClosed
+from ..log.append import redacted
 from ..log.contract import EventLog
 from ..logger import get_logger, log_session_events
 from ..plugins import cancellation
 from ..records import ENGINE, Draft, Record
+from ..redacting import Redact
 from ..scorers.runner import ScorerRunner
 from .commands import (
     CloseSession,
@@ -74,6 +76,8 @@ class Sequencer:
         settle: whether scorers finish before an emission returns (virtual time).
         recorded: the trace that the log holds already, to be re-executed.
         on_end: called once the session is closed, or the run has failed.
+        redact: removes secrets from drafts before they are compared, recorded and delivered: so a
+            session that is executed again does the same.
 
     Attributes:
         state: where the trace stands.
@@ -94,6 +98,7 @@ class Sequencer:
         settle: bool,
         recorded: Sequence[Record],
         on_end: Callable[[], None],
+        redact: Redact | None = None,
     ) -> None:
         self._log = log
         self.session = session
@@ -103,6 +108,7 @@ class Sequencer:
         self._settle = settle and measuring.needed
         self._recorded = recorded
         self._on_end = on_end
+        self._redact = redact
         self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
         self._receivers: list[Receiver] = []
@@ -289,6 +295,8 @@ class Sequencer:
         """Checks drafts against what the log holds of them, appends the others, and delivers all."""
         held: Sequence[Record] = ()
         version = self.state.version
+        if self._redact is not None:
+            drafts = [redacted(draft, self._redact) for draft in drafts]
         if self.succession is not None:
             until = self.succession.plays_until(by)
             if until is not None:

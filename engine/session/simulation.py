@@ -23,11 +23,12 @@ from ..errors import (
     SessionInterrupted,
     SessionNotFound,
     VersionConflict,
+    first_error,
 )
+from ..events import UtilityScored
 from ..log.contract import EventLog, SessionSummary
 from ..log.leases import LeaseHolder, LeaseTerms, Leasing
 from ..plugins import PluginCall, is_cancelled
-from .cast import first_error
 from .runner import Session, SessionResult, measured_mark, run_session
 from .sharing import SessionQueue, lease_name
 
@@ -96,11 +97,14 @@ async def simulate(
 
     For example, with the task that ``duolog.engine.task.find_task("travel")`` gives::
 
+        from duolog.engine.session.limits import Limits
+        from duolog.engine.task import Cell, Setting
+
         cells = [
-            duolog.Cell(agent="two-stage", user="proactive", instance=name, seed=7)
+            Cell(agent="two-stage", user="proactive", instance=name, seed=7)
             for name in task.instances(3, seed=7)
         ]
-        setting = duolog.Setting(limits=duolog.Limits(rounds=10))
+        setting = Setting(limits=Limits(rounds=10))
         makers = [partial(task.session, cell, setting) for cell in cells]  # functools.partial
         await duolog.simulate(log, makers, concurrency=2, on_outcome=print)
 
@@ -184,7 +188,7 @@ class _Simulation:
         """How a session comes out; None where another process has it."""
         held = await _held(self._log, session)
         if held is not None and await _is_done(self._log, session, held):
-            return SessionElsewhere(session.id, held.utility) if aside else session.id
+            return await _elsewhere(self._log, session) if aside else session.id
         if self._holder is None:
             return await self._run(session, fresh=held is None)
         scope = anyio.CancelScope()
@@ -211,7 +215,7 @@ class _Simulation:
             if held is not None:  # its holder may have finished it before letting go of it
                 held = await self._log.summary(session.id)
                 if await _is_done(self._log, session, held):
-                    return SessionElsewhere(session.id, held.utility)
+                    return await _elsewhere(self._log, session)
             return await self._run(session, fresh=held is None)
         finally:
             await holder.release(lease)
@@ -237,6 +241,14 @@ async def _held(log: EventLog, session: Session) -> SessionSummary | None:
         return await log.summary(session.id)
     except SessionNotFound:
         return None
+
+
+async def _elsewhere(log: EventLog, session: Session) -> SessionElsewhere:
+    utility: float | None = None
+    async for record in log.read_all(session=session.id):
+        if record.kind == "UtilityScored" and isinstance(record.event, UtilityScored):
+            utility = utility if record.event.value is None else record.event.value
+    return SessionElsewhere(session.id, utility)
 
 
 async def _is_done(log: EventLog, session: Session, held: SessionSummary) -> bool:

@@ -9,9 +9,9 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
-from ..kit.actions import ActionTable, action
+from ...tasks.actions import ActionTable, action
 from .database import MOST_ROWS, Cell, Database
-from .world.instances import Instance
+from .instances import Instance
 
 __all__ = ("ACTIONS", "Chart", "Query", "Schema", "World")
 

@@ -19,7 +19,7 @@ from ...engine.events import ActionTaken, MessageSent, SnapshotTaken
 from ...engine.records import Record
 from ...engine.rounds import is_act
 from ...engine.text import count_words, lines_of
-from ..kit.phrases import sentences
+from ...tasks.phrases import sentences
 from .facts import Advice, Claim, Names, Ruling, Topic
 from .report import Assumed, Charted, ReportReader, Statement
 

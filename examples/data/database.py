@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from ...engine.errors import InvalidInput
-from .world.tables import Tables
+from .truth import Tables
 
 __all__ = ("MOST_ROWS", "Cell", "Database", "Selected")
 

@@ -11,7 +11,7 @@ import msgspec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from .facts import RULINGS, Kind, Names, Ruling, Rulings, Topic
-from .world.instances import Instance, Wants
+from .instances import Instance, Wants
 
 __all__ = (
     "Profile",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import final
 
@@ -9,14 +10,171 @@ from ...agents.habits import Habits
 from ...engine.session.decisions import Act, Decision, Submit
 from ...engine.session.view import View
 from ...engine.text import lines_of
-from ..kit.rule_agent import Question, Standing
-from .drafting import deciding, draft, needed_charts, needed_queries, neighbours, related
-from .facts import Ruling
+from ...tasks.rule_agent import Question, Standing
+from .analysis import SHEETS, Sheet, chart_of, query_for, relevant, sheet_of
+from .facts import ADVISED, RULINGS_OF, Ruling, Rulings, Topic, advice_on
 from .knowledge import Known, Memory
 from .language.messages import AGENT, propose
 from .language.rulings import ask_ruling
+from .report import say_advice, say_assumption, say_claim
 
 __all__ = ("HAND_OVER", "LOOK", "DataPlanner")
+
+_OVERVIEW = 2  # findings to begin with, where it is not understood what is asked
+_NULL = ("too few", "nowhere", "alike", "none")
+
+
+def needed_queries(known: Known) -> list[str]:
+    """Queries that are missing to answer what was asked, and to see which rulings decide that."""
+    wishes = known.wishes
+    topics = [*wishes.topics, *([wishes.advice] if wishes.advice else [])]
+    sheets: dict[Sheet, None] = dict.fromkeys(sheet_of(topic.kind) for topic in topics)
+    if known.alone or wishes.more or not topics:
+        sheets = dict.fromkeys(SHEETS)
+    wanted = {query_for(sheet, r): None for sheet in sheets for r in _variants(sheet, known)}
+    return [sql for sql in wanted if sql not in known.findings.rows]
+
+
+def needed_charts(known: Known) -> list[tuple[str, str]]:
+    """Charts that are missing, as title and SQL: of interactions, which nobody grasps without."""
+    wanted = [chart_of(topic, known.rulings) for topic in _charted(known)]
+    return [(title, sql) for title, sql in wanted if sql not in known.charts]
+
+
+def deciding(topic: Topic, known: Known) -> tuple[Ruling, ...]:
+    """The open rulings that change the answer to a topic."""
+    claim = known.claim(topic)
+    found: list[Ruling] = []
+    for ruling in RULINGS_OF[topic.kind]:
+        if ruling in known.wishes.rulings:
+            continue
+        other = known.claim(topic, _turned(ruling, known))
+        if claim is not None and other is not None and claim.answer != other.answer:
+            found.append(ruling)
+    return tuple(found)
+
+
+def related(known: Known) -> Topic | None:
+    """A topic that is not in the report, next to the one asked last, with an answer worth telling."""
+    told = {*_focus(known), *known.proposed}
+    return next((topic for topic in _near(known) if topic not in told), None)
+
+
+def neighbours(known: Known) -> list[Topic]:
+    """The topics that the same queries answer as what was asked."""
+    sheets = {sheet_of(topic.kind) for topic in known.wishes.topics}
+    return [topic for topic in known.claims() if sheet_of(topic.kind) in sheets]
+
+
+def _focus(known: Known) -> list[Topic]:
+    """What the report is about: what was asked, and whatever else people may have missed."""
+    asked = list(known.wishes.topics)
+    others = [topic for topic in (*_near(known), *_notable(known)) if topic not in asked]
+    more = known.wishes.more or (0 if asked else _OVERVIEW)
+    return [*asked, *list(dict.fromkeys(others))[:more]]
+
+
+def _near(known: Known) -> list[Topic]:
+    """Notable topics about the same region or product as the one asked last, or as its answer."""
+    if not known.wishes.topics:
+        return []
+    last = known.wishes.topics[-1]
+    claim = known.claim(last)
+    near = {last.about, claim.answer if claim else ""}
+    return [topic for topic in _notable(known) if topic != last and topic.about in near]
+
+
+def _notable(known: Known) -> list[Topic]:
+    """The topics with an answer worth telling."""
+    return [topic for topic, claim in known.claims().items() if claim.answer not in _NULL]
+
+
+def draft(known: Known, *, assumptions: bool = True) -> str:
+    """The report on what is known.
+
+    Args:
+        known: what is known.
+        assumptions: whether it says by which rulings it goes, where they decide a finding.
+    """
+    if known.alone:
+        return "\n".join(full_report(known))
+    lines = list(dict.fromkeys(_short(known, assumptions=assumptions)))
+    fresh = [line for line in lines if line not in known.before]
+    return "\n".join([*fresh, *(line for line in lines if line in known.before), *known.theirs])
+
+
+def _short(known: Known, *, assumptions: bool) -> Iterator[str]:
+    """What was asked, the latest first, with what it rests on; and a recommendation."""
+    focus = list(reversed(_focus(known)))
+    for topic in focus:
+        yield from _finding(topic, known)
+        for ruling in deciding(topic, known) if assumptions else ():
+            yield say_assumption(ruling, holds=known.rulings[ruling])
+        if topic == focus[0]:
+            yield from _advice(known)
+
+
+def full_report(known: Known) -> Iterator[str]:
+    """Everything: the question first, then all that was found, and at the end how and by what."""
+    claims = known.claims()
+    asked = [topic for topic in known.wishes.topics if topic in claims]
+    for topic in asked:
+        yield from _finding(topic, known)
+    yield from _advice(known)
+    for topic in claims:
+        if topic not in asked:
+            yield from _finding(topic, known)
+    for ruling, holds in known.rulings.items():
+        yield say_assumption(ruling, holds=holds)
+    for sheet in SHEETS:
+        yield f"Method: {query_for(sheet, known.rulings)}"
+
+
+def _finding(topic: Topic, known: Known) -> Iterator[str]:
+    claim = known.claim(topic)
+    if claim is None or topic in known.settled:
+        return
+    yield say_claim(claim)
+    chart = known.charts.get(chart_of(topic, known.rulings)[1]) if _is_drawn(topic) else None
+    if chart is not None:
+        yield chart
+
+
+def _advice(known: Known) -> Iterator[str]:
+    """The recommendation: on what was wanted, else on the first thing that was asked."""
+    topics = (known.wishes.advice, *known.wishes.topics)
+    topic = next((t for t in topics if t is not None and t.kind in ADVISED), None)
+    claim = None if topic is None else known.claim(topic)
+    if claim is not None:
+        yield say_advice(advice_on(claim))
+
+
+def _charted(known: Known) -> list[Topic]:
+    if known.alone:
+        return [topic for topic in known.claims() if topic.kind == "channel"]
+    asked = [topic for topic in _focus(known) if topic.kind == "channel"]
+    more = [Topic("channel", name) for name in known.wishes.charts]
+    return list(dict.fromkeys([*asked, *more]))
+
+
+def _is_drawn(topic: Topic) -> bool:
+    return topic.kind == "channel"
+
+
+def _variants(sheet: Sheet, known: Known) -> Iterator[Rulings]:
+    yield known.rulings
+    if not known.alone:
+        for ruling in relevant(sheet):
+            if ruling not in known.wishes.rulings:
+                yield _turned(ruling, known)
+
+
+def _turned(ruling: Ruling, known: Known) -> Rulings:
+    return {**known.rulings, ruling: not known.rulings[ruling]}
+
+
+# --- the rule-driven analyst's assistant ----------------------------------------------------------
+
 
 LOOK = "Please have a look."
 """What ends a message that asks nothing: every word costs attention."""

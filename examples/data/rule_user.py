@@ -16,17 +16,17 @@ from ...engine.events import JSON
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from ...engine.session.view import View
 from ...engine.text import lines_of
+from ...tasks.views import awaits_reaction, is_working, outcomes, own_messages, trait, unannounced
 from ...users.personas import Persona
-from ..kit.views import awaits_reaction, is_working, outcomes, own_messages, trait, unannounced
 from .analysis import Sheet, claims_of, query_for, sheet_of
 from .attention import OWN_ANALYSIS, Reading
 from .facts import DEFAULTS, RULINGS, Claim, Ruling, Topic, advice_on
+from .instances import Wants, opened_by
 from .language.messages import HUMAN, MessageReader, asks_to_rephrase, say_advice_wish
 from .language.rulings import asked_rulings, read_rulings, say_ruling
 from .language.topics import say_topic, wordings_of
 from .profile import Profile, read_profile, sentences_of, write_profile
 from .report import Assumed, ReportReader, say_advice, say_claim
-from .world.instances import Wants, opened_by
 
 __all__ = ("DataPerson", "Mind")
 

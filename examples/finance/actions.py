@@ -13,7 +13,7 @@ import msgspec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from ...engine.text import suggestion
-from ..kit.actions import ActionTable, action
+from ...tasks.actions import ActionTable, action
 from .judging import chances
 from .plan import Plan
 from .world import market

@@ -9,7 +9,7 @@ import msgspec
 
 from ...engine.events import JSON
 from ...engine.session.view import View
-from ..kit.views import asked_last, own_messages
+from ...tasks.views import asked_last, own_messages
 from .language.advice import read_questions
 from .language.profiles import CAUSES, HEARD, Profile, read_profile
 from .perception import VISIBLE, Perception

@@ -8,7 +8,7 @@ from typing import Final, final
 from ...engine.events import ActionResolved, MessageSent, SnapshotTaken
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import count_words, text_of
-from ..kit.views import trait
+from ...tasks.views import trait
 from .language.advice import Figure, read_figures, read_understood
 from .language.statements import read_facts
 from .plan import Plan, try_plan

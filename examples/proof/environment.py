@@ -13,7 +13,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON, ActionResolved
 from ...engine.session.environment import Action, ActionSpec, Outcome
 from ...engine.text import suggestion
-from ..kit.actions import arguments_of, spec_of
+from ...tasks.actions import arguments_of, spec_of
 from .actions import (
     Accept,
     Check,

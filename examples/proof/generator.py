@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ...engine.errors import InvalidInput
-from ..kit.task import index_of
+from ...tasks.kit import index_of
 from .algebra.classes import ALL, NAMED, Class, fixed_divisor
 from .algebra.polynomials import (
     Polynomial,

@@ -18,7 +18,7 @@ import msgspec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
 from ...engine.text import suggestion
-from ..kit.actions import ActionTable, TypedAction, action
+from ...tasks.actions import ActionTable, TypedAction, action
 from .data.tables import Accommodation, Attraction, Flight, Mode, Restaurant, Route, Sandbox
 
 __all__ = (

@@ -16,12 +16,9 @@ import msgspec
 from ...engine.events import JSON, ProfileChanged
 from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from ...engine.session.view import MessageSeen, View
-from ...users.personas import Persona
-from ...users.simulated import Changing
-from ..kit.phrases import say_deferral
-from ..kit.ratings import compare
-from ..kit.rule_user import HumanAlone, RuleUser, changing
-from ..kit.views import (
+from ...tasks.phrases import say_deferral
+from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare
+from ...tasks.views import (
     Outcomes,
     asked_last,
     changes,
@@ -30,6 +27,8 @@ from ..kit.views import (
     trait,
     unannounced,
 )
+from ...users.personas import Persona
+from ...users.simulated import Changing
 from .language.facts import ANY, Fact, Slot
 from .language.hints import hint, hinted
 from .language.messages import say_fact, understand_message, understand_question

@@ -12,7 +12,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON
-from ..kit.actions import ActionTable, action
+from ...tasks.actions import ActionTable, action
 from .generator import Instance
 from .maths.expressions import parse_number
 from .maths.making import make_plain, make_telling, make_transfer

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from ..kit.phrases import Phrases
-from ..kit.task import index_of
+from ...tasks.kit import index_of
+from ...tasks.phrases import Phrases
 from .maths.making import make_plain, make_transfer
 from .maths.rules import COMPONENTS, TOPICS, Component, misconceptions_of
 from .sheet import Item

@@ -7,19 +7,292 @@ recomputed from the view.
 
 from __future__ import annotations
 
-from typing import final
+from random import Random
+from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 from ...agents.habits import Habits
 from ...agents.mind import Intent
+from ...engine.events import JSON
 from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
 from ...engine.session.view import View
-from ..kit.views import awaits_answer, nudged, words_of
-from .language.teaching import TEACHING
-from .sheet import answered, write_sheet
-from .tutor.memory import Memory
-from .tutor.script import Script, Style, checks, diagnostic, needed, write_script
+from ...tasks.views import awaits_answer, nudged, words_of
+from .language.teaching import HINTS, RULES, TEACHING
+from .maths.rules import MISCONCEPTIONS, Component
+from .maths.solving import components_in
+from .sheet import LOOK_AGAIN, Item, answered, write_sheet
+from .student.learning import Lesson
+from .tutor.belief import Belief, Diagnosis
+from .tutor.memory import Memory, Try
 
 __all__ = ("TutorAgent",)
+
+Style: TypeAlias = Literal["reactive", "planned"]
+
+_KNOWN: Final = 0.8
+"""P(L) from which a tutor takes a component for known."""
+
+_PRACTICE: Final = 3  # exercises for a component at most, the first questions included
+_FIRST: Final = 4  # components that a planned tutor asks about before the sheet
+_PAIR: Final = 2  # problems in a first question
+_GIVE_UP: Final = 3  # failures in an item after which the answer is given away
+
+
+class Script(NamedTuple):
+    """What to do next.
+
+    Attributes:
+        acts: look-ups that are needed before anything is said.
+        text: what to say, without a task for the student; once there is nothing to look up.
+        ask: a task for the student; empty for none.
+    """
+
+    acts: tuple[Act, ...] = ()
+    text: str = ""
+    ask: str = ""
+
+
+def checks(memory: Memory) -> tuple[Act, ...]:
+    """The look-ups of answers that nobody has looked at."""
+    new = [one for one in memory.fresh if memory.finding(one) is None and _is_number(one.answer)]
+    new += [
+        Try(item.problem, item.answer.removeprefix("x = "), item.number)
+        for item in memory.items
+        if item.answer and not item.mark
+    ]
+    return tuple(
+        Act("Check", {"problem": one.problem, "answer": one.answer})
+        for one in dict.fromkeys(Try(one.problem, one.answer) for one in new)
+        if memory.finding(one) is None and _is_number(one.answer)
+    )
+
+
+def diagnostic(memory: Memory) -> Script | None:
+    """A first question, about rules that the homework needs and nothing is known of; None for none."""
+    wanted = [one for one in needed(memory) if not memory.tried(one)][:_PAIR]
+    if not wanted or len(memory.exercises) >= _FIRST:
+        return None
+    made = _Maker(memory)
+    problems = [made.problem(one, "telling", 0)[0] for one in wanted]
+    if made.acts:
+        return Script(tuple(made.acts))
+    words = Random(problems[0])
+    if len(problems) == 1:
+        return Script(ask=TEACHING.say("ask", words, problem=problems[0]))
+    return Script(ask=TEACHING.say("ask two", words, first=problems[0], second=problems[1]))
+
+
+def write_script(memory: Memory, style: Style, words: Random, habits: Habits) -> Script:
+    """What to say now, by a style and by habits; the look-ups that it takes first."""
+    belief, causes = memory.belief()
+    made = _Maker(memory)
+    writer = _Writer(memory, belief, causes, made, words, style, habits)
+    script = writer.write()
+    return Script(tuple(made.acts)) if made.acts else script
+
+
+class _Maker:
+    """Problems that were made, and the look-ups for those that were not."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._made = memory.made
+        self.acts: list[Act] = []
+
+    def problem(self, component: Component, kind: str, number: int) -> tuple[str, str]:
+        """A problem and its answer; empty where it has to be made first."""
+        found = self._made.get((component, kind, number))
+        if found is None:
+            arguments: dict[str, JSON] = {"component": component, "kind": kind, "number": number}
+            self.acts.append(Act("MakeProblem", arguments))
+        return found or ("", "")
+
+
+class _Writer:
+    """Writes one message."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        belief: Belief,
+        causes: dict[Try, Diagnosis],
+        made: _Maker,
+        words: Random,
+        style: Style,
+        habits: Habits,
+    ) -> None:
+        self._memory = memory
+        self._belief = belief
+        self._causes = causes
+        self._made = made
+        self._words = words
+        self._style = style
+        self._habits = habits
+
+    def write(self) -> Script:
+        memory, said = self._memory, self._memory.said
+        if said.unclear and memory.asked:
+            return Script(ask=self._say("which", problem=memory.asked[-1]))
+        stuck = next((i for i in memory.items if i.number in (said.stuck, said.begs)), None)
+        if stuck is not None and (memory.sheet or self._style == "reactive"):
+            return self._help(stuck, begs=bool(said.begs))
+        parts = [self._opening(), *self._feedback()]
+        taught = self._due()
+        if taught is not None:
+            parts += (self._back_to(taught.component), self._teach(taught))
+        elif (said.lost or said.begs) and memory.asked:
+            parts.append(self._rescue(memory.asked[-1]))
+        text = " ".join(part for part in parts if part)
+        return Script((), text, self._task(taught))
+
+    def _say(self, key: str, **fields: object) -> str:
+        return TEACHING.say(key, self._words, **fields)
+
+    def _opening(self) -> str:
+        return "" if self._memory.ever or not self._memory.sheet else self._say("sheet")
+
+    def _feedback(self) -> list[str]:
+        """What was right and what was not of the last answers, or that the sheet says it."""
+        memory, parts = self._memory, []
+        tries = [(one, memory.finding(one)) for one in memory.fresh]
+        found = [(one, result) for one, result in tries if result is not None]
+        if sum(1 for one, _ in found if one.number) > 1:
+            parts.append(self._say("marked"))
+            found = [(one, result) for one, result in found if not one.number]
+        for one, result in found:
+            if result.right:
+                parts.append(self._say("right", problem=one.problem, answer=result.answer))
+            else:
+                parts.append(self._say("wrong", problem=one.problem, said=one.answer))
+        return parts
+
+    # --- what to teach -----------------------------------------------------------------------------
+
+    def _due(self) -> Diagnosis | None:
+        """What to teach now: about the last wrong answer; by a plan, what is known least of all that
+        went wrong.
+        """
+        fresh = [self._causes[one] for one in self._memory.fresh if one in self._causes]
+        if self._style == "reactive" or not self._habits.level:
+            return fresh[0] if fresh else None
+        went_wrong = {one.component: one for one in self._causes.values()}
+        weak = [
+            self._belief.diagnosis(one) if cause.misconception else cause
+            for one, cause in went_wrong.items()
+            if self._belief.known[one] < _KNOWN and self._lessons(one) < _PRACTICE
+        ]
+        return min(
+            weak,
+            key=lambda one: (self._lessons(one.component), self._belief.known[one.component]),
+            default=None,
+        )
+
+    def _lessons(self, component: Component) -> int:
+        return sum(n for lesson, n in self._memory.told.items() if lesson.component == component)
+
+    def _teach(self, cause: Diagnosis) -> str:
+        """An explanation that takes up the error; if that was given, an example; then the rule again."""
+        component, name = cause.component, cause.misconception
+        if self._style == "planned" and self._habits.doubts and name and not cause.sure:
+            name = ""  # rather no refutation than a wrong one
+        if not self._habits.assumptions:
+            name = ""
+        rule = RULES[component]
+        told = self._memory.told
+        if name and not told[Lesson("explanation", component, name)]:
+            does = MISCONCEPTIONS[name].does
+            return f"{self._say('refute', does=does)} {self._say('rule', rule=rule)}"
+        if not name and not told[Lesson("explanation", component)]:
+            return self._say("rule", rule=rule)
+        return self._example(component)
+
+    def _back_to(self, component: Component) -> str:
+        """Says which problem it is about, where that was not among the last answers."""
+        tries = [one for one, cause in self._causes.items() if cause.component == component]
+        if not tries or any(one in self._memory.fresh for one in tries):
+            return ""
+        return self._say("back", problem=tries[-1].problem)
+
+    def _example(self, component: Component) -> str:
+        number = 10 + self._memory.told[Lesson("example", component)]
+        problem, answer = self._made.problem(component, "plain", number)
+        return self._say("example", problem=problem, answer=answer, rule=RULES[component])
+
+    def _rescue(self, problem: str) -> str:
+        """Help for somebody who has no idea."""
+        used = components_in(problem)
+        weakest = min(used, key=lambda one: self._belief.known[one], default=None)
+        if weakest is None:
+            return ""
+        if not self._memory.told[Lesson("hint", weakest)]:
+            return self._say("hint", problem=problem, hint=HINTS[weakest])
+        return self._example(weakest)
+
+    def _help(self, item: Item, *, begs: bool) -> Script:
+        """Help with an item that the student asks about."""
+        times = self._memory.begged[item.number]
+        used = components_in(item.problem)
+        weakest = min(used, key=lambda one: self._belief.known[one])
+        gives = begs if self._style == "reactive" else self._memory.failed(item.number) >= _GIVE_UP
+        if gives:
+            return self._give(item)
+        if begs and times <= 1:
+            text = self._say("hint", problem=item.problem, hint=HINTS[weakest])
+        else:
+            text = self._example(weakest)
+        return Script((), text, self._say("item", number=item.number, problem=item.problem))
+
+    def _give(self, item: Item) -> Script:
+        found = self._memory.answer_to(item.problem)
+        if found is None:
+            self._made.acts.append(Act("Solve", {"problem": item.problem}))
+            return Script()
+        return Script((), self._say("answer", number=item.number, answer=found))
+
+    # --- what to ask -------------------------------------------------------------------------------
+
+    def _task(self, taught: Diagnosis | None) -> str:
+        """The next task for the student; empty where there is none."""
+        memory = self._memory
+        again = next((item for item in memory.items if item.mark == LOOK_AGAIN), None)
+        if self._style == "reactive":
+            if again is not None and memory.failed(again.number) < _GIVE_UP:
+                return self._say("again", number=again.number, problem=again.problem)
+        elif self._habits.goals and taught is not None and self._may_practise(taught.component):
+            return self._exercise(taught)
+        if again is not None:
+            return self._say("again", number=again.number, problem=again.problem)
+        following = next((item for item in memory.items if not item.answer), None)
+        if following is not None:
+            return self._say("item", number=following.number, problem=following.problem)
+        if self._style == "planned" and self._habits.goals:
+            weak = [one for one in needed(memory) if self._belief.known[one] < _KNOWN]
+            weak = [one for one in weak if self._may_practise(one)]
+            if weak:
+                least = min(weak, key=lambda one: self._belief.known[one])
+                return self._exercise(Diagnosis(least))
+        return ""
+
+    def _may_practise(self, component: Component) -> bool:
+        return self._memory.exercises[component] < _PRACTICE
+
+    def _exercise(self, about: Diagnosis) -> str:
+        number = 20 + self._memory.exercises[about.component]
+        unsure = about.misconception and not about.sure
+        kind = "telling" if unsure else "plain"
+        problem, _ = self._made.problem(about.component, kind, number)
+        return self._say("ask", problem=problem)
+
+
+def needed(memory: Memory) -> list[Component]:
+    """The rules that the homework needs, each where it comes first, in the order of the sheet."""
+    used = [one for item in memory.items for one in components_in(item.problem)[:1]]
+    return list(dict.fromkeys(used))
+
+
+def _is_number(answer: str) -> bool:
+    return bool(answer) and answer.lstrip("-").replace("/", "").isdigit()
+
+
+# --- the rule-driven tutor ------------------------------------------------------------------------
 
 
 @final

@@ -21,10 +21,10 @@ from ...engine.session.decisions import (
     Verb,
 )
 from ...engine.session.view import View
+from ...tasks.phrases import spelled
+from ...tasks.views import awaits_reaction, is_busy, last_act, own_messages, words_of
 from ...users.personas import Persona
 from ...users.simulated import UserIntent
-from ..kit.phrases import spelled
-from ..kit.views import awaits_reaction, is_busy, last_act, own_messages, words_of
 from .language.answers import SAYING, read_said
 from .language.teaching import Taught, read_teaching
 from .maths.expressions import find_problems

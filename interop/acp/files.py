@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, final
 
 from ...engine.events import JSON
 from ...engine.text import new_words
+from ...scoring.display.diff import unified
 from ...scoring.scorers.retention import retention
 from ...scoring.scorers.utility import Missing
-from ..importers.conversation.differences import unified
 
 __all__ = ("Change", "Directory", "FileTexts", "file_of", "share_kept")
 

@@ -64,6 +64,9 @@ def run_proxy(
     Returns:
         The exit status of the agent, negative for a signal; 127 or 126 where it cannot be started.
     """
+    if sys.platform == "win32":
+        _say("to record what an editor and an agent say to each other needs Linux or macOS")
+        return NOT_RUNNABLE
     ends = _take_standard_streams()
     try:
         agent = subprocess.Popen(

@@ -27,7 +27,12 @@ _TASK: Final = "coding"
 
 
 def record_copies(
-    read: Callable[[int], bytes], log: SyncLog, command: Sequence[str], *, retention: bool = False
+    read: Callable[[int], bytes],
+    log: SyncLog,
+    command: Sequence[str],
+    *,
+    retention: bool = False,
+    clean: bool = True,
 ) -> None:
     """Records what passes until the stream of copies ends.
 
@@ -36,8 +41,9 @@ def record_copies(
         log: an open log.
         command: that started the agent.
         retention: whether to look at files at the next prompt, for what is kept of the edits.
+        clean: remove secrets, also values under telling names and those of the environment.
     """
-    connection = Connection(LogSessions(log, command, retention=retention))
+    connection = Connection(LogSessions(log, command, retention=retention, clean=clean))
     lines = {EDITOR: Lines(), AGENT: Lines()}
     skipped = 0
     ended = False
@@ -71,9 +77,13 @@ class LogSessions:
         log: an open log.
         command: that started the agent.
         retention: whether files may be looked at.
+        clean: remove secrets.
     """
 
-    def __init__(self, log: SyncLog, command: Sequence[str], *, retention: bool = False) -> None:
+    def __init__(
+        self, log: SyncLog, command: Sequence[str], *, retention: bool = False, clean: bool = True
+    ) -> None:
+        self._clean = clean
         self._log = log
         self._command = command
         self._retention = retention
@@ -88,7 +98,7 @@ class LogSessions:
 
         directory = Directory(opening.directories) if self._retention else None
         mode = text_at(mapping_at(opening.result, "modes"), "currentModeId")
-        voice = Voice(start)
+        voice = Voice(start, clean=self._clean)
         session = AgentSession(voice, FileTexts(directory), model=about.get("model"), mode=mode)
         session.muted = known
         return session

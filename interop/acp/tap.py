@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import threading
 import time
 from collections import deque
@@ -47,7 +48,7 @@ class Tap:
         self._lost = 0
         self._error = ""
         self._ended = False
-        if sink is not None:
+        if sink is not None and sys.platform != "win32":
             os.set_blocking(sink, False)
 
     def start(self) -> None:

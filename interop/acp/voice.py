@@ -26,10 +26,12 @@ class Voice:
 
     Args:
         start: opens the session in the log.
+        clean: remove secrets, also values under telling names and those of the environment.
     """
 
-    def __init__(self, start: Callable[[], Recording[Receipt]]) -> None:
+    def __init__(self, start: Callable[[], Recording[Receipt]], *, clean: bool = True) -> None:
         self._start = start
+        self._redacts = clean
         self._recording: Recording[Receipt] | None = None
 
     @property
@@ -46,48 +48,50 @@ class Voice:
 
     def asked_for(self, text: str, at: float) -> None:
         """The person's prompt."""
-        self._human.says(redact(text), at=at)
+        self._human.says(self._text(text), at=at)
 
     def attached(self, text: str, at: float) -> None:
         """What the editor put beside a prompt for the agent to read."""
         environment = self.session.actor(ENVIRONMENT, role="environment")
-        environment.says(redact(text), to=(_AGENT,), at=at)
+        environment.says(self._text(text), to=(_AGENT,), at=at)
 
     def said(self, text: str, at: float) -> None:
         """A message of the agent."""
-        self._agent.says(redact(text), at=at)
+        self._agent.says(self._text(text), at=at)
 
     def thought(self, text: str, at: float) -> None:
         """The agent's reasoning."""
-        self._agent.notes(redact(text), at=at)
+        self._agent.notes(self._text(text), at=at)
 
     def took(self, action: str, arguments: Mapping[str, JSON], at: float) -> Receipt:
         """An action of the agent that is in flight."""
-        return self._agent.acts(action, _clean(arguments), at=at)
+        return self._agent.acts(action, self._clean(arguments), at=at)
 
     def did(self, action: str, arguments: Mapping[str, JSON], at: float) -> None:
         """An action of the agent that is over at once."""
-        self._agent.acts(action, _clean(arguments), result=None, at=at)
+        self._agent.acts(action, self._clean(arguments), result=None, at=at)
 
     def resolved(self, action: Receipt, result: JSON, error: str | None, at: float) -> None:
         """The outcome of an action; ``error`` where it failed."""
-        why = None if error is None else redact(error)
-        self._agent.resolves(action, redact_json(result), error=why, at=at)
+        why = None if error is None else self._text(error)
+        self._agent.resolves(action, self._json(result), error=why, at=at)
 
     def wrote(self, file: Mapping[str, JSON], at: float, *, by_human: bool = False) -> Receipt:
         """A file as it stands after an edit."""
         author = self._human if by_human else self._agent
-        return author.submits(_clean(file), media_type="application/json", at=at)
+        return author.submits(self._clean(file), media_type="application/json", at=at)
 
     def asked(
         self, question: str, action: str | None, arguments: Mapping[str, JSON], at: float
     ) -> Receipt:
         """A question of the agent's to the person."""
-        return self._agent.asks(redact(question), action=action, arguments=_clean(arguments), at=at)
+        return self._agent.asks(
+            self._text(question), action=action, arguments=self._clean(arguments), at=at
+        )
 
     def answered(self, asked: Receipt, comment: str, at: float, *, approved: bool) -> None:
         """The person's answer."""
-        self._human.approves(asked, approved=approved, comment=redact(comment), at=at)
+        self._human.approves(asked, approved=approved, comment=self._text(comment), at=at)
 
     def yielded(self, reason: str, at: float) -> None:
         """The end of the agent's turn, other than by being done."""
@@ -99,7 +103,7 @@ class Voice:
 
     def failed(self, error: str, kind: str, at: float) -> None:
         """The agent failed."""
-        self._agent.adds(ActorFailed(error=redact(error), type=kind), at=at)
+        self._agent.adds(ActorFailed(error=self._text(error), type=kind), at=at)
 
     def kept(self, share: float, of: Receipt, at: float) -> None:
         """How much of the agent's edits was still there at the next prompt, said of a snapshot."""
@@ -107,7 +111,7 @@ class Voice:
 
     def keep(self, kind: str, entry: JSON, at: float, *, by_human: bool = False) -> None:
         """Something that is no event of Duolog's, kept as it came."""
-        body = msgspec.json.encode({"kind": kind, "entry": redact_json(entry)})
+        body = msgspec.json.encode({"kind": kind, "entry": self._json(entry)})
         actor = self._human if by_human else self._agent
         actor.adds(Unknown(kind, 1, body), at=at)
 
@@ -123,7 +127,12 @@ class Voice:
     def _agent(self) -> RecordedActor[Receipt]:
         return self.session.actor(_AGENT)
 
+    def _text(self, text: str) -> str:
+        return redact(text) if self._redacts else text
 
-def _clean(values: Mapping[str, JSON]) -> dict[str, JSON]:
-    cleaned = redact_json(values)
-    return dict(cleaned) if isinstance(cleaned, Mapping) else {}
+    def _json(self, value: JSON) -> JSON:
+        return redact_json(value) if self._redacts else value
+
+    def _clean(self, values: Mapping[str, JSON]) -> dict[str, JSON]:
+        cleaned = self._json(values)
+        return dict(cleaned) if isinstance(cleaned, Mapping) else {}

@@ -18,7 +18,7 @@ import msgspec
 from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, Tokens
-from ..importers.conversation.cast import Cast
+from ..importers.conversation.builder import Cast
 from ..importers.conversation.numbers import amount_of, count_of
 from ..importers.conversation.steps import (
     AGENT,

@@ -12,7 +12,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import JSON, ActionResolved, ActionTaken, MessageSent, NoteTaken, Role
 from ...telemetry.actor import RecordedActor
 from ...telemetry.receipt import Awaited, Receipt
-from ..importers.chat.steps import steps_of, text_of
+from ..importers.chat import steps_of, text_of
 from ..importers.conversation.steps import Omission, ToolCall, Utterance
 from ..importers.trace_builder import arguments_of
 from .assembler import WholeCall, WholeMessage

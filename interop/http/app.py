@@ -24,6 +24,7 @@ from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import TRACE, Record
 from ...engine.text import quantity
+from ...scoring.index.lines import SessionLines, listed
 from ..follow import Follow, follow_records
 from ..importers.traces.live import LiveTraces
 from .auth import RequestGuard
@@ -40,6 +41,8 @@ from .validation import name_complaint
 __all__ = ("make_app",)
 
 _AT_ONCE: Final = 1 << 15  # bytes of a body that are read on the event loop
+_THREADS: Final = 4  # bodies that are read in threads at once
+_FOLDS: Final = 64  # sessions whose folds are held, for the rows of lists
 
 
 def make_app(
@@ -62,7 +65,7 @@ def make_app(
         traces: records spans that are exported to it; without it, none are taken.
     """
     limits = limits or HttpLimits()
-    bodies = RequestBodies(limits)
+    bodies = RequestBodies(limits.buffered)
     description = msgspec.json.encode(describe(limits, traces=traces is not None))
     api = _Api(log, limits, bodies, updates, stopping or anyio.Event(), description)
     app = Starlette(
@@ -111,7 +114,9 @@ class _Api:
         self._updates = updates
         self._stopping = stopping
         self._streams: set[EventStream] = set()
+        self._line = anyio.CapacityLimiter(_THREADS)
         self._traces = TraceWriter(log)
+        self._lines = SessionLines(log, most=_FOLDS)
         self._description = description
 
     # --- writing ----------------------------------------------------------------------------------
@@ -121,8 +126,10 @@ class _Api:
         session = _session(request.path_params["session"])
         _check_media(request)
         records: Sequence[Record]
-        data = await self._bodies.read(request, self._limits.body)
+        budget = self._limits.of_body
+        data = await self._bodies.read(request, budget)
         try:
+            budget.check_json(data)
             batch = await self._batch(data)
             if isinstance(batch, InvalidBatch):
                 return invalid_batch(batch)
@@ -147,7 +154,7 @@ class _Api:
         now, most = time.time(), self._limits.events
         if len(data) <= _AT_ONCE:
             return read_batch(data, now, most)
-        return await anyio.to_thread.run_sync(read_batch, data, now, most)
+        return await anyio.to_thread.run_sync(read_batch, data, now, most, limiter=self._line)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -160,16 +167,23 @@ class _Api:
         async for summary in self._log.sessions():
             seen += 1
             if seen > after + limit:
-                return as_json(Sessions(sessions=tuple(page), next=after + limit))
+                return await self._listed(page, after + limit)
             if seen > after:
                 page.append(summary)
-        return as_json(Sessions(sessions=tuple(page), next=None))
+        return await self._listed(page, None)
+
+    async def _listed(self, page: Sequence[SessionSummary], following: int | None) -> Response:
+        await self._lines.prefetch(page)
+        sessions = [listed(summary, await self._lines.line(summary)) for summary in page]
+        await self._lines.keep()
+        return as_json(Sessions(sessions=tuple(sessions), next=following))
 
     async def session(self, request: Request) -> Response:
-        """A session's summary, and with ``after`` a page of its records."""
+        """A session as lists show it, and with ``after`` a page of its records."""
         session = _session(request.path_params["session"])
         after, limit = _whole(request, "after", 0), self._page(request)
-        page: dict[str, object] = {"session": await self._log.summary(session)}
+        summary = await self._log.summary(session)
+        page: dict[str, object] = {"session": listed(summary, await self._lines.line(summary))}
         if "after" in request.query_params:
             page |= await self._records(session, after, limit)
         return as_json(page)

@@ -12,13 +12,14 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ...engine.budget import too_deep
 from ...engine.codec import digest
 from ...engine.errors import CodecError
 from ...engine.events import EVENTS, JSON, Event, ProgressRated, SessionOpened, SnapshotTaken
 from ...engine.records import TRACE, Draft
 from ...engine.session.commands import UNNAMED
 from ...engine.text import suggestion
-from ...engine.validation import DEEPEST, too_deep
+from ...engine.validation import BODY
 from .validation import MEASUREMENTS, TRACED, complaint, name_complaint
 
 __all__ = (
@@ -220,8 +221,8 @@ def _event(index: int, posted: Posted, *, traced: bool) -> Event | InvalidBatch:
             name = _cut(min(unknown))
             hint = suggestion(name, _fields[kind])
             return InvalidBatch(f"a {kind} has no field {name!r}{hint}", index, f"body.{name}")
-        if too_deep(body):
-            return InvalidBatch(f"it nests deeper than {DEEPEST} levels", index, "body")
+        if too_deep(body, BODY.depth):
+            return InvalidBatch(f"it nests deeper than {BODY.depth} levels", index, "body")
         if kind == "SnapshotTaken":
             return _snapshot(index, _decode_any(body))
         if kind == "ProgressRated" and traced and "round" not in fields:

@@ -23,11 +23,12 @@ from ...engine.errors import (
     SessionClosedError,
     SessionNotFound,
     StaleBase,
+    TooLarge,
     VersionConflict,
 )
 from ...engine.events import JSON, Role
-from ...engine.log.contract import SessionSummary
 from ...engine.logger import get_logger
+from ...scoring.index.lines import ListedSession
 from .requests import InvalidBatch
 
 __all__ = (
@@ -96,16 +97,16 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     page, null where there is none.
     """
 
-    sessions: tuple[SessionSummary, ...]
+    sessions: tuple[ListedSession, ...]
     next: int | None
 
 
 class SessionPage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session: its summary and, where they were asked for, records of all its streams after a
+    """A session as lists show it and, where they were asked for, records of all its streams after a
     position; ``next`` is the ``after`` of the next page, null where there is none.
     """
 
-    session: SessionSummary
+    session: ListedSession
     records: tuple[RecordData, ...] | None = None
     next: int | None = None
 
@@ -147,6 +148,7 @@ _STATUS: Mapping[type[DuologError], tuple[int, str]] = {
     StaleBase: (409, "stale-base"),
     SessionNotFound: (404, "session-not-found"),
     InvalidInput: (400, "invalid"),
+    TooLarge: (413, "too-large"),
     CodecError: (400, "invalid"),
     LogUnavailable: (503, "log-unavailable"),
     OutcomeUnknown: (503, "outcome-unknown"),

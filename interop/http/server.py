@@ -17,6 +17,7 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
+from .clients import Proxies
 from .limits import HttpLimits
 from .protocol import HttpProtocol
 
@@ -50,6 +51,7 @@ class HttpServer:
     def __init__(self, app: ASGIApp, stopping: anyio.Event, limits: HttpLimits) -> None:
         self._stopping = stopping
         self._limits = limits
+        self._proxies = Proxies(limits.proxies)
         self.refused = 0
         self._connections: set[_Connection] = set()
         self._clients: Counter[str] = Counter()
@@ -109,7 +111,8 @@ class HttpServer:
     def _admit(self, connection: _Connection) -> asyncio.Protocol | None:
         """Counts a connection to its client; what refuses it, where the client has too many."""
         client = connection.client
-        if client and self._clients[client] >= self._limits.per_client:
+        crowded = self._clients[client] >= self._limits.per_client
+        if client and crowded and not self._proxies.trusts(client):
             self.refused += 1
             self._connections.discard(connection)
             return _Refused(_TOO_MANY, self._lingering)

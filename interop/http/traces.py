@@ -6,33 +6,31 @@ encoding of the request, with the number of spans that were rejected and why, if
 
 from __future__ import annotations
 
-import zlib
 from typing import Final, NamedTuple, final
 
+import anyio
 import anyio.to_thread
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...engine.errors import DuologError, MissingExtra
-from ..importers.protocol import Remark
+from ...engine.budget import Budget
+from ...engine.errors import DuologError, InvalidInput, MissingExtra, TooLarge
 from ..importers.traces.live import LiveTraces
 from ..importers.traces.otlp import spans_of_request
-from ..importers.traces.otlp_protobuf import spans_of_message
+from ..importers.traces.otlp_protobuf import REQUEST_FIELDS, spans_of_message
 from ..importers.traces.spans import Span
 from .bodies import CLOSE, RequestBodies
 from .limits import HttpLimits
 from .responses import on_error, problem
 from .validation import name_complaint
 
-__all__ = ("PARTIAL_SUCCESS", "TraceReceiver")
+__all__ = ("PARTIAL_SUCCESS", "Export", "Rejected", "TraceReceiver", "read_spans")
 
 _JSON: Final = "application/json"
 _PROTOBUF: Final = "application/x-protobuf"
 _ENCODINGS: Final = frozenset({"gzip", "deflate"})
-_BIT: Final = 1 << 12  # bytes of a compressed body that are decompressed at once
-_EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the data says
 _WHERE: Final = "the request"
 _SHOWN: Final = 500  # characters of an error message
 
@@ -51,7 +49,7 @@ PARTIAL_SUCCESS: Final = {
 """The schema of an answer, in JSON."""
 
 
-class _Rejected(NamedTuple):
+class Rejected(NamedTuple):
     """Spans that are not taken, and why the first of them is not."""
 
     spans: int
@@ -71,7 +69,8 @@ class TraceReceiver:
     def __init__(self, traces: LiveTraces, bodies: RequestBodies, limits: HttpLimits) -> None:
         self._traces = traces
         self._bodies = bodies
-        self._most = limits.traces
+        self._budget = limits.of_traces
+        self._line = anyio.CapacityLimiter(1)
 
     async def export(self, request: Request) -> Response:
         """Takes the spans of a request."""
@@ -89,72 +88,95 @@ class TraceReceiver:
             return _refusal(media, on_error(request, error), error)
         return _answer(media, rejected)
 
-    async def _take(self, request: Request, media: str, *, compressed: bool) -> _Rejected:
-        data = await self._bodies.read(request, self._most)
+    async def _take(self, request: Request, media: str, *, compressed: bool) -> Rejected:
+        data = await self._bodies.read(request, self._budget)
         try:
-            found = await anyio.to_thread.run_sync(_read, data, media, compressed, self._most)
+            # One at a time: decompressed, a body is larger than the size that was counted.
+            found = await anyio.to_thread.run_sync(
+                read_spans, data, media, compressed, self._budget, limiter=self._line
+            )
         finally:
             self._bodies.release(data)
-        wrong = [one for one in found.spans if isinstance(one, Remark)]
-        spans = [one for one in found.spans if isinstance(one, Span)]
-        if wrong and not spans and wrong[0].where == _WHERE:
-            raise HTTPException(400, wrong[0].what)
-        why = [f"{one.where}: {one.what}" for one in wrong]
+        if found.rejected.spans and not found.spans and found.whole:
+            raise HTTPException(400, found.rejected.why)
+        rejected, why = found.rejected
         kept: list[Span] = []
-        for span in spans:
+        for span in found.spans:
             if complaint := name_complaint(span.conversation or span.trace):
-                why.append(f"{span.where}: the id of its conversation {complaint}")
+                rejected += 1
+                why = why or f"{span.where}: the id of its conversation {complaint}"
             else:
                 kept.append(span)
         refused = await self._traces.take(kept, found.size)
-        why += [refused[one.conversation] for one in kept if one.conversation in refused]
-        return _Rejected(len(why), why[0] if why else "")
+        for span in kept:
+            if span.conversation in refused:
+                rejected += 1
+                why = why or refused[span.conversation]
+        return Rejected(rejected, why)
 
 
-class _Request(NamedTuple):
-    """What a request holds: its spans, and bytes that they take."""
+class Export(NamedTuple):
+    """The spans in a request.
 
-    spans: list[Span | Remark]
+    Attributes:
+        spans: that can be taken.
+        size: bytes that all of it takes.
+        rejected: what cannot be taken.
+        whole: whether it is the request itself that cannot be taken.
+    """
+
+    spans: list[Span]
     size: int
+    rejected: Rejected
+    whole: bool
 
 
-def _read(data: bytes, media: str, compressed: bool, most: int) -> _Request:
+def read_spans(data: bytes, media: str, compressed: bool, budget: Budget) -> Export:
+    """The spans in a body.
+
+    Raises:
+        HTTPException: it is more than a request may take, or nothing here reads it.
+    """
     if compressed:
-        data = _inflated(data, most)
+        data = _inflated(data, budget)
     read = spans_of_request if media == _JSON else spans_of_message
     try:
-        return _Request(list(read(data, _WHERE)), len(data))
+        if media == _JSON:
+            budget.check_json(data)
+        else:
+            budget.check_protobuf(data, REQUEST_FIELDS)
+    except TooLarge as error:
+        raise HTTPException(413, f"the body is too large: {error}", CLOSE) from None
+    spans: list[Span] = []
+    rejected, why, whole = 0, "", False
+    try:
+        for one in read(data, _WHERE):
+            if isinstance(one, Span):
+                spans.append(one)
+            else:
+                rejected += 1
+                whole = one.where == _WHERE
+                why = why or (one.what if whole else f"{one.where}: {one.what}")
     except MissingExtra as error:
         raise HTTPException(415, f"{error}; or send {_JSON}") from None
+    return Export(spans, len(data), Rejected(rejected, why), whole)
 
 
-def _inflated(data: bytes, most: int) -> bytes:
-    """A body that was compressed, no larger than it may be."""
-    parts: list[bytes] = []
-    size = 0
-    member = zlib.decompressobj(_EITHER)
+def _inflated(data: bytes, budget: Budget) -> bytes:
+    """A body that was compressed.
+
+    Raises:
+        HTTPException: it becomes too much, or does not decompress.
+    """
     try:
-        # Bit by bit: what a member leaves is copied, and there may be very many of them.
-        for begin in range(0, len(data), _BIT):
-            left = data[begin : begin + _BIT]
-            while left:
-                if member.eof:
-                    member = zlib.decompressobj(_EITHER)
-                parts.append(member.decompress(left, most + 1 - size))
-                size += len(parts[-1])
-                if size > most:
-                    raise HTTPException(
-                        413, f"a body has at most {most} bytes, decompressed", CLOSE
-                    )
-                left = member.unused_data
-    except zlib.error as error:
-        raise HTTPException(400, f"the body does not decompress: {error}") from None
-    if data and not member.eof:
-        raise HTTPException(400, "the body is cut off: it does not decompress to its end")
-    return b"".join(parts)
+        return budget.inflated(data)
+    except TooLarge as error:
+        raise HTTPException(413, f"the body is too large: {error}", CLOSE) from None
+    except InvalidInput as error:
+        raise HTTPException(400, f"the body cannot be read: {error}") from None
 
 
-def _answer(media: str, rejected: _Rejected) -> Response:
+def _answer(media: str, rejected: Rejected) -> Response:
     """The answer to a request that was taken, whole or in part."""
     why = rejected.why[:_SHOWN]
     if media == _JSON:

@@ -6,17 +6,60 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from ...engine.errors import InvalidInput
+from ...engine import codec
+from ...engine.errors import CodecError, InvalidInput
 from ...engine.events import SessionOpened
+from ...engine.log.append import redacted
 from ...engine.plugins import PluginCall
 from ...engine.records import Draft
-from .intake import taken_in
-from .protocol import Found, Importer, Reading, Remark
+from ...engine.redacting import Redact, redact_secrets
+from ...engine.redaction import may_hold_forms
+from ...engine.validation import written
+from .protocol import Foreign, Found, Importer, Reading, Remark
 
-__all__ = ("BATCH", "BYTES", "Batch", "Part", "Run", "next_batch", "read_from")
+__all__ = ("BATCH", "BYTES", "Batch", "Part", "Run", "next_batch", "read_from", "taken_in", "unfit")
+
+
+# --- every event that is imported, by whatever door --------------------------------------------
+
+
+def taken_in(
+    one: Foreign, redact: Redact | None = redact_secrets
+) -> tuple[Foreign, bytes] | Remark:
+    """The event without secrets, and its body; a remark if it cannot be written as JSON.
+
+    The log itself checks everything else: see ``unfit``.
+    """
+    try:
+        body = codec.encode_body(one.draft.event)
+        if redact is None or (redact is redact_secrets and not may_hold_forms(body.decode())):
+            return one, body
+        draft = redacted(one.draft, redact)
+        return one._replace(draft=draft), codec.encode_body(draft.event)
+    except CodecError as error:
+        return _remark(one.session, error)
+
+
+def unfit(session: str, draft: Draft) -> Remark | None:
+    """Why no log can hold an event; None where it can."""
+    try:
+        written(draft.event, *codec.kind_of(draft.event))
+    except CodecError as error:
+        return _remark(session, error)
+    return None
+
+
+def _remark(session: str, error: CodecError) -> Remark:
+    return Remark("problem", str(error), f"session {session}", session)
+
+
+# --- what an importer reads, batch by batch -------------------------------------------------------
+
 
 BATCH: Final = 1024
 """Events in a batch."""
+REMARKS: Final = 10_000
+"""Remarks of an import that are kept; others are counted."""
 BYTES: Final = 1 << 20
 """Bytes of bodies in a batch; of one event there may be more."""
 
@@ -67,14 +110,40 @@ def read_from(source: Path, importer: Importer, reading: Reading) -> Iterator[Fo
     try:
         with PluginCall(f"importer {importer.name!r}"):
             found = importer.read(source, reading)
-        yield from found
+        yield from _bounded(found, source, importer)
     except RecursionError as error:
         raise InvalidInput(f"{source}: something in it nests too deeply to be read") from error
     except OSError as error:
         raise InvalidInput(f"cannot read {source}: {error.strerror or error}") from error
 
 
-def next_batch(found: Iterator[Found]) -> Batch | None:
+def _bounded(found: Iterator[Found], source: Path, importer: Importer) -> Iterator[Found]:
+    """What is read, with no more remarks than a person could read, and memory can hold.
+
+    Raises:
+        InvalidInput: there are only problems.
+    """
+    some = False
+    remarks = 0
+    for one in found:
+        if isinstance(one, Remark):
+            remarks += 1
+            if remarks > REMARKS and not some:
+                raise InvalidInput(
+                    f"{source} does not read as {importer.name}: {one.where}: {one.what}; "
+                    f"so do {REMARKS:,} places before it, and no session was found"
+                )
+            if remarks > REMARKS:
+                continue
+        else:
+            some = True
+        yield one
+    if remarks > REMARKS:
+        what = f"{remarks - REMARKS:,} more remarks were left out"
+        yield Remark("problem", what, str(source))
+
+
+def next_batch(found: Iterator[Found], redact: Redact | None = redact_secrets) -> Batch | None:
     """The next batch; None at the end. Blocks, as the importer does.
 
     Raises:
@@ -87,7 +156,7 @@ def next_batch(found: Iterator[Found]) -> Batch | None:
         with PluginCall("the importer"):
             for one in found:
                 count += 1
-                fit = one if isinstance(one, Remark) else taken_in(one)
+                fit = one if isinstance(one, Remark) else taken_in(one, redact)
                 if isinstance(fit, Remark):
                     parts.append(fit)
                     run = None

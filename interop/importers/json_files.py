@@ -9,15 +9,18 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+from ...engine.budget import Budget, is_inside
 from ...engine.errors import InvalidInput
 from .json_sniff import shape_of
 from .json_stream import elements_of
 
 __all__ = (
     "AT_ONCE",
+    "PIECE",
     "Piece",
     "decode",
     "decoder_of",
+    "files_in",
     "lines_of",
     "load",
     "pieces_of",
@@ -28,6 +31,8 @@ __all__ = (
 _T = TypeVar("_T")
 AT_ONCE: Final = 1 << 24
 """Bytes of a document that may be in memory as a whole."""
+PIECE: Final = Budget()
+"""What a piece of a file may take that is in memory as a whole."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -52,9 +57,14 @@ def read_bytes(path: Path) -> bytes:
         InvalidInput: it cannot be read.
     """
     try:
-        return path.read_bytes().removeprefix(_BOM)
+        with path.open("rb") as file:
+            data = file.read(PIECE.size + 1)
+        PIECE.check_size(len(data))
+        return data.removeprefix(_BOM)
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
+    except InvalidInput:
+        raise InvalidInput(f"{path} is longer than {PIECE.size:,} bytes") from None
 
 
 def lines_of(path: Path, *, growing: bool = False, upto: int | None = None) -> Iterator[Piece]:
@@ -72,7 +82,7 @@ def lines_of(path: Path, *, growing: bool = False, upto: int | None = None) -> I
     try:
         with path.open("rb") as file:
             end = 0
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(PIECE.lines(file), start=1):
                 end += len(line)
                 if (growing and not line.endswith(b"\n")) or (upto is not None and end > upto):
                     return
@@ -107,9 +117,24 @@ def pieces_of(path: Path) -> Iterator[Piece]:
 
 def _elements(path: Path) -> Iterator[bytes | msgspec.Raw]:
     """The elements of an array: decoded at once where it is short, which takes far less time."""
-    if size_of(path) > AT_ONCE:
-        return (data for _, data in elements_of(path))
-    return iter(load(read_bytes(path), list[msgspec.Raw], str(path)))
+    if size_of(path) <= AT_ONCE:
+        data = read_bytes(path)
+        if PIECE.holds(data):
+            return iter(load(data, list[msgspec.Raw], str(path)))
+    return (data for _, data in elements_of(path))
+
+
+def files_in(directory: Path, pattern: str, *, within: Path | None = None) -> list[Path]:
+    """The files in a directory whose names match, sorted. A link is followed only to a place inside.
+
+    Args:
+        directory: that is searched.
+        pattern: of names, as ``Path.glob`` takes it.
+        within: the directory that links may not leave; None for the same one.
+    """
+    around = within or directory
+    found = sorted(directory.glob(pattern))
+    return [path for path in found if path.is_file() and is_inside(path, around)]
 
 
 def size_of(path: Path) -> int:
@@ -129,8 +154,9 @@ def decode(data: bytes | msgspec.Raw, type: type[_T]) -> _T:
     become null, and half of a surrogate pair a replacement character.
 
     Raises:
-        InvalidInput: it is no such value; says why.
+        InvalidInput: it is no such value, or has too many in it; says why.
     """
+    PIECE.check_json(data)
     try:
         return msgspec.json.decode(data, type=type)
     except msgspec.ValidationError as error:
@@ -149,6 +175,7 @@ def decoder_of(type: type[_T]) -> Callable[[bytes | msgspec.Raw], _T]:
     at_once = msgspec.json.Decoder(type).decode
 
     def decode_one(data: bytes | msgspec.Raw) -> _T:
+        PIECE.check_json(data)
         try:
             return at_once(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -15,12 +15,15 @@ from typing import BinaryIO, Final, NamedTuple, TypeVar, final
 
 import msgspec
 
+from ...engine.budget import Budget
 from ...engine.errors import InvalidInput
 
 __all__ = ("Member", "elements_of", "lines_at", "members_of", "places_of", "read_at")
 
 _T = TypeVar("_T")
 _CHUNK: Final = 1 << 18
+_PIECE: Final = Budget()
+_MEMBERS: Final = 1 << 18  # that one object may have
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _SCALAR = re.compile(rb"[^\s,\]}:\"\[{]*")
@@ -68,7 +71,7 @@ def lines_at(path: Path) -> Iterator[tuple[Member, bytes]]:
     """
     offset = 0
     with _opened(path) as file:
-        for line in file:
+        for line in _PIECE.lines(file):
             if line.strip():
                 yield Member(offset, len(line)), line.removeprefix(_BOM)
             offset += len(line)
@@ -95,6 +98,8 @@ def members_of(path: Path, of: Member | None = None) -> dict[str, Member]:
                 name = scanner.name()
                 scanner.expect(b":")
                 found[name] = scanner.skip()
+                if len(found) > _MEMBERS:
+                    raise InvalidInput(f"{path}: an object has more than {_MEMBERS:,} members")
                 if scanner.next() != b",":
                     break
                 scanner.expect(b",")
@@ -239,6 +244,7 @@ class _Scanner:
         """Goes over an object or array."""
         depth, at = 0, self._at
         size = _CHUNK
+        brackets, most = 0, 2 * _PIECE.objects
         while True:
             begun = at
             for mark in _MARK.finditer(self._buffer, at):
@@ -252,13 +258,16 @@ class _Scanner:
                 if not depth:
                     self._at = mark.end()
                     return
+                brackets += 1
             else:
                 at = len(self._buffer)
             stuck = at == begun
             if not keep:
                 self._at, at = at, 0
                 self._release()
-            if not self._fill(size):
+            if keep and brackets > most:
+                raise InvalidInput(f"{self._path}: a piece has more than {most // 2:,} values")
+            if not self._fill(size, keep=keep):
                 self._fail("the document is cut off", b"")
             # More at a time where one text goes on, which is gone over in linear time so.
             size = size * 2 if stuck else _CHUNK
@@ -272,7 +281,7 @@ class _Scanner:
             if end is not None and (end < len(self._buffer) or form is _TEXT):
                 self._at = end
                 return
-            if not self._fill(size):
+            if not self._fill(size, keep=True):
                 if end is None:
                     self._fail("the document is cut off", b"")
                 else:
@@ -286,8 +295,14 @@ class _Scanner:
         self._base += self._at
         self._at = 0
 
-    def _fill(self, size: int = _CHUNK) -> bool:
-        """Reads on; False at the end of the file."""
+    def _fill(self, size: int = _CHUNK, *, keep: bool = False) -> bool:
+        """Reads on; False at the end of the file.
+
+        Raises:
+            InvalidInput: it cannot be read, or what is to be kept is too long.
+        """
+        if keep and len(self._buffer) > _PIECE.size:
+            raise InvalidInput(f"{self._path}: a piece has more than {_PIECE.size:,} bytes")
         try:
             more = self._file.read(size)
         except OSError as error:

@@ -15,6 +15,7 @@ import msgspec
 
 from ...engine.events import Tokens
 from ...engine.records import Draft
+from ...engine.redacting import Redact, redact_secrets
 from .json_sniff import Shape
 
 __all__ = ("Foreign", "Found", "Importer", "Reading", "Remark", "RemarkKind")
@@ -68,11 +69,13 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         counted: by session, tokens of model calls that the log holds, by the version of the trace: a
             source that was cut off in a reply when it was imported goes on behind the call that was
             counted there. Empty unless a log was compared.
+        redact: removes secrets from each event; None for nothing.
     """
 
     zone: tzinfo | None = UTC
     growing: bool = False
     counted: Mapping[str, Mapping[int, Tokens]] = {}
+    redact: Redact | None = redact_secrets
 
 
 class Importer(Protocol):

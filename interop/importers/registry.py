@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from ...engine.budget import is_inside
 from ...engine.errors import InvalidInput
+from ...engine.events import ActionTaken, MessageSent
 from ...engine.loading import entry_points
+from ...engine.plugins import PluginCall
 from .json_sniff import Shape, shape_of
-from .protocol import Importer
+from .protocol import Foreign, Importer, Reading, Remark
 
 __all__ = (
     "ENDINGS",
-    "GROUP",
+    "candidates_for",
     "entries_of",
     "find_importer",
     "importer_names",
@@ -94,12 +98,13 @@ def recognise(source: Path, importers: Iterable[Importer] | None = None) -> Impo
     return found[0]
 
 
-def entries_of(directory: Path, seen: set[Path]) -> list[Path]:
+def entries_of(directory: Path, seen: set[Path], root: Path) -> list[Path]:
     """The files and directories in a directory, by their names. Hidden ones are left out, and what is
-    neither, such as a pipe that nobody writes.
+    neither, such as a pipe. So are links that lead out of the root.
 
     Args:
         directory: that is looked into.
+        root: the directory that is imported.
         seen: directories that were looked into; of one among them there is nothing, since a link may
             lead back to it. This one is added.
 
@@ -111,20 +116,21 @@ def entries_of(directory: Path, seen: set[Path]) -> list[Path]:
         return []
     seen.add(real)
     shown = (path for path in directory.iterdir() if not path.name.startswith(_HIDDEN))
-    return sorted(path for path in shown if path.is_dir() or path.is_file())
+    found = sorted(path for path in shown if path.is_dir() or path.is_file())
+    return [path for path in found if is_inside(path, root)]
 
 
-def _importable_below(directory: Path, seen: set[Path]) -> Iterator[Path]:
+def _importable_below(directory: Path, seen: set[Path], root: Path) -> Iterator[Path]:
     """The files below a directory that may hold conversations, by their names. What cannot be read is
     left out.
     """
     try:
-        paths = entries_of(directory, seen)
+        paths = entries_of(directory, seen, root)
     except OSError:
         return
     for path in paths:
         if path.is_dir():
-            yield from _importable_below(path, seen)
+            yield from _importable_below(path, seen, root)
         elif path.suffix in ENDINGS:
             yield path
 
@@ -132,7 +138,7 @@ def _importable_below(directory: Path, seen: set[Path]) -> Iterator[Path]:
 def _holds_others(directory: Path, importer: Importer, asked: Iterable[Importer]) -> bool:
     """Whether a file below a directory is of a format that the importer of the whole does not read."""
     others = [one for one in asked if one is not importer]
-    for path in _importable_below(directory, set()):
+    for path in _importable_below(directory, set(), directory):
         try:
             shape = shape_of(path)
         except InvalidInput:
@@ -147,3 +153,37 @@ def _holds_others(directory: Path, importer: Importer, asked: Iterable[Importer]
 def _load(entry: EntryPoint) -> Importer:
     importer: Importer = entry.load()()
     return importer
+
+
+# --- which formats a small file could be, where its beginning does not say ------------------------
+
+
+_LARGEST: Final = 1 << 16  # bytes of a file that is tried
+_LOOK: Final = 1000  # events of it that are looked at
+
+
+def candidates_for(source: Path, importers: Iterable[Importer]) -> list[str]:
+    """Names of the importers that find something said or done in a small file, and nothing wrong.
+
+    Args:
+        source: a file that none of them recognises; of a large one nothing is read.
+        importers: are tried one after the other.
+    """
+    if not source.is_file() or source.stat().st_size > _LARGEST:
+        return []
+    return [importer.name for importer in importers if _reads(importer, source)]
+
+
+def _reads(importer: Importer, source: Path) -> bool:
+    """Whether an importer can read a file, and finds an act in it."""
+    try:
+        with PluginCall(f"importer {importer.name!r}"):
+            found = list(islice(importer.read(source, Reading()), _LOOK))
+    except Exception:  # noqa: BLE001  (whatever it raises, it is not of this format)
+        return False
+    if any(isinstance(one, Remark) and one.kind == "problem" for one in found):
+        return False
+    return any(
+        isinstance(one, Foreign) and isinstance(one.draft.event, MessageSent | ActionTaken)
+        for one in found
+    )

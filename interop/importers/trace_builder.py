@@ -8,6 +8,7 @@ from typing import final
 import msgspec
 
 from ...engine import codec
+from ...engine.errors import InvalidInput
 from ...engine.events import (
     JSON,
     ActionResolved,
@@ -31,6 +32,7 @@ from ...engine.session.commands import (
     is_plain,
 )
 from ...engine.session.state import TraceState
+from .json_files import PIECE
 from .protocol import Foreign
 
 __all__ = ("TraceBuilder", "arguments_of")
@@ -41,8 +43,9 @@ def arguments_of(text: str) -> tuple[Mapping[str, JSON], str | None]:
     as well where it is none or where its spelling would be lost.
     """
     try:
+        PIECE.check_json(text)
         value: JSON = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except (InvalidInput, msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {}, text
     if not isinstance(value, dict):
         return {}, text

@@ -16,7 +16,11 @@ from starlette.routing import BaseRoute, Route
 from ..._version import __version__
 from ...engine.errors import DuologError
 from ...engine.log.contract import EventLog
+from ...scoring.index.lines import SessionLines
+from ...scoring.index.lists import SessionLists
+from ...scoring.index.sessions import SessionIndex
 from ...scoring.trajectory.options import Options
+from ..http.clients import Proxies
 from ..http.limits import HttpLimits
 from ..http.responses import as_json, on_error, problem
 from .access.entering import entering_routes
@@ -27,14 +31,12 @@ from .alerts.routes import alert_routes
 from .alerts.rules import AlertRule
 from .asset_files import asset_route
 from .bench import Bench, BenchLimits
-from .compare.routes import compare_routes
+from .compare import compare_routes
 from .frame import ENTRANCE, problem_page
-from .live.routes import live_routes
+from .live import live_routes
 from .session.forking import Forker
 from .session.routes import session_routes
-from .sessions.listings import Listings
 from .sessions.routes import session_list_routes
-from .sessions.table import SessionTable
 
 __all__ = ("PARTS", "Part", "make_bench", "make_workbench")
 
@@ -63,7 +65,7 @@ def make_bench(
     forks: Forker | None = None,
     alerts: Sequence[AlertRule] = (),
 ) -> Bench:
-    """What the parts of a workbench share; ``table.run()`` is for the caller to run.
+    """What the parts of a workbench share; ``sessions.run()`` is for the caller to run.
 
     Args:
         log: the log, open.
@@ -76,15 +78,16 @@ def make_bench(
         forks: begins forks of sessions; None where nobody can.
         alerts: the rules of which the page of alerts shows when they fired.
     """
-    table = SessionTable(log)
+    options = options or Options()
+    index = SessionIndex(log)
     places = {"/sessions", "/live", "/compare", *(["/alerts"] if alerts else ())}
     return Bench(
         log=log,
         name=name,
-        table=table,
-        listings=Listings(log, table),
+        sessions=index,
+        lists=SessionLists(index, SessionLines(log, options)),
         access=access,
-        options=options or Options(),
+        options=options,
         limits=limits or BenchLimits(),
         http=http or HttpLimits(),
         streams=set(),
@@ -108,9 +111,10 @@ def make_workbench(
         bench: what its parts share.
         hosts: the names that it may be addressed by, besides this machine's own.
         parts: what it consists of.
-        proxy_header: by which a reverse proxy on this machine lets in who has signed in there.
+        proxy_header: by which a reverse proxy names the user who has signed in there.
     """
     limits = bench.limits
+    proxies = Proxies(bench.http.proxies)
 
     async def health(request: Request) -> Response:
         await bench.log.checkpoint("health", "1")  # raises where the log cannot be read
@@ -118,7 +122,7 @@ def make_workbench(
 
     app = Starlette(
         routes=[
-            *entering_routes(bench.access, Rate(*limits.entries), ENTRANCE),
+            *entering_routes(bench.access, Rate(*limits.entries), proxies, ENTRANCE),
             Route("/healthz", health),
             asset_route(),
             *(route for part in parts for route in part(bench)),
@@ -130,6 +134,7 @@ def make_workbench(
                 hosts=hosts or HostNames(),
                 reads=Rate(*limits.reads),
                 writes=Rate(*limits.writes),
+                proxies=proxies,
                 proxy_header=proxy_header,
             )
         ],

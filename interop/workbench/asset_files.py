@@ -46,8 +46,8 @@ def asset_route() -> Route:
 def _read() -> dict[str, _Asset]:
     held: dict[str, _Asset] = {}
     own = files(__package__).joinpath("assets").iterdir()
-    report = files(page).joinpath("report.js")  # which draws the figures of a report's own page too
-    for file in (*own, report):
+    report = files(page).iterdir()  # script and style of reports
+    for file in (*own, *report):
         media_type = _TYPES.get(file.name[file.name.rfind(".") :])
         if media_type is not None:
             data = file.read_bytes()

@@ -9,14 +9,14 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.log.contract import EventLog
+from ...scoring.index.lists import SessionLists
+from ...scoring.index.sessions import SessionIndex
 from ...scoring.trajectory.options import Options
 from ..http.limits import HttpLimits
 from ..http.sse import EventStream
 from .access.identity import Access
 from .alerts.rules import AlertRule
 from .session.forking import Forker
-from .sessions.listings import Listings
-from .sessions.table import SessionTable
 
 __all__ = ("Bench", "BenchLimits")
 
@@ -25,9 +25,10 @@ class BenchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one client of the workbench may take.
 
     Attributes:
-        reads: requests that read, of one client: at once, and a second in the long run.
+        reads: requests that read, of one user at one address, or of all strangers at one address: at
+            once, and a second in the long run.
         writes: requests that change something, likewise.
-        entries: attempts to enter with a token, likewise.
+        entries: attempts to enter with a wrong token, likewise.
         body: bytes in the body of a request.
         page: sessions on a page.
         window: records that are read at once.
@@ -62,8 +63,8 @@ class Bench(NamedTuple):
     Attributes:
         log: the log.
         name: of the log, for titles and commands.
-        table: its sessions.
-        listings: lists of them.
+        sessions: its sessions.
+        lists: lists of them, and what was measured of each.
         access: who may do what.
         options: how sessions are scored.
         limits: what one client may take.
@@ -77,8 +78,8 @@ class Bench(NamedTuple):
 
     log: EventLog
     name: str
-    table: SessionTable
-    listings: Listings
+    sessions: SessionIndex
+    lists: SessionLists
     access: Access
     options: Options
     limits: BenchLimits

@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.responses import HTMLResponse, Response
 
-from ...engine.display import shorten
+from ...scoring.display.texts import shorten
 from .access.identity import Identity
 from .bench import Bench
 from .markup.html import Html, Node, document, join, tag
@@ -81,6 +81,7 @@ def _head(title: str, script: str | None) -> Html:
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", shorten(title, _TITLE)),
         tag("link", rel="icon", href="/assets/icon.svg", type="image/svg+xml"),
+        tag("link", rel="stylesheet", href="/assets/report.css"),
         tag("link", rel="stylesheet", href="/assets/workbench.css"),
         tag("script", type="module", src=f"/assets/{script}") if script else None,
     )

@@ -10,17 +10,17 @@ Intervals are seeded bootstraps over sessions, since rounds of one session are n
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
 import msgspec
+import numpy as np
 
-from ..metrics.bootstrap import LEVEL
-from ..metrics.numbers import quantile
+from ..columns.table import Floats
 from ..metrics.results import Estimate
+from ..metrics.sample import draws, interval
 
 __all__ = ("Agreement", "Pair", "Rounds", "agreement", "alpha", "weighted_kappa")
 
@@ -32,8 +32,6 @@ Ratings: TypeAlias = Mapping[str, int]
 
 Rounds: TypeAlias = Mapping[str, Sequence[Ratings]]
 """The rated rounds of each session, by its id."""
-
-_LEAST_DEFINED = 0.95
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,15 +75,9 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
     """Cohen's κ with quadratic weights of two judges' ratings of the same rounds.
 
-    None where it is undefined: without rounds, and where both give the same rating throughout.
+    None if it is undefined: without rounds, and if both give the same rating throughout.
     """
-    n = len(pairs)
-    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    observed = sum((a - b) ** 2 for a, b in pairs)
-    expected = sum(
-        (a - b) ** 2 * count * other for a, count in first.items() for b, other in second.items()
-    )
-    return 1 - observed * n / expected if expected else None
+    return _defined(_kappa(_pair_sums(pairs)))
 
 
 def alpha(rounds: Sequence[Sequence[int]]) -> float | None:
@@ -96,19 +88,9 @@ def alpha(rounds: Sequence[Sequence[int]]) -> float | None:
             nothing.
 
     Returns:
-        None where it is undefined: without two ratings of a round, and where all ratings are equal.
+        None if it is undefined: without two ratings of a round, and if all ratings are equal.
     """
-    paired = [ratings for ratings in rounds if len(ratings) > 1]
-    values = Counter(rating for ratings in paired for rating in ratings)
-    n = values.total()
-    observed = sum(
-        2 * sum((a - b) ** 2 for a, b in combinations(ratings, 2)) / (len(ratings) - 1)
-        for ratings in paired
-    )
-    expected = sum(
-        2 * (a - b) ** 2 * values[a] * values[b] for a, b in combinations(sorted(values), 2)
-    )
-    return 1 - observed * (n - 1) / expected if expected else None
+    return _defined(_alpha(_round_sums(rounds)))
 
 
 def agreement(rounds: Rounds, *, resamples: int = 1000, seed: int = 0) -> Agreement:
@@ -124,17 +106,12 @@ def agreement(rounds: Rounds, *, resamples: int = 1000, seed: int = 0) -> Agreem
     }
     sessions = {name: found for name, found in sorted(sessions.items()) if found}
     judges = sorted({judge for found in sessions.values() for each in found for judge in each})
-
-    def all_values(chosen: Sequence[str]) -> float | None:
-        return alpha([list(each.values()) for name in chosen for each in sessions[name]])
-
+    sums = [_round_sums([[*each.values()] for each in found]) for found in sessions.values()]
     return Agreement(
         judges=tuple(judges),
         rounds=sum(map(len, sessions.values())),
         sessions=len(sessions),
-        alpha=_estimate(
-            all_values, list(sessions), resamples, f"{seed}/alpha", "no round has two ratings"
-        ),
+        alpha=_estimate(_alpha, sums, resamples, f"{seed}/alpha", "no round has two ratings"),
         pairs=tuple(
             [
                 _pair(sessions, first, second, resamples, seed)
@@ -145,24 +122,20 @@ def agreement(rounds: Rounds, *, resamples: int = 1000, seed: int = 0) -> Agreem
 
 
 def _pair(sessions: Rounds, first: str, second: str, resamples: int, seed: int) -> Pair:
-    shared = {
-        name: [(each[first], each[second]) for each in found if first in each and second in each]
-        for name, found in sessions.items()
-    }
-    shared = {name: found for name, found in shared.items() if found}
-    flat = [pair for found in shared.values() for pair in found]
+    shared = [
+        [(each[first], each[second]) for each in found if first in each and second in each]
+        for found in sessions.values()
+    ]
+    shared = [found for found in shared if found]
+    flat = [pair for found in shared for pair in found]
     table = Counter(flat)
-
-    def kappa(chosen: Sequence[str]) -> float | None:
-        return weighted_kappa([pair for name in chosen for pair in shared[name]])
-
     return Pair(
         first=first,
         second=second,
         rounds=len(flat),
         kappa=_estimate(
-            kappa,
-            list(shared),
+            _kappa,
+            list(map(_pair_sums, shared)),
             resamples,
             f"{seed}/{first}/{second}",
             "no round was rated by both",
@@ -172,23 +145,59 @@ def _pair(sessions: Rounds, first: str, second: str, resamples: int, seed: int) 
     )
 
 
+def _pair_sums(pairs: Sequence[tuple[int, int]]) -> Floats:
+    """Of pairs of ratings: how many, (a - b)², a, b, a² and b², each added up."""
+    a, b = np.array(pairs, np.float64).reshape(-1, 2).T
+    return np.array([len(a), ((a - b) ** 2).sum(), a.sum(), b.sum(), (a**2).sum(), (b**2).sum()])
+
+
+def _kappa(sums: Floats) -> Floats:
+    n, observed, a, b, aa, bb = sums.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappa: Floats = 1 - observed * n / (n * (aa + bb) - 2 * a * b)
+    return kappa
+
+
+def _round_sums(rounds: Sequence[Sequence[int]]) -> Floats:
+    """Of rounds with several ratings: how many, the observed differences, ratings and their squares."""
+    sums = np.zeros(4)
+    for ratings in rounds:
+        m, a, aa = len(ratings), sum(ratings), sum(rating**2 for rating in ratings)
+        if m > 1:
+            sums += (m, 2 * (m * aa - a**2) / (m - 1), a, aa)
+    return sums
+
+
+def _alpha(sums: Floats) -> Floats:
+    n, observed, a, aa = sums.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = 1 - observed * (n - 1) / (2 * (n * aa - a**2))
+    return found
+
+
+def _defined(value: Floats) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
 def _estimate(
-    statistic: Callable[[Sequence[str]], float | None],
-    names: Sequence[str],
+    statistic: Callable[[Floats], Floats],
+    sessions: Sequence[Floats],
     resamples: int,
     seed: str,
     absent: str,
 ) -> Estimate:
-    """A statistic of sessions, with its percentile bootstrap interval over them."""
-    if not names:
+    """A statistic of sums over sessions, with its percentile bootstrap interval over them."""
+    n = len(sessions)
+    if not n:
         return Estimate(reason=absent)
-    value = statistic(names)
+    sums = np.stack(sessions)
+    value = _defined(statistic(sums.sum(axis=0)))
     if value is None:
-        return Estimate(sessions=len(names), reason="all ratings are equal, so chance cannot err")
-    chance = random.Random(seed)
-    drawn = [statistic(chance.choices(names, k=len(names))) for _ in range(resamples)]
-    found = sorted(each for each in drawn if each is not None)
-    if len(names) < 2 or not found or len(found) < _LEAST_DEFINED * resamples:
-        return Estimate(value=value, sessions=len(names))
-    low, high = (quantile(found, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    return Estimate(value=value, low=low, high=high, sessions=len(names))
+        return Estimate(sessions=n, reason="all ratings are equal, so chance cannot err")
+    bounds = None
+    if n > 1 and resamples:
+        bounds = interval(
+            np.concatenate([statistic(counts @ sums) for counts in draws(n, resamples, seed)])
+        )
+    low, high = bounds or (None, None)
+    return Estimate(value=value, low=low, high=high, sessions=n)

@@ -20,7 +20,7 @@ from ...engine.log.contract import EventLog
 from ...engine.records import TRACE, Record
 from ...engine.rounds import RoundProjector, is_act, is_requested
 from ...engine.text import count_words
-from ..trajectory.phrases import is_vague
+from ..turns import is_vague
 
 __all__ = ("Behaviour", "BehaviourFold", "read_behaviours", "simulated_as")
 
@@ -36,7 +36,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
         simulated: what simulates them: a persona, perhaps with its model; empty for a person.
         turns: words of each message after the request.
         questions: for each of these, whether it asks something.
-        vague: for each of these, whether it is a vague ask (``phrases.is_vague``).
+        vague: for each of these, whether it is a vague ask (``turns.is_vague``).
         edits: versions of the output that the human made.
         ratings: the ratings that the human gave.
         rounds: the last round.

@@ -18,20 +18,22 @@ missing on either side are left out and counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from ...engine.errors import InvalidInput
 from ...engine.installation import install_command
+from ..columns.table import Coded, Columns, Floats, Integers
 from ..metrics.formal import formal_values
 from ..metrics.numbers import mean, sem
 from ..metrics.results import Estimate
 from ..metrics.sample import Sample
-from ..metrics.values import SessionValues
+from ..metrics.values import Facts
 from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import check_taus
 
@@ -104,18 +106,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     untested: str | None = None
 
 
-class _Played(NamedTuple):
-    """One session's quantities."""
-
-    trajectory: Trajectory
-    values: SessionValues | None
-
-
-Quantity = Callable[[_Played], float | None]
-
-
 def compare(
-    trajectories: Iterable[Trajectory],
+    source: Columns | Iterable[Trajectory],
     names: Sequence[str],
     *,
     label: str = "agent",
@@ -126,7 +118,7 @@ def compare(
     """Compares the named agents, each with each, in every group of sessions that has them.
 
     Args:
-        trajectories: the sessions; those without an instance are in no pair.
+        source: the sessions; those without an instance are in no pair.
         names: values of the label, at least two; each is compared with those after it.
         label: the label that tells the agents apart.
         taus: tolerances τ to compare the drop at.
@@ -142,28 +134,40 @@ def compare(
     ordered = tuple(dict.fromkeys(names))
     if len(ordered) < 2:
         raise InvalidInput("a comparison takes at least two different names, separated by commas")
-    sessions = [item for item in trajectories if label in item.group]
-    there = {item.group[label] for item in sessions}
+    facts = Facts(source)
+    columns = facts.columns
+    coded = columns.labels.get(label)
+    there = {} if coded is None else coded.counts(np.arange(len(columns)))
     for name in ordered:
         if name not in there:
             known = ", ".join(sorted(there)) or "none"
             raise InvalidInput(f"no session has {label} {name!r} to compare; there are: {known}")
-    tolerances = check_taus(taus)
-    quantities = _quantities(tolerances)
-    cells: dict[tuple[tuple[str, str], ...], dict[str, dict[str, list[_Played]]]] = {}
-    for item in sessions:
-        others = tuple(sorted((k, v) for k, v in item.group.items() if k != label))
-        played = _Played(item, formal_values(item, tolerances))
-        agents = cells.setdefault(others, {})
-        agents.setdefault(item.group[label], {}).setdefault(item.instance, []).append(played)
+    assert coded is not None
+    quantities = _quantities(facts, check_taus(taus))
+    rows = np.flatnonzero(coded.codes >= 0)
+    groups = columns.grouped(rows, sorted(name for name in columns.labels if name != label))
     untested = _untested()
-    found = [
-        _compared(first, second, label, dict(group), agents, quantities, bootstrap, seed, untested)
-        for group, agents in sorted(cells.items())
-        for index, first in enumerate(ordered)
-        for second in ordered[index + 1 :]
-        if first in agents and second in agents
-    ]
+    found = []
+    for group, members in groups:
+        agents = {
+            name: members[coded.flags(name.__eq__)[members]] for name in ordered if name in there
+        }
+        found += [
+            _compared(
+                (first, agents[first]),
+                (second, agents[second]),
+                label,
+                group,
+                columns.instance,
+                quantities,
+                bootstrap,
+                seed,
+                untested,
+            )
+            for index, first in enumerate(ordered)
+            for second in ordered[index + 1 :]
+            if len(agents[first]) and len(agents[second])
+        ]
     return _adjusted(found)
 
 
@@ -174,59 +178,49 @@ def _untested() -> str | None:
     return f"tests and power need an extra: {install_command('analytics')}"
 
 
-def _quantities(taus: Sequence[int]) -> dict[str, Quantity]:
-    def of(pick: Callable[[SessionValues], float | None]) -> Quantity:
-        return lambda played: None if played.values is None else pick(played.values)
-
-    def drop(index: int) -> Quantity:
-        return of(lambda values: values.drop(index))
-
+def _quantities(facts: Facts, taus: Sequence[int]) -> dict[str, Floats]:
+    columns, values = facts.columns, formal_values(facts, taus)
     return {
-        "overall": of(lambda values: values.overall),
-        "first": of(lambda values: values.first),
-        "final": of(lambda values: values.final),
-        "gain": of(lambda values: values.gain),
-        **{f"drop@{tau}": drop(index) for index, tau in enumerate(taus)},
-        "all_rounds": lambda played: float(len(played.trajectory.points)),
-        "agent_tokens": lambda played: played.trajectory.agent_tokens,
-        "seconds": lambda played: _seconds(played.trajectory),
+        "overall": values.overall,
+        "first": values.first,
+        "final": values.final,
+        "gain": values.gain,
+        **{f"drop@{tau}": stops - values.reference for tau, stops in values.stops.items()},
+        "all_rounds": facts.rounds.astype(np.float64),
+        "agent_tokens": columns.agent_tokens,
+        "seconds": columns.effort.get("seconds", np.full(len(columns), np.nan)),
     }
 
 
-def _seconds(trajectory: Trajectory) -> float | None:
-    return trajectory.points[-1].effort.get("seconds") if trajectory.points else None
-
-
 def _compared(
-    first: str,
-    second: str,
+    one: tuple[str, Integers],
+    other: tuple[str, Integers],
     label: str,
     group: Mapping[str, str],
-    agents: Mapping[str, Mapping[str, Sequence[_Played]]],
-    quantities: Mapping[str, Quantity],
+    instances: Coded[str],
+    quantities: Mapping[str, Floats],
     bootstrap: int,
     seed: int,
     untested: str | None,
 ) -> Comparison:
-    one, other = agents[first], agents[second]
-    both = (one.keys() & other.keys()) - {""}
-    shared = sorted(both)
+    (first, ones), (second, others) = one, other
+    both = instances.counts(ones).keys() & instances.counts(others).keys()
+    shared = sorted(both - {""})
+    place = {instance: at for at, instance in enumerate(shared)}
+    at = np.array([place.get(instance, -1) for instance in instances.values])
     return Comparison(
         first=first,
         second=second,
         label=label,
         group=group,
         pairs=len(shared),
-        unpaired={
-            name: sum(len(played) for i, played in agents[name].items() if i not in both)
-            for name in (first, second)
-        },
+        unpaired={name: int((at[instances.codes[rows]] < 0).sum()) for name, rows in (one, other)},
         differences=tuple(
             [
                 paired_difference(
                     name,
-                    [_mean(one[i], quantity) for i in shared],
-                    [_mean(other[i], quantity) for i in shared],
+                    _means(quantity[ones], at[instances.codes[ones]], len(shared)),
+                    _means(quantity[others], at[instances.codes[others]], len(shared)),
                     bootstrap=bootstrap,
                     seed=f"{seed}/{name}/{first}/{second}/{sorted(group.items())}",
                     tested=untested is None,
@@ -238,15 +232,18 @@ def _compared(
     )
 
 
-def _mean(played: Iterable[_Played], quantity: Quantity) -> float | None:
-    """A quantity on one instance: the mean over its sessions that have it."""
-    return mean([value for each in played if (value := quantity(each)) is not None])
+def _means(values: Floats, instance: Integers, count: int) -> Floats:
+    """A quantity by instance: the mean over its sessions that have it."""
+    there = (instance >= 0) & ~np.isnan(values)
+    sums = np.bincount(instance[there], values[there], count)
+    with np.errstate(invalid="ignore"):
+        return sums / np.bincount(instance[there], minlength=count)
 
 
 def paired_difference(
     quantity: str,
-    ones: Sequence[float | None],
-    others: Sequence[float | None],
+    ones: Floats,
+    others: Floats,
     *,
     bootstrap: int,
     seed: str,
@@ -256,23 +253,23 @@ def paired_difference(
 
     Args:
         quantity: its name.
-        ones: values of the first agent, one for each instance.
+        ones: values of the first agent, one for each instance; not a number if there is none.
         others: values of the second, in the same order.
         bootstrap: resamples for the interval; 0 for none.
         seed: seeds bootstrap and permutations.
         tested: whether there is to be a p-value, which needs the extra ``analytics``.
     """
-    pairs = [(a, b) for a, b in zip(ones, others, strict=True) if a is not None and b is not None]
-    column = [b - a for a, b in pairs]
-    sample = Sample({"difference": column}, bootstrap, seed)
+    both = ~np.isnan(ones) & ~np.isnan(others)
+    column = (others - ones)[both].tolist()
+    sample = Sample({"difference": np.array(column)}, bootstrap, seed)
     centre = mean(column)
     spread = (sem(column) or 0.0) * math.sqrt(len(column))
     effect = centre / spread if centre is not None and spread > 1e-12 else None
     return Difference(
         quantity=quantity,
-        pairs=len(pairs),
-        first=mean([a for a, _ in pairs]),
-        second=mean([b for _, b in pairs]),
+        pairs=len(column),
+        first=mean(ones[both].tolist()),
+        second=mean(others[both].tolist()),
         difference=sample.estimate(
             "difference", absent="no instance has a value on both sides of the pair"
         ),
@@ -288,14 +285,14 @@ def _permuted(column: Sequence[float], seed: str) -> float | None:
         return None
     if not any(column):
         return 1.0
-    stats, numpy, zlib = import_module("scipy.stats"), import_module("numpy"), import_module("zlib")
+    stats = import_module("scipy.stats")
     result = stats.permutation_test(
-        (numpy.asarray(column), numpy.zeros(len(column))),
-        lambda a, b, axis: numpy.mean(a - b, axis=axis),
+        (np.asarray(column), np.zeros(len(column))),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=_RESAMPLES,
-        rng=numpy.random.default_rng(zlib.crc32(seed.encode())),
+        rng=np.random.default_rng(zlib.crc32(seed.encode())),
     )
     return min(1.0, float(result.pvalue))
 

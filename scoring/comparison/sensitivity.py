@@ -8,14 +8,27 @@ judge whose ratings count. Where the order of agents is not the same in all rows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+import numpy as np
 
-from ..metrics.aggregate import aggregate
+from ...engine.log.summary import FORGOTTEN
+from ...engine.rounds import PRODUCTIVE
+from ..columns.table import Columns
+from ..metrics.aggregate import (
+    absent_utility,
+    chosen_labels,
+    drop_columns,
+    drops_of,
+    sample_seed,
+)
+from ..metrics.formal import formal_values, read_as
 from ..metrics.results import Estimate
-from ..trajectory.points import Point, Trajectory
-from ..trajectory.tolerance import SATISFACTORY
+from ..metrics.sample import Sample
+from ..metrics.values import Facts, Reading, facts_of
+from ..trajectory.points import Trajectory
+from ..trajectory.tolerance import check_taus
 
 __all__ = (
     "Missing",
@@ -25,14 +38,13 @@ __all__ = (
     "change_warnings",
     "order_changes",
     "order_warnings",
-    "ratings_as",
     "sensitivity",
 )
 
 Missing = Literal["satisfactory", "unsatisfactory"]
 """What a missing rating counts as."""
 
-_BAD, _GOOD = 1, 5
+_MISSING: Final[tuple[Missing, ...]] = ("satisfactory", "unsatisfactory")
 _TIE = 1e-9  # what the same drops may differ by, since sums are rounded
 
 
@@ -60,7 +72,7 @@ class SensitivityRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def usual(self) -> bool:
         """Whether it is the choice of the definitions: below 3 is bad, missing is not."""
-        return self.least == SATISFACTORY and self.missing == "satisfactory"
+        return self.least == PRODUCTIVE and self.missing == "satisfactory"
 
 
 class OrderChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +108,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sensitivity(
-    by_judge: Mapping[str, Sequence[Trajectory]],
+    by_judge: Mapping[str, Facts | Columns | Iterable[Trajectory]],
     *,
     taus: Sequence[int] = (1, 2, 3),
     least: Sequence[int] = (2, 3, 4),
@@ -108,49 +120,74 @@ def sensitivity(
     Args:
         by_judge: the same sessions with the ratings of each judge, by the judge's name.
         taus: the tolerances.
-        least: the thresholds; a rating below one counts as unsatisfactory.
+        least: the thresholds; a rating below one counts as unproductive.
         bootstrap: resamples for the intervals; 0 for none.
         seed: seeds the resampling.
 
     Raises:
         InvalidInput: a tolerance is below 1.
     """
+    ordered = check_taus(taus)
     rows: list[SensitivityRow] = []
-    for judge, trajectories in by_judge.items():
+    for judge, source in by_judge.items():
+        facts = facts_of(source)
+        columns = facts.columns
+        facts = facts.take(~columns.baseline & ~columns.state.flags(FORGOTTEN.__eq__))
+        facts.check_range()
+        everybody = np.arange(len(facts.columns))
+        groups = facts.columns.grouped(everybody, chosen_labels(facts.columns, None))
+        usual = formal_values(facts, ordered)
         for bound in least:
-            for missing in ("satisfactory", "unsatisfactory"):
-                read = [
-                    ratings_as(item, bound, missing) for item in trajectories if not item.baseline
-                ]
-                report = aggregate(read, taus=taus, bootstrap=bootstrap, seed=seed)
-                rows += [
-                    SensitivityRow(
-                        judge=judge,
-                        least=bound,
-                        missing=missing,
-                        group=group.group,
-                        tau=drop.tau,
-                        drop=drop.abs,
-                        stopped=drop.stopped,
+            for missing in _MISSING:
+                reading = Reading(bound, missing == "unsatisfactory")
+                values = read_as(facts, usual, ordered, reading)
+                rated = facts.rated(reading)
+                for labels, members in groups:
+                    sample = Sample(
+                        drop_columns(values, members, formal=True),
+                        bootstrap,
+                        sample_seed(seed, "group", labels),
                     )
-                    for group in report.groups
-                    for drop in group.drops
-                ]
+                    drops = drops_of(
+                        facts,
+                        values,
+                        members,
+                        sample,
+                        rated=rated,
+                        absent=absent_utility(facts, members),
+                        formal=True,
+                    )
+                    rows += [
+                        SensitivityRow(
+                            judge=judge,
+                            least=bound,
+                            missing=missing,
+                            group=labels,
+                            tau=drop.tau,
+                            drop=drop.abs,
+                            stopped=drop.stopped,
+                        )
+                        for drop in drops
+                    ]
     return Sensitivity(rows=tuple(rows), changes=tuple(order_changes(rows)))
 
 
 def order_warnings(
-    trajectories: Sequence[Trajectory], taus: Sequence[int] = (1, 2, 3)
+    source: Facts | Columns | Iterable[Trajectory], taus: Sequence[int] = (1, 2, 3)
 ) -> tuple[str, ...]:
     """One sentence per two agents whose order by D@τ depends on what counts as a bad rating.
 
     Args:
-        trajectories: the sessions, with the ratings that count.
+        source: the sessions, with the ratings that count.
         taus: the tolerances.
     """
-    if len({item.group.get("agent") for item in trajectories if not item.baseline}) < 2:
+    facts = facts_of(source)
+    columns = facts.columns
+    agents = columns.labels.get("agent")
+    whole = np.flatnonzero(~columns.baseline)
+    if agents is None or len(np.unique(agents.codes[whole])) < 2:
         return ()
-    return change_warnings(sensitivity({"": trajectories}, taus=taus).changes)
+    return change_warnings(sensitivity({"": facts}, taus=taus).changes)
 
 
 def change_warnings(changes: Iterable[OrderChange]) -> tuple[str, ...]:
@@ -166,29 +203,6 @@ def change_warnings(changes: Iterable[OrderChange]) -> tuple[str, ...]:
             for (first, second), at in found.items()
         ]
     )
-
-
-def ratings_as(item: Trajectory, least: int, missing: Missing) -> Trajectory:
-    """The session with its ratings read as bad or good, whatever their values were.
-
-    Args:
-        item: the session.
-        least: the least rating that counts as progress.
-        missing: what a missing rating counts as.
-    """
-    rated = any(point.rating is not None for point in item.points)
-    if not rated:
-        return item  # nobody rated it: there is nothing to read otherwise
-    points = tuple([_point(point, least, missing) for point in item.points])
-    return msgspec.structs.replace(item, points=points)
-
-
-def _point(point: Point, least: int, missing: Missing) -> Point:
-    if point.rating is None:
-        if missing == "satisfactory" or point.pending:
-            return point
-        return msgspec.structs.replace(point, rating=_BAD)
-    return msgspec.structs.replace(point, rating=_BAD if point.rating < least else _GOOD)
 
 
 def order_changes(rows: Iterable[SensitivityRow]) -> list[OrderChange]:

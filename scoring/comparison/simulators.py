@@ -22,9 +22,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ...engine.errors import InvalidInput
-from ..metrics.bootstrap import LEVEL
 from ..metrics.numbers import quantile
 from ..metrics.results import Estimate
+from ..metrics.sample import LEVEL
 from .behaviour import Behaviour
 from .distances import Distances, distances, survival_distances
 

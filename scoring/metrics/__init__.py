@@ -14,7 +14,7 @@ from .results import Drop as Drop
 from .results import Effort as Effort
 from .results import Estimate as Estimate
 from .results import Group as Group
-from .results import Report as Report
+from .results import Numbers as Numbers
 from .results import SessionOutcomes as SessionOutcomes
 from .results import SessionScore as SessionScore
 from .results import Share as Share
@@ -32,7 +32,7 @@ __all__ = (
     "Estimate",
     "Group",
     "Hazard",
-    "Report",
+    "Numbers",
     "SessionOutcomes",
     "SessionScore",
     "Share",

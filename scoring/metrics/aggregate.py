@@ -1,360 +1,628 @@
-"""From trajectories to a report: grouping, and the numbers of each group.
+"""From columns to a report: grouping, and the numbers of each group.
 
 What ``first``, ``final``, ``overall``, ``gain`` and ``drop`` mean is stated in ``formal`` and
-``paper``, a module for each convention. Common to both: every interval is a seeded percentile
-bootstrap over sessions (95 %), and an absent number is None with a reason, never 0.
+``paper``, a module for each convention. Common to both: an interval is a seeded bootstrap over
+sessions (95 %, see ``sample``), and an absent number is None with a reason, never 0.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Final, NamedTuple, final
+
+import msgspec
+import numpy as np
 
 from ...engine.errors import InvalidInput
 from ...engine.log.summary import FORGOTTEN
-from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory, counted
+from ...engine.text import quantity
+from ..columns.rows import PROCESS_MEASURES
+from ..columns.table import Columns, Flags, Floats, Integers
+from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import check_taus
-from .bootstrap import LEVEL
-from .buckets import make_buckets, token_ratio
-from .cells import (
-    BASELINE_ITSELF,
-    NO_BASELINE,
-    Cell,
-    Stops,
-    absent_utility,
-    baseline_group,
-    collaboration_group,
-    sample_seed,
-)
-from .completion import completion_of
-from .curves import carried, reached_rounds
-from .effort import effort_columns, effort_measures
-from .formal import formal_values, is_rated
-from .grouping import LABELS, bucket_labels, chosen_labels, compared_labels
+from .buckets import make_buckets, token_ratios
+from .curves import round_columns, round_curve
+from .formal import formal_values
 from .paper import TOO_FEW, cut_length, is_silent, paper_values
-from .process import process_columns
-from .results import Buckets, Convention, Counts, Estimate, Group, Report, SessionScore
-from .sample import Column, Sample
-from .values import (
-    BROKEN_OFF,
-    SessionValues,
-    check_range,
-    missing_utility,
-    performance,
-    result_only,
+from .results import (
+    OUTCOMES,
+    Buckets,
+    Convention,
+    Counts,
+    Drop,
+    Effort,
+    Estimate,
+    Group,
+    Numbers,
+    SessionOutcomes,
+    SessionScore,
+    Share,
+)
+from .sample import LARGE, LEVEL, Column, Sample, change, difference, ratio
+from .survival import hazards, survival_of_counts, wilson
+from .values import BROKEN_OFF, MISSING, NO_ROUND, Facts, Values, facts_of
+
+__all__ = (
+    "LABELS",
+    "absent_utility",
+    "aggregate",
+    "chosen_labels",
+    "drop_columns",
+    "drops_of",
+    "sample_seed",
 )
 
-__all__ = ("LABELS", "aggregate")
+LABELS: Final = ("agent", "model", "user", "task")
+"""The labels by which sessions are grouped unless said otherwise, as far as they occur."""
 
+_BESIDE: Final = frozenset({"agent", "user"})
+"""Labels in which an automated run may differ from the row that it is compared with."""
 
-class _ReportSettings(NamedTuple):
-    convention: Convention
-    taus: tuple[int, ...]
-    labels: tuple[str, ...]
-    resamples: int
-    seed: int
+_ELSEWHERE: Final = frozenset({"agent_tokens", "human_tokens", "token_ratio"})
+"""Measures of a session whose aggregates are the tokens of either side and their ratio."""
+
+_NAMES: Final = {"rounds": "human_led_rounds"}
+"""Names in a report, where ``rounds`` alone would leave open which rounds."""
+
+_ITSELF: Final = Estimate(reason="an automated run itself")
+_AUTOMATED: Final = Estimate(reason="automated runs: there is no collaboration to measure")
+_NO_BASELINE: Final = "no automated run to compare with"
+_NO_FIRST: Final = "the first update of every session has no score"
+_RESULTS: Final = "only the results of these sessions were measured, and no output before them"
+_UNRATED: Final = "no round of these sessions was rated"
+_EARLY: Final = "every session is unrated, or its human left before τ could be reached"
+_NO_WHOLE: Final = "there is no session all of whose events were recorded"
+_NO_PROCESS: Final = "no session has messages of a human and an agent to measure it by"
+_LINEARISED: Final = (
+    f"intervals of groups of more than {LARGE:,} sessions are linearised, not resampled"
+)
 
 
 def aggregate(
-    trajectories: Iterable[Trajectory],
+    source: Facts | Columns | Iterable[Trajectory],
     *,
     convention: Convention = "formal",
     taus: Sequence[int] = (1, 2, 3),
     group_by: Sequence[str] | None = None,
     bootstrap: int = 1000,
     seed: int = 0,
-) -> Report:
+    scores: bool = True,
+) -> Numbers:
     """Computes the paper's numbers for each group of sessions.
 
     Args:
-        trajectories: the sessions, collaborating ones and automated runs, in any order.
+        source: the sessions, collaborating ones and automated runs, in any order.
         convention: ``formal`` reads the formulas of the paper's section 3 to the letter;
             ``paper`` computes as the published analysis does.
         taus: the tolerances τ to give the drop for.
         group_by: the labels to group by; by default those of ``LABELS`` that occur.
         bootstrap: resamples for the intervals; 0 for none.
         seed: seeds the resampling. The same sessions and seed give the same intervals.
+        scores: list each session with its own numbers.
 
     Returns:
-        The report; without groups where there are no sessions.
+        The report; without groups if there are no sessions.
 
     Raises:
         InvalidInput: an argument is not valid, no session has a label to group by, or a utility is
             not within 0 and 1.
     """
-    found = list(trajectories)
-    sessions = [item for item in found if item.state != FORGOTTEN]
     if convention not in ("formal", "paper"):
         raise InvalidInput(f"unknown convention {convention!r}: choose 'formal' or 'paper'")
-    for item in sessions:
-        check_range(item)
     if bootstrap < 0:
         raise InvalidInput(f"the number of bootstrap resamples is {bootstrap}: give 0 or more")
-    settings = _ReportSettings(
-        convention,
-        check_taus(taus),
-        chosen_labels(
-            {name for item in sessions for name in item.group}, group_by, some=bool(sessions)
-        ),
-        bootstrap,
-        seed,
-    )
-    cells: dict[tuple[bool, tuple[tuple[str, str], ...]], list[Trajectory]] = {}
-    for item in sessions:
-        key = (item.baseline, tuple(_group(item, settings.labels).items()))
-        cells.setdefault(key, []).append(item)
-    groups: list[Group] = []
-    scores: list[SessionScore] = []
-    references: dict[tuple[tuple[str, str], ...], Estimate] = {}
-    baselines = [item for item in sessions if item.baseline]
-    for key in sorted(cells):
-        baseline, labels = key
-        beside = compared_labels(labels)
-        if not baseline and beside not in references:
-            references[beside] = _reference(baselines, dict(beside), settings)
-        make = _baseline if baseline else _collaboration
-        reference = BASELINE_ITSELF if baseline else references[beside]
-        group, values = make(dict(labels), cells[key], reference, settings)
-        groups.append(group)
-        scores += _scores(group, cells[key], values)
-    return Report(
-        convention=convention,
-        taus=settings.taus,
-        group_by=settings.labels,
-        level=LEVEL,
-        resamples=bootstrap,
-        seed=seed,
-        groups=tuple(groups),
-        buckets=_all_buckets(sessions, settings),
-        scores=tuple(scores),
-        judges=tuple(sorted({name for item in sessions for name in item.judges})),
-        forgotten=len(found) - len(sessions),
-    )
+    facts = facts_of(source)
+    kept = ~facts.columns.state.flags(FORGOTTEN.__eq__)
+    facts = facts.take(kept)
+    facts.check_range()
+    ordered = check_taus(taus)
+    labels = chosen_labels(facts.columns, group_by)
+    report = _ReportFold(
+        facts, convention, ordered, labels, bootstrap, seed, scores=scores
+    ).report()
+    return msgspec.structs.replace(report, forgotten=int((~kept).sum()))
 
 
-def _group(item: Trajectory, labels: Iterable[str]) -> dict[str, str]:
-    return {name: item.group[name] for name in labels if name in item.group}
+def chosen_labels(columns: Columns, group_by: Sequence[str] | None) -> tuple[str, ...]:
+    """The labels to group by.
+
+    Args:
+        columns: the sessions.
+        group_by: those that are asked for; None for those of ``LABELS`` that occur.
+
+    Raises:
+        InvalidInput: no session has a label that is asked for.
+    """
+    present = {name for name, coded in columns.labels.items() if (coded.codes >= 0).any()}
+    if group_by is None:
+        return tuple([name for name in LABELS if name in present])
+    for name in group_by:
+        if len(columns) and name not in present:
+            known = ", ".join(sorted(present)) or "none"
+            raise InvalidInput(f"no session has a label {name!r} to group by; there are: {known}")
+    return tuple(dict.fromkeys(group_by))
 
 
-def _baseline(
-    labels: Mapping[str, str],
-    members: Sequence[Trajectory],
-    reference: Estimate,
-    settings: _ReportSettings,
-) -> tuple[Group, Sequence[SessionValues | None]]:
-    """Automated runs: mean final performance, and effort."""
-    columns = {"performance": [performance(item) for item in members]}
-    sample = Sample(
-        columns | effort_columns(members, settings.convention),
-        settings.resamples,
-        sample_seed(settings.seed, "baseline", labels),
-    )
-    cell = Cell(
-        labels=labels,
-        sessions=len(members),
-        absent=absent_utility(Counter(map(missing_utility, members))),
-        counts=_counts(members),
-        completion=completion_of(members),
-        measures=effort_measures(members),
-    )
-    return baseline_group(cell, sample, reference, settings.taus), [None] * len(members)
+def sample_seed(seed: int, kind: str, labels: Mapping[str, str]) -> str:
+    """What the resampling of a group is seeded with."""
+    return f"{seed}/{kind}/{sorted(labels.items())}"
 
 
-def _collaboration(
-    labels: Mapping[str, str],
-    members: Sequence[Trajectory],
-    reference: Estimate,
-    settings: _ReportSettings,
-) -> tuple[Group, Sequence[SessionValues | None]]:
-    """Sessions with a human: all numbers under the convention."""
-    taus = settings.taus
-    max_step = cut_length(members) if settings.convention == "paper" else None
-    found: list[SessionValues | None]
-    absent = absent_utility(Counter(map(missing_utility, members)))
-    if settings.convention == "formal":
-        found = [formal_values(item, taus) for item in members]
-    elif max_step is not None:
-        found = [paper_values(item, taus, max_step) for item in members]
-    else:
-        found, absent = [None] * len(members), TOO_FEW
-    formal = settings.convention == "formal"
-    results = [formal and result_only(item) for item in members]
-    walks = [
-        values.utilities if values and not only else ()
-        for values, only in zip(found, results, strict=True)
-    ]
-    length = max(map(len, walks), default=0) if formal else max_step or 0
-    columns: dict[str, Column] = {
-        "first": _column(found, lambda values: values.first),
-        "final": _column(found, lambda values: values.final),
-        "overall": _column(found, lambda values: values.overall),
-        "gain": _column(found, lambda values: values.gain),
-    }
-    for index, tau in enumerate(taus):
-        columns |= _drop_columns(found, index, tau, paired=formal)
-    columns |= carried(walks, length) | effort_columns(members, settings.convention)
-    columns |= process_columns(members)
-    sample = Sample(columns, settings.resamples, sample_seed(settings.seed, "group", labels))
-    valued = [
-        (item, values) for item, values in zip(members, found, strict=True) if values is not None
-    ]
-    cell = Cell(
-        labels=labels,
-        sessions=len(members),
-        absent=absent,
-        counts=_counts(members, published=not formal),
-        completion=completion_of(members),
-        measures=effort_measures(members),
-        valued=len(valued),
-        results=sum(
-            only for only, values in zip(results, found, strict=True) if values is not None
-        ),
-        unrated=sum(not is_rated(item) for item, _ in valued),
-        stops=tuple([_stops(valued, index, formal=formal) for index in range(len(taus))]),
-        reached=reached_rounds(walks, length),
-        max_step=max_step,
-    )
-    return collaboration_group(cell, sample, reference, taus, formal=formal), found
+@final
+class _ReportFold:
+    def __init__(
+        self,
+        facts: Facts,
+        convention: Convention,
+        taus: tuple[int, ...],
+        labels: tuple[str, ...],
+        resamples: int,
+        seed: int,
+        *,
+        scores: bool,
+    ) -> None:
+        self._facts = facts
+        self._columns = facts.columns
+        self._convention = convention
+        self._formal = convention == "formal"
+        self._taus = taus
+        self._labels = labels
+        self._resamples = resamples
+        self._seed = seed
+        self._scores = scores
+
+    def report(self) -> Numbers:
+        """All of it."""
+        columns = self._columns
+        whole, automated = (
+            columns.grouped(np.flatnonzero(columns.baseline == baseline), self._labels)
+            for baseline in (False, True)
+        )
+        cuts = [None if self._formal else cut_length(self._facts, rows) for _, rows in whole]
+        values = self._values([rows for _, rows in whole], cuts)
+        groups: list[Group] = []
+        scores: list[SessionScore] = []
+        references: dict[tuple[tuple[str, str], ...], Estimate] = {}
+        for (labels, rows), cut in zip(whole, cuts, strict=True):
+            beside = tuple([pair for pair in labels.items() if pair[0] not in _BESIDE])
+            if beside not in references:
+                references[beside] = self._reference(dict(beside))
+            groups.append(self._collaboration(labels, rows, values, cut, references[beside]))
+            scores += self._listed(labels, rows, values)
+        for labels, rows in automated:
+            groups.append(self._baseline(labels, rows))
+            scores += self._listed(labels, rows, None)
+        large = any(group.sessions > LARGE for group in groups)
+        everybody = np.arange(len(columns))
+        return Numbers(
+            convention=self._convention,
+            taus=self._taus,
+            group_by=self._labels,
+            level=LEVEL,
+            resamples=self._resamples,
+            seed=self._seed,
+            groups=tuple(groups),
+            buckets=self._buckets(),
+            scores=tuple(scores),
+            judges=tuple(
+                sorted({name for some in columns.judges.counts(everybody) for name in some})
+            ),
+            warnings=(_LINEARISED,) if large and self._resamples else (),
+        )
+
+    def _values(self, groups: Iterable[Integers], cuts: Iterable[int | None]) -> Values:
+        if self._formal:
+            return formal_values(self._facts, self._taus)
+        each = np.zeros(len(self._columns), np.int64)
+        for rows, cut in zip(groups, cuts, strict=True):
+            each[rows] = cut or 0
+        return paper_values(self._facts, self._taus, each)
+
+    # --- groups ----------------------------------------------------------------------------------
+
+    def _sample(
+        self, columns: Mapping[str, Column], kind: str, labels: Mapping[str, str]
+    ) -> Sample:
+        return Sample(columns, self._resamples, sample_seed(self._seed, kind, labels))
+
+    def _baseline(self, labels: Mapping[str, str], rows: Integers) -> Group:
+        """Automated runs: mean final performance, and effort."""
+        columns: dict[str, Column] = {"performance": self._facts.performance[rows]}
+        columns |= self._effort_columns(rows)
+        sample = self._sample(columns, "baseline", labels)
+        return Group(
+            group=labels,
+            sessions=len(rows),
+            baseline=True,
+            first=_AUTOMATED,
+            final=sample.estimate("performance", absent=absent_utility(self._facts, rows)),
+            overall=_AUTOMATED,
+            gain_abs=_AUTOMATED,
+            gain_rel=_AUTOMATED,
+            drops=tuple(
+                [
+                    Drop(tau=tau, abs=_AUTOMATED, rel=_AUTOMATED, sessions=0, stopped=0)
+                    for tau in self._taus
+                ]
+            ),
+            curve=(),
+            effort=self._effort(sample, rows),
+            counts=self._counts(rows, published=False),
+            completion=self._completion(rows),
+            reference=_ITSELF,
+            process=dict.fromkeys(PROCESS_MEASURES, _AUTOMATED),
+        )
+
+    def _collaboration(
+        self,
+        labels: Mapping[str, str],
+        rows: Integers,
+        values: Values,
+        cut: int | None,
+        reference: Estimate,
+    ) -> Group:
+        """Sessions with a human: all numbers under the convention."""
+        formal = self._formal
+        absent = absent_utility(self._facts, rows) if formal or cut is not None else TOO_FEW
+        columns: dict[str, Column] = {
+            name: partial(column.__getitem__, rows)
+            for name, column in (
+                ("first", values.first),
+                ("final", values.final),
+                ("overall", values.overall),
+                ("gain", values.gain),
+            )
+        }
+        columns |= drop_columns(values, rows, formal=formal)
+        walk, reached = round_columns(self._facts, values, rows, None if formal else cut or 0)
+        columns |= walk | self._effort_columns(rows)
+        columns |= {
+            f"process {name}": partial(self._whole, self._columns.process[name], rows)
+            for name in PROCESS_MEASURES
+        }
+        sample = self._sample(columns, "group", labels)
+        valued = int(values.valued[rows].sum())
+        results = int((values.valued & self._facts.result_only)[rows].sum()) if formal else 0
+        unscored = absent
+        if valued:
+            unscored = _RESULTS if results else _NO_FIRST
+            if 0 < results < valued:
+                unscored = f"{_NO_FIRST}, or only its result was measured"
+        return Group(
+            group=labels,
+            sessions=len(rows),
+            baseline=False,
+            first=sample.estimate("first", absent=unscored),
+            final=sample.estimate("final", absent=absent),
+            overall=sample.estimate("overall", absent=absent),
+            gain_abs=sample.estimate("gain", absent=unscored),
+            gain_rel=sample.estimate(
+                "gain",
+                "first",
+                formula=ratio,
+                absent=unscored,
+                undefined="the utility at the first update, to which it relates, is 0",
+            ),
+            drops=drops_of(
+                self._facts,
+                values,
+                rows,
+                sample,
+                rated=self._facts.is_rated,
+                absent=absent,
+                formal=formal,
+            ),
+            curve=round_curve(sample, reached),
+            effort=self._effort(sample, rows),
+            counts=self._counts(rows, published=not formal),
+            completion=self._completion(rows),
+            reference=reference,
+            max_step=cut,
+            process={
+                name: sample.estimate(f"process {name}", absent=_NO_PROCESS)
+                for name in PROCESS_MEASURES
+            },
+        )
+
+    def _reference(self, beside: Mapping[str, str]) -> Estimate:
+        """Mean final performance of the automated runs whose labels do not contradict a row's."""
+        columns = self._columns
+        which = columns.baseline.copy()
+        for name, value in beside.items():
+            coded = columns.labels[name]
+            which &= coded.flags(value.__eq__) | (coded.codes < 0)
+        rows = np.flatnonzero(which)
+        sample = self._sample({"performance": self._facts.performance[rows]}, "reference", beside)
+        return sample.estimate("performance", absent=_NO_BASELINE)
+
+    # --- effort ----------------------------------------------------------------------------------
+
+    def _measures(self, rows: Integers) -> list[str]:
+        """The measures at the end of a session, but those that a report has under another name."""
+        known = self._columns.measures.counts(rows)
+        return sorted({name for names in known for name in names} - _ELSEWHERE)
+
+    def _effort_columns(self, rows: Integers) -> dict[str, Column]:
+        """Tokens and other effort per session.
+
+        Under ``paper``, sessions without agent tokens are left out of both means, and a missing human
+        count is 0. Under ``formal`` a missing count is missing, and the ratio of means is taken over
+        the sessions that have both.
+        """
+        agent = self._whole(self._columns.agent_tokens, rows)
+        human = self._whole(self._columns.human_tokens, rows)
+        if not self._formal:
+            human = np.where(np.isnan(agent), np.nan, np.nan_to_num(human, nan=0.0))
+        both = ~np.isnan(agent) & ~np.isnan(human)
+        columns: dict[str, Column] = {
+            "agent_tokens": agent,
+            "human_tokens": human,
+            "agent of both": np.where(both, agent, np.nan),
+            "human of both": np.where(both, human, np.nan),
+            "all_rounds": self._whole(self._facts.rounds.astype(np.float64), rows),
+        }
+        for name in self._measures(rows):
+            columns[f"effort {name}"] = partial(self._whole, self._columns.effort[name], rows)
+        return columns
+
+    def _whole(self, column: Floats, rows: Integers) -> Floats:
+        """The values of some sessions; those of sessions of which events were lost are missing."""
+        found: Floats = np.where(self._columns.lost[rows] > 0, np.nan, column[rows])
+        return found
+
+    def _effort(self, sample: Sample, rows: Integers) -> Effort:
+        unknown = "no session has a token count"
+        return Effort(
+            agent_tokens=sample.estimate("agent_tokens", absent=unknown),
+            human_tokens=sample.estimate("human_tokens", absent=unknown),
+            ratio=sample.estimate(
+                "agent of both",
+                "human of both",
+                formula=ratio,
+                absent="no session has token counts of both sides",
+                undefined="the humans generated no tokens",
+            ),
+            all_rounds=sample.estimate("all_rounds", absent=_NO_WHOLE),
+            measures={
+                _NAMES.get(name, name): sample.estimate(
+                    f"effort {name}", absent="the measure does not apply"
+                )
+                for name in self._measures(rows)
+            },
+        )
+
+    # --- counts ----------------------------------------------------------------------------------
+
+    def _counts(self, rows: Integers, *, published: bool) -> Counts:
+        columns, facts, tallies = self._columns, self._facts, self._tallies
+        reasons = np.bincount(facts.missing[rows], minlength=len(MISSING)).tolist()
+        whole = rows[~columns.baseline[rows]]
+        faults = columns.faults.counts(rows)
+        return Counts(
+            total_rounds=int(facts.rounds[rows].sum()),
+            stale_points=int(tallies.stale[rows].sum()),
+            missing_ratings=int(tallies.missing[rows].sum()),
+            pending_ratings=int(tallies.pending[rows].sum()),
+            incomplete_sessions=int((columns.lost[rows] > 0).sum()),
+            lost_events=int(np.nansum(columns.lost[rows])),
+            estimated_tokens=int(columns.estimated[rows].sum()),
+            unvalued_sessions=sum(reasons[1:]) - (reasons[3] if published else 0),
+            unevaluated_sessions=reasons[1],
+            failed_sessions=reasons[3],
+            unscored_first=0 if published else int(tallies.unscored[whole].sum()),
+            result_only=0 if published else int(facts.result_only[whole].sum()),
+            unrated_sessions=int((~facts.is_rated[whole]).sum()),
+            broken_baselines=int((columns.baseline[rows] & tallies.broken[rows]).sum()),
+            closing_rounds=int((facts.rounds[rows] - facts.counted[rows]).sum()),
+            closing_only=int(((facts.rounds[rows] > 0) & (facts.counted[rows] == 0)).sum()),
+            silent_sessions=int(
+                (tallies.silent[rows] if published else facts.rounds[rows] == 0).sum()
+            ),
+            open_sessions=int(tallies.open[rows].sum()),
+            faulty_sessions=sum(
+                n for found, n in faults.items() if any(count for _, count in found)
+            ),
+            faults={
+                kind: sum(n * dict(found).get(kind, 0) for found, n in faults.items())
+                for kind in sorted({kind for found in faults for kind, _ in found})
+            },
+        )
+
+    @cached_property
+    def _tallies(self) -> _Tallies:
+        rounds, facts = self._columns.rounds, self._facts
+        return _Tallies(
+            stale=facts.sum(rounds.stale),
+            missing=facts.sum((rounds.rating == 0) & ~rounds.pending),
+            pending=facts.sum(rounds.pending),
+            unscored=facts.valued & facts.flag_at(rounds.stale, facts.update_at),
+            broken=self._columns.state.flags(BROKEN_OFF.__contains__),
+            open=self._columns.state.flags("open".__eq__),
+            silent=is_silent(facts),
+        )
+
+    def _completion(self, rows: Integers) -> SessionOutcomes:
+        """How the sessions of a group ended.
+
+        Shares are of all sessions, with Wilson intervals. Survival and hazard are of sessions with a
+        round that counts; open sessions, and those that ended otherwise, are censored.
+        """
+        facts = self._facts
+        states = self._columns.state.counts(rows)
+        names = [name for name in OUTCOMES if name in states] + sorted(states.keys() - {*OUTCOMES})
+        left = facts.left[rows]
+        lengths = {
+            (k, gone): count
+            for gone in (False, True)
+            for k, count in _tally(facts.counted[rows[left == gone]]).items()
+        }
+        runs, last = facts.stalls(rows)
+        hazard = hazards(_tally(runs), _tally(last)) if facts.is_rated[rows].any() else ()
+        return SessionOutcomes(
+            outcomes={name: _share(states[name], len(rows)) for name in names},
+            survival=survival_of_counts(lengths),
+            hazard=hazard,
+        )
+
+    # --- sessions --------------------------------------------------------------------------------
+
+    def _listed(
+        self, labels: Mapping[str, str], rows: Integers, values: Values | None
+    ) -> list[SessionScore]:
+        if not self._scores:
+            return []
+        columns, facts = self._columns, self._facts
+        scores = [
+            SessionScore(
+                session=columns.session[row],
+                group=labels,
+                baseline=values is None,
+                all_rounds=int(facts.rounds[row]),
+                first=None if values is None else _number(values.first[row]),
+                final=None if values is None else _number(values.final[row]),
+                overall=None if values is None else _number(values.overall[row]),
+                performance=_number(facts.performance[row]),
+                agent_tokens=_whole(columns.agent_tokens[row]),
+                human_tokens=_whole(columns.human_tokens[row]),
+            )
+            for row in rows.tolist()
+        ]
+        return sorted(scores, key=lambda score: score.session)
+
+    def _buckets(self) -> tuple[Buckets, ...]:
+        """Buckets per model, and per any other label grouped by, over all collaborating agents."""
+        columns = self._columns
+        labels = [name for name in self._labels if name != "agent"]
+        labels = labels if "model" in labels else ["model", *labels]
+        ratios = token_ratios(columns.agent_tokens, columns.human_tokens, self._convention)
+        return tuple(
+            [
+                make_buckets(
+                    mine,
+                    ratios[rows],
+                    self._facts.performance[rows],
+                    self._resamples,
+                    sample_seed(self._seed, "buckets", mine),
+                )
+                for mine, rows in columns.grouped(np.flatnonzero(~columns.baseline), labels)
+            ]
+        )
 
 
-def _drop_columns(
-    found: Sequence[SessionValues | None], index: int, tau: int, *, paired: bool
-) -> dict[str, Column]:
-    """Where the human stops, and what it is compared with.
+def absent_utility(facts: Facts, rows: Integers) -> str:
+    """Why no session of a group has a utility."""
+    known: dict[str, int] = {}
+    for code, count in _tally(facts.missing[rows]).items():
+        why = MISSING[code] or NO_ROUND  # the others are automated runs that broke off
+        known[why] = known.get(why, 0) + count
+    if len(known) == 1:
+        return next(iter(known))
+    return "; ".join(f"{quantity(count, 'session')}: {why}" for why, count in sorted(known.items()))
 
-    ``paired``: only sessions that have the first are in the mean of the second. The published
+
+def drop_columns(values: Values, rows: Integers, *, formal: bool) -> dict[str, Column]:
+    """The utility at which the human stops, and what it is compared with, of a group.
+
+    Under ``formal``, only sessions that have the first are in the mean of the second. The published
     analysis compares with the mean of all.
     """
-    stops = [values.stops[index] if values else None for values in found]
-    return {
-        f"stop {tau}": stops,
-        f"reference {tau}": [
-            None if values is None or (paired and stop is None) else values.reference
-            for values, stop in zip(found, stops, strict=True)
-        ],
-    }
-
-
-def _stops(
-    valued: Sequence[tuple[Trajectory, SessionValues]], index: int, *, formal: bool
-) -> Stops:
-    """Of the sessions with a utility: who stopped at a tolerance, and who is left out, and why."""
-    without = [item for item, values in valued if formal and values.stops[index] is None]
-    return Stops(
-        stopped=sum(values.stopped[index] for _, values in valued),
-        unrated=sum(not is_rated(item) for item in without),
-        cut_short=sum(is_rated(item) and not result_only(item) for item in without),
-    )
-
-
-def _column(
-    found: Iterable[SessionValues | None], pick: Callable[[SessionValues], float | None]
-) -> Column:
-    return [None if values is None else pick(values) for values in found]
-
-
-def _reference(
-    baselines: Iterable[Trajectory], beside: Mapping[str, str], settings: _ReportSettings
-) -> Estimate:
-    """Mean final performance of the automated runs whose labels do not contradict a row's."""
-    matching = [
-        performance(item)
-        for item in baselines
-        if all(item.group.get(name, value) == value for name, value in beside.items())
-    ]
-    sample = Sample(
-        {"performance": matching},
-        settings.resamples,
-        sample_seed(settings.seed, "reference", beside),
-    )
-    return sample.estimate("performance", absent=NO_BASELINE)
-
-
-def _counts(members: Sequence[Trajectory], *, published: bool = False) -> Counts:
-    points = [point for item in members for point in item.points]
-    reasons = Counter(missing_utility(item) for item in members)
-    whole = [item for item in members if not item.baseline]
-    return Counts(
-        total_rounds=len(points),
-        stale_points=sum(point.stale for point in points),
-        missing_ratings=sum(point.rating is None and not point.pending for point in points),
-        pending_ratings=sum(point.pending for point in points),
-        estimated_tokens=sum(item.estimated for item in members),
-        unvalued_sessions=len(members) - reasons[None] - (reasons[NO_SCORE] if published else 0),
-        unevaluated_sessions=reasons[NOT_EVALUATED],
-        failed_sessions=reasons[NO_SCORE],
-        unscored_first=0 if published else sum(map(_unscored_first, whole)),
-        result_only=0 if published else sum(map(result_only, whole)),
-        unrated_sessions=sum(not is_rated(item) for item in whole),
-        broken_baselines=sum(item.baseline and item.state in BROKEN_OFF for item in members),
-        closing_rounds=sum(point.closing for point in points),
-        closing_only=sum(bool(item.points) and not counted(item) for item in members),
-        silent_sessions=sum(is_silent(item) if published else not item.points for item in members),
-        open_sessions=sum(item.state == "open" for item in members),
-        faulty_sessions=sum(any(item.faults.values()) for item in members),
-        faults=_faults(members),
-    )
-
-
-def _unscored_first(item: Trajectory) -> bool:
-    """Whether the first update has no score, though others of the session may."""
-    first = next((point for point in counted(item) if point.updated), None)
-    return missing_utility(item) is None and first is not None and first.stale
-
-
-def _faults(members: Sequence[Trajectory]) -> Mapping[str, int]:
-    total: Counter[str] = Counter()
-    for item in members:
-        total.update(item.faults)
-    return dict(sorted(total.items()))
-
-
-def _scores(
-    group: Group, members: Sequence[Trajectory], found: Sequence[SessionValues | None]
-) -> list[SessionScore]:
-    scores = [
-        SessionScore(
-            session=item.session,
-            group=group.group,
-            baseline=item.baseline,
-            all_rounds=len(item.points),
-            first=values.first if values else None,
-            final=values.final if values else None,
-            overall=values.overall if values else None,
-            performance=performance(item),
-            agent_tokens=item.agent_tokens,
-            human_tokens=item.human_tokens,
+    columns: dict[str, Column] = {}
+    for tau, stops in values.stops.items():
+        stop, reference = stops[rows], values.reference[rows]
+        columns[f"stop {tau}"] = stop
+        columns[f"reference {tau}"] = (
+            np.where(np.isnan(stop), np.nan, reference) if formal else reference
         )
-        for item, values in zip(members, found, strict=True)
-    ]
-    return sorted(scores, key=lambda score: score.session)
+    return columns
 
 
-def _all_buckets(sessions: Sequence[Trajectory], settings: _ReportSettings) -> tuple[Buckets, ...]:
-    """Buckets per model, and per any other label grouped by, over all collaborating agents."""
-    labels = bucket_labels(settings.labels)
-    pooled: dict[tuple[tuple[str, str], ...], list[Trajectory]] = {}
-    for item in sessions:
-        if not item.baseline:
-            pooled.setdefault(tuple(_group(item, labels).items()), []).append(item)
-    return tuple(
-        make_buckets(
-            dict(key),
-            _rated(pooled[key], settings.convention),
-            settings.resamples,
-            sample_seed(settings.seed, "buckets", dict(key)),
+def drops_of(
+    facts: Facts,
+    values: Values,
+    rows: Integers,
+    sample: Sample,
+    *,
+    rated: Flags,
+    absent: str,
+    formal: bool,
+) -> tuple[Drop, ...]:
+    """D@τ of a group.
+
+    Args:
+        facts: of all sessions.
+        values: of all sessions.
+        rows: the sessions of the group.
+        sample: holds ``drop_columns``.
+        rated: which of all sessions have a rating.
+        absent: why no session of the group has a utility, if none has one.
+        formal: the convention.
+    """
+    valued = rows[values.valued[rows]]
+    unrated = ~rated[valued]
+    only = facts.result_only[valued]
+    drops = []
+    for tau, stops in values.stops.items():
+        stopped = int((values.reached[tau][valued] > 0).sum())
+        without = np.isnan(stops[valued]) if formal else np.zeros(len(valued), np.bool_)
+        names = f"stop {tau}", f"reference {tau}"
+        if not len(valued):
+            why = absent
+        elif unrated.all():
+            none = Estimate(reason=_UNRATED)
+            drops.append(
+                Drop(tau=tau, abs=none, rel=none, sessions=0, stopped=0, unrated=len(valued))
+            )
+            continue
+        elif formal and only.all():
+            why = _RESULTS
+        else:
+            why = _EARLY if formal else f"no session has a round left at τ = {tau}"
+        drops.append(
+            Drop(
+                tau=tau,
+                abs=sample.estimate(*names, formula=difference, absent=why),
+                rel=sample.estimate(
+                    *names,
+                    formula=change,
+                    absent=why,
+                    undefined="the final utility to which it relates is 0",
+                ),
+                sessions=sample.count(names[0]),
+                stopped=stopped,
+                unrated=int((without & unrated).sum()),
+                cut_short=int((without & ~unrated & ~only).sum()),
+            )
         )
-        for key in sorted(pooled)
-    )
+    return tuple(drops)
 
 
-def _rated(
-    sessions: Iterable[Trajectory], convention: Convention
-) -> list[tuple[float, float | None]]:
-    """Token ratio and final performance of the sessions that have the first."""
-    return [
-        (ratio, performance(item))
-        for item in sessions
-        if (ratio := token_ratio(item.agent_tokens, item.human_tokens, convention)) is not None
-    ]
+class _Tallies(NamedTuple):
+    """Counts of rounds, and flags, by session."""
+
+    stale: Integers
+    missing: Integers
+    pending: Integers
+    unscored: Flags
+    broken: Flags
+    open: Flags
+    silent: Flags
+
+
+def _tally(numbers: Integers) -> dict[int, int]:
+    """How often each number occurs."""
+    counts = np.bincount(numbers).tolist()
+    return {number: count for number, count in enumerate(counts) if count}
+
+
+def _share(count: int, sessions: int) -> Share:
+    low, high = wilson(count, sessions)
+    return Share(count=count, share=count / sessions, low=low, high=high)
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _whole(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)

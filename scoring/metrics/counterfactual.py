@@ -33,15 +33,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
-from ..trajectory.points import Trajectory, counted
-from ..trajectory.tolerance import check_taus, stop_rounds
-from .formal import formal_ratings, formal_values
-from .grouping import LABELS
+from ..columns.table import Columns
+from ..trajectory.points import Trajectory
+from ..trajectory.tolerance import check_taus
+from .aggregate import LABELS
+from .formal import formal_values
 from .numbers import mean
 from .results import Estimate
 from .sample import Sample
-from .values import missing_utility, performance
+from .values import MISSING, Facts, Values
 
 __all__ = (
     "Continued",
@@ -135,16 +137,20 @@ class CounterfactualReport(msgspec.Struct, frozen=True, kw_only=True):
     sessions: tuple[Continued, ...]
 
 
-def stops_of(trajectory: Trajectory, taus: Sequence[int]) -> Mapping[int, int]:
-    """k_τ by τ, of the tolerances that a session reaches; none where it has no utility."""
-    if missing_utility(trajectory) is not None:
-        return {}
-    stops = stop_rounds(formal_ratings(counted(trajectory)), taus)
-    return {tau: number for tau, number in stops.items() if number is not None}
+def stops_of(
+    source: Columns | Iterable[Trajectory], taus: Sequence[int]
+) -> list[Mapping[int, int]]:
+    """k_τ by τ of each session, of the tolerances that it reaches; none if it has no utility."""
+    facts = Facts(source)
+    reached = {tau: at.tolist() for tau, at in facts.reached(check_taus(taus)).items()}
+    return [
+        {tau: at[row] for tau, at in reached.items() if valued and at[row]}
+        for row, valued in enumerate(facts.valued.tolist())
+    ]
 
 
 def counterfactual_drops(
-    trajectories: Iterable[Trajectory],
+    source: Columns | Iterable[Trajectory],
     continuations: Mapping[tuple[str, int], Sequence[Trajectory]],
     *,
     taus: Sequence[int] = (1, 2, 3),
@@ -154,7 +160,7 @@ def counterfactual_drops(
     """Computes the drop against continuations, beside the observed one.
 
     Args:
-        trajectories: the sessions, without their continuations.
+        source: the sessions, without their continuations.
         continuations: trajectories of the continuations, by session and round k_τ.
         taus: the tolerances.
         bootstrap: resamples for the intervals (percentile, 95 %); 0 for none.
@@ -164,17 +170,20 @@ def counterfactual_drops(
         InvalidInput: a tolerance is below 1.
     """
     ordered = check_taus(taus)
-    groups: dict[tuple[tuple[str, str], ...], list[Trajectory]] = {}
-    for item in trajectories:
-        labels = tuple((name, item.group[name]) for name in LABELS if name in item.group)
-        groups.setdefault(labels, []).append(item)
+    facts = Facts(source)
+    values = formal_values(facts, ordered)
+    ends = {
+        place: tuple([_known(end) for end in Facts(others).performance])
+        for place, others in continuations.items()
+    }
     drops: list[CounterfactualDrop] = []
     sessions: list[Continued] = []
-    for labels in sorted(groups):
+    for labels, rows in facts.columns.grouped(np.arange(len(facts.columns)), LABELS):
         for tau in ordered:
-            found = [_continued(item, tau, continuations) for item in groups[labels]]
+            found = [_continued(facts, values, row, tau, ends) for row in rows.tolist()]
             sessions += found
-            drops.append(_drop(dict(labels), tau, found, bootstrap, f"{seed}/{labels}/{tau}"))
+            name = tuple(labels.items())
+            drops.append(_drop(labels, tau, found, bootstrap, f"{seed}/{name}/{tau}"))
     return CounterfactualReport(taus=ordered, drops=tuple(drops), sessions=tuple(sessions))
 
 
@@ -204,39 +213,42 @@ def variance_components(values: Sequence[Sequence[float]]) -> Variance:
 
 
 def _continued(
-    item: Trajectory, tau: int, continuations: Mapping[tuple[str, int], Sequence[Trajectory]]
+    facts: Facts,
+    values: Values,
+    row: int,
+    tau: int,
+    continuations: Mapping[tuple[str, int], tuple[float | None, ...]],
 ) -> Continued:
-    missing = missing_utility(item)
-    values = formal_values(item, (tau,))
-    if missing is not None or values is None:
-        return Continued(session=item.session, tau=tau, reason=missing)
-    stopped = values.stops[0]
+    session = facts.columns.session[row]
+    if not facts.valued[row]:
+        return Continued(session=session, tau=tau, reason=MISSING[int(facts.missing[row])])
+    final = float(values.final[row])
+    stopped = _known(values.stops[tau][row])
     if stopped is None:
-        return Continued(session=item.session, tau=tau, final=values.final, reason=_UNKNOWN)
-    observed = stopped - values.final
-    at = stops_of(item, (tau,)).get(tau)
-    if at is None:
+        return Continued(session=session, tau=tau, final=final, reason=_UNKNOWN)
+    observed = stopped - final
+    at = int(values.reached[tau][row])
+    if not at:
         return Continued(
-            session=item.session,
-            tau=tau,
-            stopped=stopped,
-            final=values.final,
-            real=0.0,
-            observed=observed,
+            session=session, tau=tau, stopped=stopped, final=final, real=0.0, observed=observed
         )
-    ends = tuple([performance(other) for other in continuations.get((item.session, at), ())])
-    without = mean(value for value in ends if value is not None)
+    ends = continuations.get((session, at), ())
+    without = mean([value for value in ends if value is not None])
     return Continued(
-        session=item.session,
+        session=session,
         tau=tau,
         round=at,
         stopped=stopped,
-        final=values.final,
+        final=final,
         continuations=ends,
         real=None if without is None else stopped - without,
         observed=observed,
         reason=_NO_CONTINUATION if without is None else None,
     )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _drop(
@@ -254,9 +266,9 @@ def _drop(
     reached = [one for _, _, one in paired if one.round is not None]
     sample = Sample(
         {
-            "real": [real for real, _, _ in paired],
-            "observed": [observed for _, observed, _ in paired],
-            "difference": [real - observed for real, observed, _ in paired],
+            "real": np.array([real for real, _, _ in paired]),
+            "observed": np.array([observed for _, observed, _ in paired]),
+            "difference": np.array([real - observed for real, observed, _ in paired]),
         },
         resamples,
         seed,

@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable
+from functools import partial
 
+import numpy as np
+
+from ..columns.table import Columns, Floats, Integers
 from ..trajectory.points import Trajectory
 from .numbers import mean, quantile, sem
 from .results import CurvePoint
 from .sample import Column, Sample
-from .values import missing_utility, result_only, utilities
+from .values import Facts, Values
 
-__all__ = ("carried", "effort_curve", "reached_rounds", "round_curve")
-
-
-def carried(trajectories: Sequence[tuple[float, ...]], length: int) -> dict[str, Column]:
-    """Columns of utilities by round, shorter trajectories carried forward, cut at ``length``."""
-    return {
-        f"round {k}": [
-            values[min(k, len(values)) - 1] if values else None for values in trajectories
-        ]
-        for k in range(1, length + 1)
-    }
+__all__ = ("effort_curve", "round_columns", "round_curve")
 
 
-def reached_rounds(trajectories: Sequence[tuple[float, ...]], length: int) -> tuple[int, ...]:
-    """How many trajectories reach each round by themselves, up to ``length``."""
-    return tuple(
-        [sum(1 for values in trajectories if len(values) >= k) for k in range(1, length + 1)]
-    )
+def round_columns(
+    facts: Facts, values: Values, rows: Integers, length: int | None
+) -> tuple[dict[str, Column], list[int]]:
+    """Utilities of a group by round, shorter trajectories carried forward.
+
+    Args:
+        facts: of all sessions.
+        values: of all sessions.
+        rows: the sessions of the group.
+        length: of the curve; None for that of the longest trajectory.
+
+    Returns:
+        A column per round; and how many sessions reach each round by themselves.
+    """
+    last = np.where(values.walked[rows], values.last[rows], 0)
+    if length is None:
+        length = int(last.max(initial=0))
+
+    def column(k: int) -> Floats:
+        return facts.at(np.minimum(last, k), rows)
+
+    ending = np.bincount(np.minimum(last, length), minlength=length + 1)
+    reached = np.cumsum(ending[::-1])[::-1][1:].tolist()
+    return {f"round {k}": partial(column, k) for k in range(1, length + 1)}, reached
 
 
-def round_curve(sample: Sample, reached: Sequence[int]) -> tuple[CurvePoint, ...]:
-    """Mean utility by round over the columns of ``carried``.
+def round_curve(sample: Sample, reached: list[int]) -> tuple[CurvePoint, ...]:
+    """Mean utility by round over the columns of ``round_columns``.
 
     Args:
         sample: holds those columns.
         reached: sessions that reach each round by themselves.
     """
     points = []
-    for k in range(1, len(reached) + 1):
+    for k, sessions in enumerate(reached, start=1):
         name = f"round {k}"
         estimate = sample.estimate(name)
         if estimate.value is None:
@@ -53,14 +64,14 @@ def round_curve(sample: Sample, reached: Sequence[int]) -> tuple[CurvePoint, ...
                 low=estimate.low,
                 high=estimate.high,
                 sessions=sample.count(name),
-                reached=reached[k - 1],
+                reached=sessions,
             )
         )
     return tuple(points)
 
 
 def effort_curve(
-    trajectories: Sequence[Trajectory], measure: str, *, steps: int = 20, reach: float = 0.95
+    source: Columns | Iterable[Trajectory], measure: str, *, steps: int = 20, reach: float = 0.95
 ) -> tuple[CurvePoint, ...]:
     """Mean utility against a cumulative measure of effort.
 
@@ -68,7 +79,7 @@ def effort_curve(
     most x; before its first round U_0 = 0; after its last round its final utility.
 
     Args:
-        trajectories: the sessions; those without a utility, that never have this measure, or of
+        source: the sessions; those without a utility, that never have this measure, or of
             which only the result was measured, are left out.
         measure: name of the measure, as in ``Point.effort``.
         steps: number of steps of the axis; a measure of whole numbers up to ``steps`` has a step
@@ -78,40 +89,25 @@ def effort_curve(
     Returns:
         The points from x = 0; none if no session has the measure.
     """
-    walks: list[tuple[list[float], list[float]]] = []
-    for item in trajectories:
-        if missing_utility(item) is not None or result_only(item):
-            continue
-        values = utilities(item)
-        steps_taken = [
-            (float(spent), value)
-            for point, value in zip(item.points, values, strict=False)
-            if (spent := point.effort.get(measure)) is not None
-        ]
-        if steps_taken:
-            # An estimate of tokens may be corrected to less: what was reached once stays reached.
-            spent_by_then = list(accumulate((spent for spent, _ in steps_taken), max))
-            walks.append((spent_by_then, [value for _, value in steps_taken]))
-    if not walks:
+    facts = Facts(source)
+    spent, utility, starts = facts.walks(measure, facts.valued & ~facts.result_only)
+    if not len(starts):
         return ()
-    end = quantile(sorted(efforts[-1] for efforts, _ in walks), reach)
-    whole = end <= steps and all(effort.is_integer() for efforts, _ in walks for effort in efforts)
+    ends = spent[np.append(starts[1:], len(spent)) - 1]
+    end = quantile(np.sort(ends), reach)
+    whole = end <= steps and bool((spent == np.rint(spent)).all())
     grid = [float(x) for x in range(int(end) + 1)] if whole else _grid(end, steps)
     points = []
     for x in grid:
-        standing = [
-            values[at - 1] if (at := bisect_right(efforts, x)) else 0.0 for efforts, values in walks
-        ]
-        centre = mean(standing)
-        if centre is None:
-            break
+        at = np.add.reduceat(spent <= x, starts, dtype=np.int64)
+        standing = np.where(at > 0, utility[starts + np.maximum(at, 1) - 1], 0.0).tolist()
         points.append(
             CurvePoint(
                 x=x,
-                mean=centre,
+                mean=mean(standing) or 0.0,
                 sem=sem(standing),
                 sessions=len(standing),
-                reached=sum(1 for efforts, _ in walks if efforts[-1] >= x),
+                reached=int((ends >= x).sum()),
             )
         )
     return tuple(points)

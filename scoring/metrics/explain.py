@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from ...engine.errors import InvalidInput
-from ..trajectory.points import Trajectory, counted
-from ..trajectory.tolerance import check_taus, is_unsatisfactory, stop_rounds
-from .formal import formal_ratings, formal_values
-from .paper import NEVER, TOO_FEW, is_silent, paper_values
+from ...engine.rounds import is_unproductive
+from ..columns.table import Columns, columns_of
+from ..trajectory.points import Trajectory
+from ..trajectory.tolerance import check_taus
+from .formal import formal_values
+from .paper import TOO_FEW, is_silent, paper_values
 from .results import Convention
-from .values import NO_ROUND, SessionValues, missing_utility
+from .values import MISSING, NO_ROUND, Facts
 
 __all__ = ("Explanation", "RoundNote", "StopNote", "explain")
 
@@ -107,8 +110,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(
-    trajectory: Trajectory,
+    source: Columns | Trajectory,
     *,
+    session: str | None = None,
     convention: Convention = "formal",
     taus: Sequence[int] = (1, 2, 3),
     max_step: int | None = None,
@@ -116,7 +120,8 @@ def explain(
     """Explains a session's numbers.
 
     Args:
-        trajectory: the session.
+        source: the trajectory of the session, or columns that hold it.
+        session: its id among the columns; None if they hold no other session.
         convention: the convention.
         taus: the tolerances.
         max_step: under ``paper``, the length to which trajectories of its group are cut
@@ -128,105 +133,92 @@ def explain(
     asked = check_taus(taus)
     if convention not in ("formal", "paper"):
         raise InvalidInput(f"unknown convention {convention!r}: choose 'formal' or 'paper'")
+    columns = columns_of([source] if isinstance(source, Trajectory) else source)
+    row = 0 if session is None else [*columns.session].index(session)
+    facts = Facts(columns.take(np.array([row])))
     formal = convention == "formal"
     length = None if formal else max_step
-    silent = not trajectory.points if formal else is_silent(trajectory)
-    rounds = () if silent else _rounds(trajectory, length, waits=formal)
-    found: SessionValues | None = None
-    reason = missing_utility(trajectory) or NO_ROUND
+    silent = bool(facts.rounds[0] == 0 if formal else is_silent(facts)[0])
+    rounds = () if silent else _rounds(facts.columns, length, waits=formal)
+    reason = MISSING[int(facts.missing[0])] or NO_ROUND
     if formal:
-        found = formal_values(trajectory, asked)
-    elif max_step is None:
-        reason = TOO_FEW
+        found = formal_values(facts, asked)
     else:
-        found = paper_values(trajectory, asked, max_step)
-    if found is None:
+        found = paper_values(facts, asked, np.array([max_step or 0]))
+        reason = TOO_FEW if max_step is None else reason
+    if not found.valued[0]:
         return Explanation(
-            session=trajectory.session,
+            session=columns.session[row],
             convention=convention,
             rounds=rounds,
             silent=silent,
             reason=reason,
         )
-    last = len(found.utilities)
+    last, overall = int(found.last[0]), float(found.overall[0])
     marks = [note.updated if formal else note.value is not None for note in rounds[:last]]
-    first_round = marks.index(True) + 1 if True in marks else last if formal else 1
-    ratings = (
-        formal_ratings(counted(trajectory))
-        if formal
-        else [note.rating for note in rounds if not note.cut]
-    )
-    reached = stop_rounds(ratings, {*asked, NEVER})
-    kept = last if formal else min(last, length or last)
-    if not formal and (never := reached[NEVER]) is not None:
-        kept = never - 1
+    walk = facts.at(np.arange(1, last + 1), np.zeros(last, np.int64))
+    first, gain = _known(found.first[0]), _known(found.gain[0])
+    reference, kept = float(found.reference[0]), int(found.kept[0])
+    stops = []
+    for tau in asked:
+        at, value = int(found.reached[tau][0]) or None, _known(found.stops[tau][0])
+        used = kept if at is None else at if formal else at - 1
+        stops.append(
+            StopNote(
+                tau=tau,
+                reached=at,
+                used=None if value is None else used,
+                utility=value,
+                drop=None if value is None else value - reference,
+            )
+        )
     return Explanation(
-        session=trajectory.session,
+        session=columns.session[row],
         convention=convention,
         rounds=rounds,
         silent=silent,
         max_step=length,
-        first_round=first_round,
+        first_round=int(found.first_round[0]),
         first_found=True in marks,
-        first=found.first,
+        first=first,
         final_round=last,
-        final=found.final,
-        best_round=found.utilities.index(found.overall) + 1,
-        overall=found.overall,
-        gain=found.gain,
+        final=float(found.final[0]),
+        best_round=int(np.argmax(walk)) + 1,
+        overall=overall,
+        gain=gain,
         reference_round=kept,
-        reference=found.reference,
-        stops=tuple(
-            [
-                _stop(tau, reached[tau], value, found.reference, kept, formal=formal)
-                for tau, value in zip(asked, found.stops, strict=True)
-            ]
-        ),
+        reference=reference,
+        stops=tuple(stops),
     )
 
 
-def _rounds(trajectory: Trajectory, length: int | None, *, waits: bool) -> tuple[RoundNote, ...]:
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _rounds(columns: Columns, length: int | None, *, waits: bool) -> tuple[RoundNote, ...]:
     notes = []
     run: int | None = 0
-    for index, point in enumerate(trajectory.points):
-        bad = is_unsatisfactory(point.rating)
-        if waits and point.pending:
+    table = columns.rounds
+    for index, rating in enumerate(table.rating.tolist()):
+        pending = bool(table.pending[index])
+        bad = is_unproductive(rating or None)
+        if waits and pending:
             run = None
         if run is not None:
             run = run + 1 if bad else 0
         notes.append(
             RoundNote(
-                round=point.round,
-                value=point.value,
-                utility=point.utility,
-                rating=point.rating,
-                updated=point.updated,
-                stale=point.stale,
-                pending=point.pending,
+                round=index + 1,
+                value=_known(table.value[index]),
+                utility=_known(table.utility[index]),
+                rating=rating or None,
+                updated=bool(table.updated[index]),
+                stale=bool(table.stale[index]),
+                pending=pending,
                 bad=bad and run is not None,
                 run=run,
                 cut=length is not None and index >= length,
             )
         )
     return tuple(notes)
-
-
-def _stop(
-    tau: int,
-    reached: int | None,
-    value: float | None,
-    reference: float,
-    kept: int,
-    *,
-    formal: bool,
-) -> StopNote:
-    used: int | None = None if value is None else kept
-    if reached is not None:
-        used = reached if formal else reached - 1 or None
-    return StopNote(
-        tau=tau,
-        reached=reached,
-        used=used,
-        utility=value,
-        drop=None if value is None else value - reference,
-    )

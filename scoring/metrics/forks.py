@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
+from ..columns.table import Columns, column_of, columns_of
 from ..trajectory.points import Trajectory
-from . import Estimate
+from .results import Estimate
 from .sample import Sample
-from .values import NO_ROUND, missing_utility, performance
+from .values import MISSING, NO_ROUND, Facts
 
 __all__ = ("Fork", "ForkGroup", "ForkReport", "compare_forks", "without_forks")
 
@@ -90,20 +92,22 @@ class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_forks(
-    trajectories: Iterable[Trajectory], *, bootstrap: int = 1000, seed: int = 0
+    source: Columns | Iterable[Trajectory], *, bootstrap: int = 1000, seed: int = 0
 ) -> ForkReport:
     """Compares each fork among the sessions with its origin.
 
     Args:
-        trajectories: forks and origins, in any order; other sessions are ignored.
+        source: forks and origins, in any order; other sessions are ignored.
         bootstrap: resamples for the intervals (percentile, 95 %); 0 for none.
         seed: seeds the resampling.
     """
-    sessions = {item.session: item for item in trajectories}
+    facts = Facts(source)
+    columns = facts.columns
+    rows = {session: row for row, session in enumerate(columns.session)}
     forks = tuple(
-        _fork(item, sessions.get(item.forked_from.session), item.forked_from.version)
-        for item in sessions.values()
-        if item.forked_from is not None
+        _fork(facts, row, rows.get(columns.forked_from.of(row) or ""))
+        for row in rows.values()
+        if columns.forked_from.codes[row] >= 0
     )
     grouped: dict[tuple[tuple[str, str], ...], list[Fork]] = {}
     for fork in forks:
@@ -114,69 +118,82 @@ def compare_forks(
     return ForkReport(groups=tuple(groups), forks=forks)
 
 
-def without_forks(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+def without_forks(source: Columns | Iterable[Trajectory]) -> Columns:
     """The sessions without the forks whose origins are among them.
 
     A fork shares its beginning with its origin; means over both would count that twice.
     """
-    sessions = {item.session for item in trajectories}
-    return [
-        item
-        for item in trajectories
-        if item.forked_from is None or item.forked_from.session not in sessions
-    ]
+    columns = columns_of(source)
+    if not columns.forked_from.values:
+        return columns
+    sessions = set(columns.session)
+    return columns.take(np.flatnonzero(~columns.forked_from.flags(sessions.__contains__)))
 
 
-def _fork(fork: Trajectory, origin: Trajectory | None, version: int) -> Fork:
-    before = [point.utility for point in fork.points if point.round < (fork.forked_at or 0)]
-    now = performance(fork)
-    then = None if origin is None else performance(origin)
+def _fork(facts: Facts, fork: int, origin: int | None) -> Fork:
+    columns = facts.columns
+    at = _whole(columns.forked_at[fork])
+    then = None if origin is None else _known(facts.performance[origin])
+    now = _known(facts.performance[fork])
     reason = None
     if origin is None:
         reason = "its origin is not among the sessions"
-    elif fork.forked_at is None:
+    elif at is None:
         reason = "it has no record of its own yet"
     elif then is None or now is None:
         missing = origin if then is None else fork
-        reason = f"utility of {missing.session}: {missing_utility(missing) or NO_ROUND}"
+        why = MISSING[int(facts.missing[missing])] or NO_ROUND
+        reason = f"utility of {columns.session[missing]}: {why}"
     return Fork(
-        session=fork.session,
-        origin=fork.forked_from.session if fork.forked_from else "",
-        version=version,
-        round=fork.forked_at,
-        before=before[-1] if before else 0.0 if missing_utility(fork) is None else None,
+        session=columns.session[fork],
+        origin=columns.forked_from.of(fork) or "",
+        version=_whole(columns.forked_version[fork]) or 0,
+        round=at,
+        before=_before(facts, fork, at or 0),
         then=then,
         now=now,
         difference=None if then is None or now is None or reason is not None else now - then,
-        rounds_then=None if origin is None else len(origin.points),
-        rounds_now=len(fork.points),
-        played_then={} if origin is None else _players(origin),
-        played_now=_players(fork),
-        state=fork.state,
+        rounds_then=None if origin is None else int(facts.rounds[origin]),
+        rounds_now=int(facts.rounds[fork]),
+        played_then={} if origin is None else columns.group(origin, _PLAYERS),
+        played_now=columns.group(fork, _PLAYERS),
+        state=columns.state.of(fork) or "",
         reason=reason,
-        effort_then={} if origin is None else _effort(origin),
-        effort_now=_effort(fork),
+        effort_then={} if origin is None else _effort(columns, origin),
+        effort_now=_effort(columns, fork),
     )
 
 
-def _effort(item: Trajectory) -> Mapping[str, float | None]:
-    return item.points[-1].effort if item.points else {}
+def _before(facts: Facts, row: int, forked_at: int) -> float | None:
+    """The utility before the first own round of a fork."""
+    before = min(forked_at - 1, int(facts.rounds[row]))
+    if before > 0:
+        return _known(facts.columns.rounds.utility[facts.columns.starts[row] + before - 1])
+    return 0.0 if facts.valued[row] else None
 
 
-def _players(item: Trajectory) -> dict[str, str]:
-    return {name: item.group[name] for name in _PLAYERS if name in item.group}
+def _effort(columns: Columns, row: int) -> Mapping[str, float | None]:
+    names = columns.measures.of(row) or ()
+    return {name: _known(columns.effort[name][row]) for name in names}
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _whole(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)
 
 
 def _group(forks: Sequence[Fork], resamples: int, seed: str) -> ForkGroup:
     sample = Sample(
         {
-            "then": [fork.then for fork in forks],
-            "now": [fork.now for fork in forks],
-            "difference": [fork.difference for fork in forks],
-            "rounds": [
-                None if fork.rounds_then is None else fork.rounds_now - fork.rounds_then
-                for fork in forks
-            ],
+            "then": column_of(fork.then for fork in forks),
+            "now": column_of(fork.now for fork in forks),
+            "difference": column_of(fork.difference for fork in forks),
+            "rounds": np.array(
+                [fork.rounds_now - (fork.rounds_then or 0) for fork in forks], np.float64
+            ),
         },
         resamples,
         seed,

@@ -35,58 +35,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..trajectory.points import Point, Trajectory, counted
-from ..trajectory.tolerance import PENDING, Rating, stop_rounds
-from .survival import LEFT
-from .values import SessionValues, missing_utility, result_only, utilities
+import numpy as np
 
-__all__ = ("formal_ratings", "formal_values", "is_rated")
+from .values import USUAL, Facts, Reading, Values
 
-
-def formal_ratings(points: Sequence[Point]) -> list[Rating]:
-    """The ratings of a session's rounds, as tolerance counts them."""
-    return [PENDING if point.pending else point.rating for point in points]
+__all__ = ("formal_values", "read_as")
 
 
-def formal_values(trajectory: Trajectory, taus: Sequence[int]) -> SessionValues | None:
-    """One session's numbers under ``formal``; None where its utility is missing.
+def formal_values(facts: Facts, taus: Sequence[int], reading: Reading = USUAL) -> Values:
+    """The numbers of all sessions under ``formal``.
 
     Args:
-        trajectory: the session.
-        taus: the tolerances, ascending.
+        facts: of the sessions.
+        taus: the tolerances.
+        reading: what counts as an unproductive round.
     """
-    if missing_utility(trajectory) is not None:
-        return None
-    values = utilities(trajectory)
-    points = counted(trajectory)
-    last = len(values)
-    update = next((k for k, point in enumerate(points, start=1) if point.updated), last)
-    stops = list(stop_rounds(formal_ratings(points), taus).values())
-    rated = is_rated(trajectory)
-    left = trajectory.state in LEFT  # who left might have reached τ later: nobody knows
-    only = result_only(trajectory)
-    return SessionValues(
-        utilities=values,
-        first=None if only or (points and points[update - 1].stale) else values[update - 1],
-        final=values[-1],
-        overall=max(values),
-        reference=values[-1],
-        stops=tuple(
-            [
-                None
-                if only
-                else values[stop - 1]
-                if stop is not None
-                else values[-1]
-                if not left and (rated or last <= tau)
-                else None
-                for tau, stop in zip(taus, stops, strict=True)
-            ]
-        ),
-        stopped=tuple([stop is not None for stop in stops]),
+    valued, last, only = facts.valued, facts.last, facts.result_only
+    final = np.where(valued, facts.final, np.nan)
+    overall = np.where(valued, facts.overall, np.nan)
+    first_round = np.where(facts.update_at > 0, facts.update_at, last)
+    stale = facts.flag_at(facts.columns.rounds.stale, np.where(facts.rounds > 0, first_round, 0))
+    first = np.where(valued & ~only & ~stale, facts.at(first_round), np.nan)
+    values = Values(
+        valued=valued,
+        walked=valued & ~only,
+        last=last,
+        first=first,
+        first_round=first_round,
+        final=final,
+        overall=overall,
+        gain=overall - first,
+        kept=last,
+        reference=final,
+        reached={},
+        stops={},
     )
+    return read_as(facts, values, taus, reading)
 
 
-def is_rated(trajectory: Trajectory) -> bool:
-    """Whether any round of a session has a rating, so that a tolerance can say something of it."""
-    return any(point.rating is not None for point in counted(trajectory))
+def read_as(facts: Facts, values: Values, taus: Sequence[int], reading: Reading) -> Values:
+    """The same numbers with the stops of another reading of the ratings."""
+    reached = facts.reached(taus, reading)
+    rated = facts.rated(reading)
+    stops = {}
+    for tau, at in reached.items():
+        # A human who left might have reached τ later: it is unknown.
+        stays = ~facts.left & (rated | (values.last <= tau))
+        stop = np.where(at > 0, facts.at(at), np.where(stays, values.final, np.nan))
+        stops[tau] = np.where(values.walked, stop, np.nan)
+    return values._replace(reached=reached, stops=stops)

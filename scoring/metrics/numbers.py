@@ -1,12 +1,17 @@
-"""Means, standard errors and quantiles that do not depend on the order of their input."""
+"""Means, standard errors and quantiles."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-__all__ = ("mean", "quantile", "quotient", "sem")
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ("mean", "quantile", "sem")
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -33,12 +38,7 @@ def sem(values: Sequence[float]) -> float | None:
     return math.sqrt(variance) / math.sqrt(n)
 
 
-def quotient(part: float, whole: float) -> float | None:
-    """A part relative to a whole; None relative to 0."""
-    return part / whole if whole else None
-
-
-def quantile(ordered: Sequence[float], q: float) -> float:
+def quantile(ordered: Sequence[float] | NDArray[np.float64], q: float) -> float:
     """The q-quantile of sorted values, by linear interpolation between neighbours.
 
     Interpolates from the nearer neighbour, as numpy does, so that an edge rounded to one decimal
@@ -48,12 +48,12 @@ def quantile(ordered: Sequence[float], q: float) -> float:
     Raises:
         ValueError: there are no values.
     """
-    if not ordered:
+    if not len(ordered):
         raise ValueError("no values to take a quantile of")
     at = (len(ordered) - 1) * q
     below = math.floor(at)
-    low = ordered[below]
-    high = ordered[min(below + 1, len(ordered) - 1)]
+    low = float(ordered[below])
+    high = float(ordered[min(below + 1, len(ordered) - 1)])
     weight = at - below
     step = high - low
     return high - step * (1 - weight) if weight >= 0.5 else low + step * weight

@@ -22,13 +22,14 @@ It differs from the formulas of section 3 (see ``formal``) in these choices:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from ..trajectory.points import Trajectory
-from ..trajectory.tolerance import stop_rounds
-from .values import SessionValues, utilities
+import numpy as np
 
-__all__ = ("NEVER", "TOO_FEW", "cut_length", "is_silent", "middle_length", "paper_values")
+from ..columns.table import Flags, Integers
+from .values import Facts, Values
+
+__all__ = ("NEVER", "TOO_FEW", "cut_length", "is_silent", "paper_values")
 
 NEVER = 100
 """The tolerance, in rounds, that stands for a human who never stops."""
@@ -36,46 +37,59 @@ NEVER = 100
 TOO_FEW = "fewer than two sessions with user interaction, so no length to cut trajectories to"
 
 
-def is_silent(trajectory: Trajectory) -> bool:
-    """Whether the published analysis finds no rounds in a session."""
-    return trajectory.silent or not trajectory.points
+def is_silent(facts: Facts) -> Flags:
+    """The sessions in which the published analysis finds no rounds."""
+    silent: Flags = facts.columns.silent | (facts.rounds == 0)
+    return silent
 
 
-def cut_length(trajectories: Iterable[Trajectory]) -> int | None:
-    """The length max_step to which a group's trajectories are cut; None where it has none."""
-    return middle_length(sorted(len(item.points) for item in trajectories if not is_silent(item)))
-
-
-def middle_length(lengths: Sequence[int]) -> int | None:
-    """The greatest of the middle nine tenths of lengths in ascending order."""
-    n = len(lengths)
-    return max(lengths[int(n * 0.05) : int(n * 0.95)], default=None)
-
-
-def paper_values(
-    trajectory: Trajectory, taus: Sequence[int], max_step: int
-) -> SessionValues | None:
-    """One session's numbers under ``paper``; None for one without any round or performance.
+def cut_length(facts: Facts, rows: Integers) -> int | None:
+    """The length to which the trajectories of a group are cut; None if it has none.
 
     Args:
-        trajectory: the session.
-        taus: the tolerances, ascending.
-        max_step: the length to which trajectories of its group are cut.
+        facts: of all sessions.
+        rows: the sessions of the group.
     """
-    values = utilities(trajectory)
-    if not values:
-        return None
-    points = () if is_silent(trajectory) else trajectory.points
-    evaluated = next((k for k, point in enumerate(points, start=1) if point.value is not None), 1)
-    cut = values[:max_step]
-    stops = stop_rounds([point.rating for point in points[:max_step]], {*taus, NEVER})
-    rows = {tau: len(cut) if stop is None else stop - 1 for tau, stop in stops.items()}
-    return SessionValues(
-        utilities=values,
-        first=values[evaluated - 1],
-        final=values[-1],
-        overall=max(values),
-        reference=cut[rows[NEVER] - 1],
-        stops=tuple([cut[rows[tau] - 1] if rows[tau] else None for tau in taus]),
-        stopped=tuple([stops[tau] is not None for tau in taus]),
+    lengths = np.sort(facts.rounds[rows[~is_silent(facts)[rows]]])
+    n = len(lengths)
+    middle = lengths[int(n * 0.05) : int(n * 0.95)]
+    return int(middle[-1]) if len(middle) else None
+
+
+def paper_values(facts: Facts, taus: Sequence[int], cuts: Integers) -> Values:
+    """The numbers of all sessions under ``paper``.
+
+    Args:
+        facts: of the sessions.
+        taus: the tolerances.
+        cuts: the length to which the trajectory of each session is cut; 0 if its group has none, and
+            then it has no numbers.
+    """
+    last, silent = facts.last, is_silent(facts)
+    valued = (last > 0) & (cuts > 0)
+    final = np.where(valued, facts.final, np.nan)
+    overall = np.where(valued, facts.overall, np.nan)
+    evaluated = facts.first(~np.isnan(facts.columns.rounds.value))
+    first_round = np.where(silent, 1, np.maximum(evaluated, 1))
+    first = np.where(valued, facts.at(first_round), np.nan)
+    runs = facts.runs(closing=True)
+    reached, rows = {}, {}
+    for tau in {*taus, NEVER}:
+        at = facts.first(runs == tau)
+        reached[tau] = np.where(silent | (at > cuts), 0, at)
+        rows[tau] = np.where(reached[tau] > 0, reached[tau] - 1, np.minimum(last, cuts))
+    stops = {tau: np.where(valued, facts.at(rows[tau]), np.nan) for tau in taus}
+    return Values(
+        valued=valued,
+        walked=valued,
+        last=last,
+        first=first,
+        first_round=first_round,
+        final=final,
+        overall=overall,
+        gain=overall - first,
+        kept=rows[NEVER],
+        reference=np.where(valued, facts.at(rows[NEVER]), np.nan),
+        reached={tau: reached[tau] for tau in taus},
+        stops=stops,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -11,6 +11,7 @@ from .survival import Hazard, SurvivalPoint
 
 __all__ = (
     "DEFINITIONS",
+    "OUTCOMES",
     "Bucket",
     "Buckets",
     "Convention",
@@ -20,7 +21,7 @@ __all__ = (
     "Effort",
     "Estimate",
     "Group",
-    "Report",
+    "Numbers",
     "SessionOutcomes",
     "SessionScore",
     "Share",
@@ -32,6 +33,20 @@ Convention = Literal["formal", "paper"]
 DEFINITIONS = 2
 """Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0; closing
 rounds count for effort only; a greeting is no round of its own."""
+
+
+OUTCOMES: Final = (
+    "finished",
+    "abandoned",
+    "tolerance",
+    "ended",
+    "limit",
+    "stalled",
+    "failed",
+    "cancelled",
+    "open",
+)
+"""The outcomes of a session: its close reason, or that it is open; in the order of a report."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +139,9 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         stale_points: rounds whose output changed and whose score is missing.
         missing_ratings: rounds without a progress rating.
         pending_ratings: rounds whose rating is not recorded yet.
+        incomplete_sessions: sessions of which events could not be recorded: in no mean of rounds,
+            effort and process measures.
+        lost_events: how many events those were.
         estimated_tokens: sessions whose tokens are estimated from texts.
         unvalued_sessions: sessions without any utility, for one of the next two reasons, or for
             want of any round and final performance: in no mean.
@@ -148,6 +166,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     stale_points: int = 0
     missing_ratings: int = 0
     pending_ratings: int = 0
+    incomplete_sessions: int = 0
+    lost_events: int = 0
     estimated_tokens: int = 0
     unvalued_sessions: int = 0
     unevaluated_sessions: int = 0
@@ -297,7 +317,7 @@ class SessionScore(msgspec.Struct, frozen=True, kw_only=True):
     human_tokens: int | None
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of a set of sessions, group by group.
 
     Attributes:

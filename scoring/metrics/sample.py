@@ -1,36 +1,90 @@
-"""Columns of numbers, one row per session: their means, formulas of these, and intervals."""
+"""The sessions of a group as columns of numbers: means, formulas of these, and their intervals.
+
+Intervals are seeded percentile bootstraps over sessions. A session is drawn whole: all columns are
+resampled together, so that a ratio of means is resampled as such. A resample is kept as how often each
+session was drawn; the sums of all columns are then one product. The draws do not depend on the order
+of the sessions: rows are put in order by their contents first.
+
+For more than ``LARGE`` sessions, intervals are linearised: the variance of a formula is that of its
+first-order expansion at the means (the delta method), and the interval is symmetric. At that size it
+agrees with the bootstrap to within the error of the resampling.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Self, final
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import NormalDist
+from typing import Final, NamedTuple, TypeAlias, final
 
-from .bootstrap import Resamples
-from .numbers import mean, sem
+import numpy as np
+
+from ..columns.table import Array, Floats
+from .numbers import mean, quantile, sem
 from .results import Estimate
 
-if TYPE_CHECKING:
-    from .bootstrap_arrays import Floats
+__all__ = (
+    "LARGE",
+    "LEVEL",
+    "Column",
+    "Sample",
+    "change",
+    "difference",
+    "draws",
+    "interval",
+    "ratio",
+)
 
-__all__ = ("Column", "Sample")
+LEVEL: Final = 0.95
+"""Coverage of the intervals."""
 
-Column = Sequence[float | None]
-"""A number per session; None where the session has none and stays out of the mean."""
+LARGE: Final = 20_000
+"""Sessions of a group above which intervals are linearised."""
 
-_MANY_DRAWS = 1 << 18
-"""So many draws of sessions are worth loading NumPy for, if it is installed."""
+_LEAST_DEFINED: Final = 0.95
+"""Share of resamples in which a formula has to be defined for an interval."""
+
+_CHUNK: Final = 1 << 21
+"""Counts of draws that are held at once."""
+
+_STEP: Final = 1e-30
+"""Imaginary step of a derivative: exact, since no two close numbers are subtracted."""
+
+Column: TypeAlias = Floats | Callable[[], Floats]
+"""A number per session, not a number if it is missing; or a function that gives it."""
+
+Formula: TypeAlias = Callable[..., Array]
+"""A formula of means, on arrays of them; not a number if it is undefined."""
 
 
-def _alone(value: float) -> float:
+def ratio(part: Array, whole: Array) -> Array:
+    """A part relative to a whole."""
+    return part / whole
+
+
+def difference(at: Array, final: Array) -> Array:
+    """A number less another one."""
+    return at - final
+
+
+def change(at: Array, final: Array) -> Array:
+    """A difference relative to the second number."""
+    return (at - final) / final
+
+
+def _alone(value: Array) -> Array:
     return value
+
+
+class _Summary(NamedTuple):
+    sessions: int
+    mean: float
+    sem: float | None
 
 
 @final
 class Sample:
     """The sessions of a group as columns, all in one order of sessions.
-
-    The numbers are the same with NumPy and without, to the bit.
 
     Args:
         columns: the columns, all of one length.
@@ -39,86 +93,27 @@ class Sample:
     """
 
     def __init__(self, columns: Mapping[str, Column], resamples: int, seed: str) -> None:
-        present = {
-            name: [value for value in column if value is not None]
-            for name, column in columns.items()
-        }
-        self._counts = {name: len(values) for name, values in present.items()}
-        self._means = {name: mean(values) for name, values in present.items()}
-        self._sem: Callable[[str], float | None] = lambda name: sem(present[name])
-        # Each column has a lane for its values; and one for who has a value, unless all have.
-        lanes: list[Sequence[float]] = []
-        self._lanes: dict[str, tuple[int, int | None]] = {}
-        for name, column in columns.items():
-            counted = None
-            if len(present[name]) < len(column):
-                counted = len(lanes)
-                lanes.append([float(value is not None) for value in column])
-            self._lanes[name] = (len(lanes), counted)
-            lanes.append([0.0 if value is None else float(value) for value in column])
-        self._resamples = _resampled(lanes, resamples, seed)
-        self._without: frozenset[str] = frozenset()
-
-    @classmethod
-    def of_arrays(
-        cls,
-        columns: Mapping[str, Floats],
-        resamples: int,
-        seed: str,
-        *,
-        intervals: Collection[str] | None = None,
-    ) -> Self:
-        """A sample of NumPy's arrays, for very many sessions; not a number is a missing value.
-
-        Means may differ from those of lists in the last bits; draws do not.
-
-        Args:
-            columns: the columns, all of one length.
-            resamples: as above.
-            seed: as above.
-            intervals: the columns that intervals are wanted of; None for all.
-        """
-        import numpy as np
-
-        from .bootstrap_arrays import resampled_sums
-
-        made = cls({}, 0, "")
-        lanes: list[Floats] = []
-        wanted: set[int] = set()
-        for name, column in columns.items():
-            missing = np.isnan(column)
-            made._counts[name] = len(column) - int(missing.sum())
-            counted = None
-            if made._counts[name] < len(column):
-                counted = len(lanes)
-                lanes.append((~missing).astype(np.float64))
-                column = np.where(missing, 0.0, column)
-            made._lanes[name] = (len(lanes), counted)
-            if intervals is None or name in intervals:
-                wanted |= {len(lanes), len(lanes) if counted is None else counted}
-            lanes.append(column)
-            count = made._counts[name]
-            made._means[name] = float(column.sum() / count) if count else None
-        made._sem = lambda name: _array_sem(columns[name])
-        n = len(lanes[0]) if lanes else 0
-        if resamples and n > 1:
-            sums = resampled_sums(lanes, resamples, seed, only=wanted).tolist()
-            made._resamples = Resamples.of_sums(sums, n)
-        made._without = frozenset(columns) - frozenset(columns if intervals is None else intervals)
-        return made
+        self._columns = dict(columns)
+        self._resamples = resamples
+        self._summaries: dict[str, _Summary] = {}
+        self._lanes: dict[str, tuple[Floats, Floats]] = {}
+        n = len(self._of(next(iter(columns)))) if columns else 0
+        self._sessions = n
+        if resamples and 1 < n <= LARGE:
+            self._resample(seed)
 
     def count(self, name: str) -> int:
         """How many sessions have a value in a column."""
-        return self._counts[name]
+        return self._summary(name).sessions
 
     def sem(self, name: str) -> float | None:
         """The standard error of a column's mean; None for fewer than two values."""
-        return self._sem(name)
+        return self._summary(name).sem
 
     def estimate(
         self,
         *names: str,
-        formula: Callable[..., float | None] = _alone,
+        formula: Formula = _alone,
         absent: str = "no session has a value",
         undefined: str = "the formula is undefined",
     ) -> Estimate:
@@ -126,54 +121,112 @@ class Sample:
 
         Args:
             names: the columns whose means the formula takes, in order.
-            formula: the formula; gives None (or infinity) where it is undefined. By default, the
-                mean itself.
-            absent: the reason to give where a column holds no value.
-            undefined: the reason to give where the formula is undefined.
+            formula: the formula. By default, the mean itself.
+            absent: the reason to give if a column holds no value.
+            undefined: the reason to give if the formula is undefined.
         """
-        means = [self._means[name] for name in names]
-        sessions = min(self.count(name) for name in names)
-        if any(value is None for value in means):
+        found = [self._summary(name) for name in names]
+        sessions = min(one.sessions for one in found)
+        if not sessions:
             return Estimate(sessions=sessions, reason=absent)
-        value = formula(*means)
-        if value is None or not math.isfinite(value):
+        means = np.array([one.mean for one in found])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            value = float(formula(*means))
+        if not np.isfinite(value):
             return Estimate(sessions=sessions, reason=undefined)
-        if not self._without.isdisjoint(names):
-            return Estimate(value=value, sessions=sessions)
-        lanes = [self._lanes[name] for name in names]
-        n = self._resamples.sessions
-
-        def resampled(sums: Sequence[float]) -> float | None:
-            again = []
-            for lane, counted in lanes:
-                size = n if counted is None else sums[counted]
-                if not size:
-                    return None
-                again.append(sums[lane] / size)
-            value = formula(*again)
-            return None if value is None or not math.isfinite(value) else value
-
-        low, high = self._resamples.interval(resampled) or (None, None)
+        low, high = self._interval(names, formula, means, value) or (None, None)
         return Estimate(value=value, low=low, high=high, sessions=sessions)
 
+    def _of(self, name: str) -> Floats:
+        column = self._columns[name]
+        return np.asarray(column() if callable(column) else column, np.float64)
 
-def _resampled(lanes: Sequence[Sequence[float]], resamples: int, seed: str) -> Resamples:
-    n = len(lanes[0]) if lanes else 0
-    if n > 1 and n * resamples >= _MANY_DRAWS:
-        try:
-            import numpy as np
+    def _summary(self, name: str) -> _Summary:
+        found = self._summaries.get(name)
+        if found is None:
+            column = self._of(name)
+            present = column[~np.isnan(column)]
+            if len(present) > LARGE:
+                spread = float(present.std(ddof=1) / np.sqrt(len(present)))
+                found = _Summary(len(present), float(present.mean()), spread)
+            else:
+                values = present.tolist()
+                centre = mean(values)
+                found = _Summary(len(values), np.nan if centre is None else centre, sem(values))
+            self._summaries[name] = found
+        return found
 
-            from .bootstrap_arrays import resampled_sums
-        except ModuleNotFoundError:
-            pass  # the standard library gives the same numbers
-        else:
-            arrays = [np.array(lane, np.float64) for lane in lanes]
-            return Resamples.of_sums(resampled_sums(arrays, resamples, seed).tolist(), n)
-    return Resamples(list(zip(*lanes, strict=True)) if resamples else [], resamples, seed)
+    def _interval(
+        self, names: Sequence[str], formula: Formula, means: Floats, value: float
+    ) -> tuple[float, float] | None:
+        if not self._resamples or self._sessions < 2:
+            return None
+        if self._sessions > LARGE:
+            width = NormalDist().inv_cdf((1 + LEVEL) / 2) * self._error(names, formula, means)
+            return value - width, value + width
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            again = formula(
+                *[sums / counts for sums, counts in map(self._lanes.__getitem__, names)]
+            )
+        return interval(again)
+
+    def _error(self, names: Sequence[str], formula: Formula, means: Floats) -> float:
+        """The standard error of a formula, by its slopes at the means."""
+        influence = np.zeros(self._sessions)
+        for at, name in enumerate(names):
+            stepped = means.astype(complex)
+            stepped[at] += 1j * _STEP
+            slope = float(np.imag(formula(*stepped)) / _STEP)
+            column = self._of(name) - means[at]
+            influence += (
+                slope / self._summary(name).sessions * np.where(np.isnan(column), 0.0, column)
+            )
+        return float(np.sqrt((influence**2).sum()))
+
+    def _resample(self, seed: str) -> None:
+        """Sums of each column over resamples, and how many of the drawn sessions have a value."""
+        lanes: list[Floats] = []
+        known: dict[bytes, int] = {}
+        places: dict[str, tuple[int, int | None]] = {}
+        for name in self._columns:
+            column = self._of(name)
+            present = ~np.isnan(column)
+            counted = None
+            if not present.all():
+                counted = known.setdefault(present.tobytes(), len(lanes))
+                if counted == len(lanes):
+                    lanes.append(present.astype(np.float64))
+            places[name] = len(lanes), counted
+            lanes.append(np.where(present, column, 0.0))
+        rows = np.ascontiguousarray(np.stack(lanes, axis=1)) + 0.0  # no negative zero
+        rows = rows[np.argsort(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel())]
+        sums = np.concatenate([counts @ rows for counts in draws(len(rows), self._resamples, seed)])
+        whole = np.full(len(sums), float(len(rows)))
+        self._lanes = {
+            name: (sums[:, lane], whole if counted is None else sums[:, counted])
+            for name, (lane, counted) in places.items()
+        }
 
 
-def _array_sem(column: Floats) -> float | None:
-    import numpy as np
+def draws(n: int, resamples: int, seed: str) -> Iterator[Floats]:
+    """How often each of n rows is drawn, by resample: seeded, some resamples at a time."""
+    chance = np.random.default_rng(
+        int.from_bytes(hashlib.sha256(seed.encode()).digest()[:16], "big")
+    )
+    together = max(1, _CHUNK // n)
+    for begin in range(0, resamples, together):
+        counts = np.empty((min(together, resamples - begin), n))
+        for row in counts:
+            row[:] = np.bincount(chance.integers(0, n, n, dtype=np.int32), minlength=n)
+        yield counts
 
-    present = column[~np.isnan(column)]
-    return float(present.std(ddof=1) / math.sqrt(len(present))) if len(present) > 1 else None
+
+def interval(values: Floats) -> tuple[float, float] | None:
+    """The percentile interval of a statistic over resamples.
+
+    None if the statistic is undefined (not finite) in more than one resample of twenty.
+    """
+    found = np.sort(values[np.isfinite(values)])
+    if not len(found) or len(found) < _LEAST_DEFINED * len(values):
+        return None
+    return quantile(found, (1 - LEVEL) / 2), quantile(found, (1 + LEVEL) / 2)

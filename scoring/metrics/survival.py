@@ -14,13 +14,10 @@ from statistics import NormalDist
 
 import msgspec
 
-from ..trajectory.points import Trajectory, counted
-
 __all__ = (
     "LEFT",
     "Hazard",
     "SurvivalPoint",
-    "hazard_by_stall",
     "hazards",
     "survival_curve",
     "survival_of_counts",
@@ -132,39 +129,10 @@ def _log_log(
     return math.exp(log * math.exp(width)), math.exp(log * math.exp(-width))
 
 
-def hazard_by_stall(
-    trajectories: Iterable[Trajectory], *, least: int, level: float = 0.95
-) -> tuple[Hazard, ...]:
-    """How often the human leaves, by the number of rounds without progress that end there.
-
-    Args:
-        trajectories: the sessions.
-        least: the least rating that counts as progress.
-        level: coverage of the intervals.
-
-    Returns:
-        A row per length of run that occurs, ascending; none where no round was rated at all, since
-        then nobody knows how long a run is.
-    """
-    rounds: Counter[int] = Counter()
-    left: Counter[int] = Counter()
-    rated = False
-    for item in trajectories:
-        run = 0
-        points = counted(item)
-        for point in points:
-            rated = rated or point.rating is not None
-            run = run + 1 if point.rating is not None and point.rating < least else 0
-            rounds[run] += 1
-        if points and item.state in LEFT:
-            left[run] += 1
-    return hazards(rounds, left, level=level) if rated else ()
-
-
 def hazards(
     rounds: Mapping[int, int], left: Mapping[int, int], *, level: float = 0.95
 ) -> tuple[Hazard, ...]:
-    """The same from counts of rated sessions.
+    """How often the human leaves, by the number of unproductive rounds that end there.
 
     Args:
         rounds: how many there are by the number of rounds without progress that end there.

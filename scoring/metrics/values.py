@@ -1,128 +1,368 @@
-"""What one session contributes to the means, under either convention."""
+"""What the rounds of each session give, computed for all sessions at once.
+
+A session is a stretch of the round table. What is asked of each session (the first round with an
+update, the best utility, the round at which a tolerance is reached) is one pass over all rounds.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple, final
+
+import numpy as np
 
 from ...engine.errors import InvalidInput
-from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory, counted
+from ...engine.rounds import PRODUCTIVE
+from ..columns.table import Columns, Flags, Floats, Integers, columns_of
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory
+from .survival import LEFT
 
 __all__ = (
     "BROKEN_OFF",
+    "MISSING",
     "NO_ROUND",
-    "SessionValues",
-    "check_range",
+    "USUAL",
+    "Facts",
+    "Reading",
+    "Values",
+    "facts_of",
     "missing_utility",
-    "performance",
-    "result_only",
-    "utilities",
 )
 
-NO_ROUND = "no round and no final performance"
+NO_ROUND: Final = "no round and no final performance"
 
-BROKEN_OFF = frozenset({"failed", "cancelled", "open"})
+MISSING: Final = (None, NOT_EVALUATED, NO_ROUND, NO_SCORE)
+"""Why a session has no utility, by the code in ``Facts.missing``; None for one that has."""
+
+BROKEN_OFF: Final = frozenset({"failed", "cancelled", "open"})
 """States of a session that did not come to its end."""
 
 
-class SessionValues(NamedTuple):
-    """One session's numbers under some convention and some tolerances.
+class Reading(NamedTuple):
+    """What counts as an unproductive round.
 
     Attributes:
-        utilities: U_1..U_K, the whole trajectory.
-        first: U_k', the utility at the first update; None where its score is missing.
+        least: the least rating that counts as productive.
+        missing: whether a missing rating counts as unproductive, in a session that was rated.
+    """
+
+    least: int = PRODUCTIVE
+    missing: bool = False
+
+
+USUAL: Final = Reading()
+"""As the definitions have it."""
+
+
+class Values(NamedTuple):
+    """The numbers of all sessions under a convention; not a number if one is missing.
+
+    Attributes:
+        valued: sessions that have numbers.
+        walked: sessions that have a part in the curve.
+        last: K, the number of utilities of each session.
+        first: U_k', the utility at the first update.
+        first_round: k', or the round that stands in for it.
         final: U_K.
         overall: the greatest U_k.
-        reference: the utility with which those at a stop are compared.
-        stops: per τ, the utility when the human stops; None if the convention leaves
+        gain: the greatest utility less the first.
+        kept: the round whose utility is compared with that at a stop.
+        reference: that utility.
+        reached: per τ, the round at which it is reached; 0 if it is not.
+        stops: per τ, the utility when the human stops; not a number if the convention leaves
             nothing of the session, or if it is not known.
-        stopped: per τ, whether the tolerance was reached.
     """
 
-    utilities: tuple[float, ...]
-    first: float | None
-    final: float
-    overall: float
-    reference: float
-    stops: tuple[float | None, ...]
-    stopped: tuple[bool, ...]
+    valued: Flags
+    walked: Flags
+    last: Integers
+    first: Floats
+    first_round: Integers
+    final: Floats
+    overall: Floats
+    gain: Floats
+    kept: Integers
+    reference: Floats
+    reached: Mapping[int, Integers]
+    stops: Mapping[int, Floats]
 
-    @property
-    def gain(self) -> float | None:
-        """The greatest utility less the first; None where the first is missing."""
-        return None if self.first is None else self.overall - self.first
 
-    def drop(self, index: int) -> float | None:
-        """U_kτ - U_K, the session's part of D@τ; None where the utility at the stop is missing.
+@final
+class Facts:
+    """What follows from columns, whatever the convention.
+
+    Arrays are by session. The number of a round that there is not is 0.
+
+    Args:
+        source: the columns, or trajectories.
+
+    Attributes:
+        columns: the columns.
+        rounds: how many rounds each session has.
+        counted: how many of them count for K, utility and tolerance: all but a closing one.
+        last: K; 1 for a session without rounds that has a final performance.
+    """
+
+    def __init__(self, source: Columns | Iterable[Trajectory]) -> None:
+        self.columns = columns = columns_of(source)
+        self._starts = columns.starts[:-1]
+        self.rounds = np.diff(columns.starts)
+        table = columns.rounds
+        self._session = np.repeat(np.arange(len(columns), dtype=np.int32), self.rounds)
+        self._number = np.arange(1, len(self._session) + 1, dtype=np.int32)
+        self._number -= self._starts.astype(np.int32)[self._session]
+        self._counts = ~table.closing
+        self.counted = self.sum(self._counts)
+        silent = (self.rounds == 0) & ~np.isnan(columns.final)
+        self.last = np.where(columns.evaluated, np.where(silent, 1, self.counted), 0)
+        unknown = np.isnan(table.utility)
+        self._known = np.where(unknown, 0.0, table.utility) if unknown.any() else table.utility
+
+    def take(self, kept: Flags) -> Facts:
+        """The facts of some sessions."""
+        return self if kept.all() else Facts(self.columns.take(np.flatnonzero(kept)))
+
+    # --- of rounds, by session -------------------------------------------------------------------
+
+    def sum(self, which: Flags) -> Integers:
+        """How many rounds of each session are among some."""
+        if not which.any():
+            return np.zeros(len(self.columns), np.int64)
+        before = np.zeros(len(which) + 1, np.int32)
+        np.cumsum(which, out=before[1:])
+        found: Integers = np.diff(before[self.columns.starts]).astype(np.int64)
+        return found
+
+    def first(self, which: Flags) -> Integers:
+        """The first round of each session that is among some."""
+        rows = np.flatnonzero(which)[::-1]
+        found = np.zeros(len(self.columns), np.int64)
+        found[self._session[rows]] = self._number[rows]  # the first is written last
+        return found
+
+    def at(self, number: Integers, rows: Integers | None = None) -> Floats:
+        """U_k of sessions, each at its own round; not a number if that is 0.
 
         Args:
-            index: of τ among the tolerances.
+            number: of the round of each session.
+            rows: the sessions; None for all.
         """
-        stop = self.stops[index]
-        return None if stop is None else stop - self.reference
+        final, starts, rounds = self.columns.final, self._starts, self.rounds
+        if rows is not None:
+            final, starts, rounds = final[rows], starts[rows], rounds[rows]
+        if not len(self._known):
+            return np.where(number > 0, final, np.nan)
+        found = self._known[np.minimum(starts + np.maximum(number, 1), len(self._known)) - 1]
+        return np.where(number > 0, np.where(rounds > 0, found, final), np.nan)
+
+    def flag_at(self, which: Flags, number: Integers) -> Flags:
+        """Whether the round of each session with that number is among some."""
+        found = np.zeros(len(number), np.bool_)
+        there = number > 0
+        found[there] = which[(self._starts + number - 1)[there]]
+        return found
+
+    def runs(self, reading: Reading = USUAL, *, closing: bool = False) -> Integers:
+        """How many unproductive rounds in a row end at each round.
+
+        Args:
+            reading: what counts as unproductive.
+            closing: a closing round counts like any other.
+        """
+        bad = self._unproductive(reading)
+        if not closing:
+            bad &= self._counts
+        good = np.arange(1, len(bad) + 1, dtype=np.int32)
+        runs = good.copy()
+        good[bad] = 0
+        some = self._starts[self.rounds > 0]
+        good[some] = np.maximum(good[some], some)
+        runs -= np.maximum.accumulate(good, out=good)
+        return runs
+
+    def reached(self, taus: Iterable[int], reading: Reading = USUAL) -> dict[int, Integers]:
+        """k_τ of each session. Tolerance waits for a pending rating."""
+        runs = self._runs if reading == USUAL else self.runs(reading)
+        return {tau: self.first((runs == tau) & self._awaited) for tau in taus}
+
+    def rated(self, reading: Reading = USUAL) -> Flags:
+        """Whether a rating says anything of a session."""
+        return self._judged if reading.missing else self.is_rated
+
+    def stalls(self, rows: Integers) -> tuple[Integers, Integers]:
+        """How many unproductive rounds in a row end at the rounds of some sessions.
+
+        Returns:
+            Of each round that counts; and of the round in which a human left.
+        """
+        counted = self.counted[rows]
+        before = np.cumsum(counted) - counted
+        at = np.repeat(self._starts[rows] - before, counted) + np.arange(counted.sum())
+        gone = self.left[rows] & (counted > 0)
+        return self._runs[at], self._runs[(self._starts[rows] + counted - 1)[gone]]
+
+    def walks(self, measure: str, which: Flags) -> tuple[Floats, Floats, Integers]:
+        """The rounds of some sessions that have a measure of effort.
+
+        Args:
+            measure: its name.
+            which: the sessions; those without such a round are left out.
+
+        Returns:
+            Of each round, the effort spent by then and the utility; and where each session begins. An
+            estimate of tokens may be corrected to less: what was reached once stays reached.
+        """
+        spent = self.columns.rounds.effort(measure)
+        rows = np.flatnonzero(self._counts & which[self._session] & ~np.isnan(spent))
+        session, spent = self._session[rows], spent[rows]
+        begins = np.diff(session, prepend=-1) != 0
+        starts = np.flatnonzero(begins)
+        within = np.arange(len(rows)) - starts[np.cumsum(begins) - 1]
+        shift = 1
+        while (within >= shift).any():
+            before = np.where(within >= shift, np.roll(spent, shift), -np.inf)
+            spent = np.maximum(spent, before)
+            shift *= 2
+        return spent, self._known[rows], starts
+
+    def _unproductive(self, reading: Reading) -> Flags:
+        rating, pending = self.columns.rounds.rating, self.columns.rounds.pending
+        bad: Flags = (rating < reading.least) & (rating > 0)
+        if reading.missing:
+            bad |= (rating == 0) & ~pending & self._rated_anywhere[self._session]
+        return bad
+
+    @cached_property
+    def _rated_anywhere(self) -> Flags:
+        return self.sum(self.columns.rounds.rating > 0) > 0
+
+    @cached_property
+    def _awaited(self) -> Flags:
+        """Which rounds count, with no rating pending before them."""
+        pending = self.first(self.columns.rounds.pending)
+        if not pending.any():
+            return self._counts
+        end = np.where(pending == 0, self.rounds, pending)
+        awaited: Flags = self._counts & (self._number <= end[self._session])
+        return awaited
+
+    @cached_property
+    def _runs(self) -> Integers:
+        return self.runs()
+
+    # --- of sessions -----------------------------------------------------------------------------
+
+    @cached_property
+    def missing(self) -> Integers:
+        """Why each session has no utility: a code of ``MISSING``."""
+        begun = self.rounds > 0
+        first = np.zeros(len(self.columns), np.int64)
+        first[begun] = self._starts[begun]
+        unscored = begun.copy()
+        unscored[begun] = np.isnan(self.columns.rounds.utility[first[begun]])
+        none = np.where(begun, self.counted == 0, np.isnan(self.columns.final))
+        return np.select([~self.columns.evaluated, none, unscored], [1, 2, 3], 0)
+
+    @cached_property
+    def valued(self) -> Flags:
+        """Sessions that have a utility."""
+        found: Flags = self.missing == 0
+        return found
+
+    @cached_property
+    def final(self) -> Floats:
+        """U_K of each session that has any utility at all; 0 if every score failed."""
+        return self.at(self.last)
+
+    @cached_property
+    def overall(self) -> Floats:
+        """The greatest utility of each session."""
+        found = self.at(np.minimum(self.last, 1))
+        some = np.flatnonzero(self.rounds > 0)
+        if len(some):
+            counted = np.where(self._counts, self._known, -np.inf)
+            best = np.maximum.reduceat(counted, self._starts[some])
+            found[some] = np.where(self.last[some] > 0, best, np.nan)
+        return found
+
+    @cached_property
+    def update_at(self) -> Integers:
+        """The first round with an update."""
+        return self.first(self.columns.rounds.updated & self._counts)
+
+    @cached_property
+    def result_only(self) -> Flags:
+        """Sessions of which only the result was measured.
+
+        Their output was never updated, and only the last of several rounds was evaluated: what the
+        rounds before it were worth, nobody measured.
+        """
+        valued = ~np.isnan(self.columns.rounds.value)
+        only: Flags = (
+            (self.counted > 1)
+            & self.flag_at(valued, self.counted)
+            & (self.sum(valued & self._counts) == 1)
+            & (self.update_at == 0)
+        )
+        return only
+
+    @cached_property
+    def is_rated(self) -> Flags:
+        """Sessions with a rating, so that a tolerance can say something of them."""
+        return self.sum((self.columns.rounds.rating > 0) & self._counts) > 0
+
+    @cached_property
+    def _judged(self) -> Flags:
+        """The same if a missing rating counts as unproductive in a session that was rated."""
+        pending = self.columns.rounds.pending
+        return self._rated_anywhere & (self.sum(~pending & self._counts) > 0)
+
+    @cached_property
+    def left(self) -> Flags:
+        """Sessions whose human left before the end."""
+        return self.columns.state.flags(LEFT.__contains__)
+
+    @cached_property
+    def performance(self) -> Floats:
+        """The final performance: as stated, else the utility of the last round that counts.
+
+        It is missing if the session was not evaluated, or if the source says so; and for an automated
+        run that broke off, since what it had by then was not its result.
+        """
+        columns = self.columns
+        broken = columns.baseline & columns.state.flags(BROKEN_OFF.__contains__)
+        none = columns.final_missing | broken | ~columns.evaluated | (self.counted == 0)
+        found = np.where(none, np.nan, self.at(self.counted))
+        last = np.flatnonzero(self.counted > 0)
+        unknown = np.isnan(columns.rounds.utility[self._starts[last] + self.counted[last] - 1])
+        found[last[unknown]] = np.nan
+        return np.where(np.isnan(columns.final), found, columns.final)
+
+    def check_range(self) -> None:
+        """Refuses sessions with a utility that is not one.
+
+        Raises:
+            InvalidInput: one is not within 0 and 1.
+        """
+        columns = self.columns
+        for values, session in (
+            (columns.final, np.arange(len(columns))),
+            (columns.rounds.utility, self._session),
+        ):
+            wrong = np.flatnonzero((values < 0.0) | (values > 1.0))
+            if len(wrong):
+                name, value = columns.session[int(session[wrong[0]])], float(values[wrong[0]])
+                raise InvalidInput(
+                    f"session {name!r}: a utility lies in [0, 1], and {value!r} does not"
+                )
 
 
-def utilities(trajectory: Trajectory) -> tuple[float, ...]:
-    """U_1..U_K, carried forward, with U_0 = 0 (paper, section 4.1, second footnote).
-
-    A session in which the user never spoke has one pseudo-round, worth its final performance;
-    without even that, and where it was not evaluated, it has no utility at all.
-    """
-    if not trajectory.evaluated:
-        return ()
-    if trajectory.points:
-        return tuple([point.utility or 0.0 for point in counted(trajectory)])
-    return () if trajectory.final is None else (trajectory.final,)
-
-
-def check_range(trajectory: Trajectory) -> None:
-    """Refuses a session with a utility that is none.
-
-    Raises:
-        InvalidInput: one is not within 0 and 1.
-    """
-    for value in (trajectory.final, *(point.utility for point in trajectory.points)):
-        if value is not None and not 0.0 <= value <= 1.0:  # so that NaN is refused too
-            raise InvalidInput(
-                f"session {trajectory.session!r}: a utility lies in [0, 1], and {value!r} does not"
-            )
+def facts_of(source: Facts | Columns | Iterable[Trajectory]) -> Facts:
+    """The facts of columns or trajectories; facts stay as they are."""
+    return source if isinstance(source, Facts) else Facts(source)
 
 
 def missing_utility(trajectory: Trajectory) -> str | None:
-    """Why a session has no utility; None where it has one."""
-    if not trajectory.evaluated:
-        return NOT_EVALUATED
-    if not trajectory.points:
-        return NO_ROUND if trajectory.final is None else None
-    if not counted(trajectory):
-        return NO_ROUND
-    return NO_SCORE if trajectory.points[0].utility is None else None
-
-
-def result_only(trajectory: Trajectory) -> bool:
-    """Whether all that was measured of a session is its result.
-
-    Its output was never updated, and only the last of several rounds was evaluated: what the rounds
-    before it were worth, nobody measured.
-    """
-    points = counted(trajectory)
-    return (
-        len(points) > 1
-        and points[-1].value is not None
-        and all(point.value is None for point in points[:-1])
-        and not any(point.updated for point in points)
-    )
-
-
-def performance(trajectory: Trajectory) -> float | None:
-    """The final performance: as stated, else the utility of the last round that counts.
-
-    None where the session was not evaluated, or the source says that it is missing; and for an
-    automated run that broke off, since what stood there was not its result.
-    """
-    if trajectory.final is not None:
-        return trajectory.final
-    broken = trajectory.baseline and trajectory.state in BROKEN_OFF
-    if trajectory.final_missing or broken or not trajectory.evaluated:
-        return None
-    points = counted(trajectory)
-    return points[-1].utility if points else None
+    """Why a session has no utility; None if it has one."""
+    return MISSING[int(Facts([trajectory]).missing[0])]

@@ -1,28 +1,51 @@
-"""Reports: the numbers of a set of sessions, as data, as text, and as a table for the terminal."""
+"""Reports: the numbers of a set of sessions as one document, and its renderers."""
 
 from __future__ import annotations
 
-from ..metrics import Report, aggregate
+from ..metrics import Numbers, aggregate
 from ..metrics.explain import Explanation, explain
-from .text.data import report_data, report_json
-from .text.explanation import explanation_text
-from .text.flat import report_csv, report_rows, to_dataframe
-from .text.markdown import report_markdown
-from .text.schema import report_schema
-from .text.table import ReportTable
+from .analyses import (
+    agreement_document,
+    audit_document,
+    comparison_document,
+    counterfactual_document,
+    fork_document,
+    forks_document,
+    sensitivity_document,
+)
+from .document import Document
+from .explanation import explanation_document
+from .export import document_csv, document_json, report_data, report_rows, to_dataframe
+from .html import document_html, document_page
+from .markdown import document_markdown
+from .schema import report_schema
+from .summary import make_report, report_document
+from .terminal import TerminalDocument
 
 __all__ = (
+    "Document",
     "Explanation",
-    "Report",
-    "ReportTable",
+    "Numbers",
+    "TerminalDocument",
     "aggregate",
+    "agreement_document",
+    "audit_document",
+    "comparison_document",
+    "counterfactual_document",
+    "document_csv",
+    "document_html",
+    "document_json",
+    "document_markdown",
+    "document_page",
     "explain",
-    "explanation_text",
-    "report_csv",
+    "explanation_document",
+    "fork_document",
+    "forks_document",
+    "make_report",
     "report_data",
-    "report_json",
-    "report_markdown",
+    "report_document",
     "report_rows",
     "report_schema",
+    "sensitivity_document",
     "to_dataframe",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import BinaryIO, Literal, TypeAlias
@@ -12,6 +13,7 @@ from ...engine.errors import MissingExtra
 from ...engine.log.summary import FORGOTTEN
 from ..metrics.formal import formal_values
 from ..metrics.numbers import mean
+from ..metrics.values import Facts, Values
 from ..trajectory.effort import MEASURES
 from ..trajectory.points import Trajectory, counted
 
@@ -53,8 +55,9 @@ def tidy_rows(
     """
     kept = [item for item in trajectories if item.state != FORGOTTEN]
     labels = list(dict.fromkeys(name for item in kept for name in item.group))
+    values = formal_values(Facts(kept), ()) if table == "sessions" else None
     rows = []
-    for item in kept:
+    for at, item in enumerate(kept):
         head: TidyRow = {"session": item.session}
         for name in labels:
             column = f"group_{name}" if name in _OWN or name in MEASURES else name
@@ -65,7 +68,8 @@ def tidy_rows(
             "baseline": item.baseline,
             "state": item.state,
         }
-        rows += [head | row for row in (_rounds(item) if table == "rounds" else [_session(item)])]
+        mine = _rounds(item) if values is None else [_session(item, values, at)]
+        rows += [head | row for row in mine]
     return rows
 
 
@@ -137,23 +141,26 @@ def _rounds(item: Trajectory) -> Iterator[TidyRow]:
         yield row | _effort(point.effort)
 
 
-def _session(item: Trajectory) -> TidyRow:
-    values = formal_values(item, ())
+def _session(item: Trajectory, values: Values, at: int) -> TidyRow:
     points = counted(item)
     ratings = [float(point.rating) for point in points if point.rating is not None]
     row: TidyRow = {
         "rounds": len(points),
         "evaluated": item.evaluated,
-        "first": values.first if values else None,
-        "final": values.final if values else None,
-        "overall": values.overall if values else None,
-        "gain": values.gain if values else None,
+        "first": _number(values.first[at]),
+        "final": _number(values.final[at]),
+        "overall": _number(values.overall[at]),
+        "gain": _number(values.gain[at]),
         "stale_rounds": sum(point.stale for point in points),
         "ratings": len(ratings),
         "mean_rating": mean(ratings),
         "estimated_tokens": item.estimated,
     }
     return row | _effort(item.points[-1].effort if item.points else {})
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def _effort(effort: Mapping[str, float | None]) -> TidyRow:

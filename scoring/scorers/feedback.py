@@ -9,9 +9,8 @@ import msgspec
 
 from ...engine.events import FeedbackGiven, ScorerRef, UtilityScored
 from ...engine.records import TRACE, Record
-from ...engine.rounds import RoundProjector
-from ...engine.scorers.computing import RunFunction
-from ...engine.scorers.protocol import Measurement, SessionScorer
+from ...engine.rounds import Round, Rounds, is_act
+from ...engine.scorers.protocol import Cost, Measurement, SessionScorer
 from ..trajectory.round_index import RoundIndex
 from .utility import Missing, Score, reference
 
@@ -52,24 +51,34 @@ class FeedbackUtility:
 
 @final
 class _FeedbackSession:
+    rounds: Rounds = "handoff"
+
     def __init__(self, ref: ScorerRef) -> None:
         self._ref = ref
-        self._projector = RoundProjector()
-        self._index = RoundIndex("handoff")
+        self._index = RoundIndex(self.rounds)
+        self._index.begin(1)
+        self._closed = False
+        self._last_act: int | None = None  # in the round that is open, or the last one
         self._snapshots: set[int] = set()
         self._last_snapshot: int | None = None
         self._version = 0
 
-    def compute_by(self, run: RunFunction) -> None:
-        """It only counts, which is done at once."""
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        return "quick"  # it only counts
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        if not self._closed:
+            self._index.begin(over.last + 1)
+            self._last_act = None
+        return ()
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
         if record.stream != TRACE:
             return ()
         self._version = record.version
-        self._projector.feed(record)
-        if self._index.number < self._projector.number:
-            self._index.begin(self._projector.current.first)
+        self._closed = self._closed or record.kind == "SessionClosed"
+        if is_act(record):
+            self._last_act = record.version
         if record.kind == "SnapshotTaken" and record.role in ("human", "agent"):
             self._snapshots.add(record.version)
             self._last_snapshot = record.version
@@ -82,7 +91,7 @@ class _FeedbackSession:
     def _scored(self, event: FeedbackGiven, result: Score | Missing) -> UtilityScored:
         of = event.of
         if of is None:
-            of = self._last_snapshot or self._projector.current.last_act or 1
+            of = self._last_snapshot or self._last_act or 1
         snapshot = of if of in self._snapshots else None
         number = None
         if snapshot is None:

@@ -10,9 +10,8 @@ from typing import Protocol, TypeAlias, final
 
 from ...engine.events import JSON, ScorerRef
 from ...engine.records import TRACE, Record
-from ...engine.rounds import Round, RoundProjector, Rounds
-from ...engine.scorers.computing import RunFunction, run_at_once
-from ...engine.scorers.protocol import Measurement, SessionScorer
+from ...engine.rounds import Round, Rounds
+from ...engine.scorers.protocol import Cost, Measurement, SessionScorer
 from .utility import Missing, Score, measured, reference
 
 __all__ = ("BeginFold", "FoldUtility", "SessionFold")
@@ -81,28 +80,19 @@ class _Folded:
     def __init__(self, ref: ScorerRef, fold: SessionFold, rounds: Rounds) -> None:
         self._ref = ref
         self._fold = fold
-        self._rounds: Rounds = rounds
-        self._projector = RoundProjector(rounds)
-        self._run: RunFunction = run_at_once
+        self.rounds: Rounds = rounds
 
-    def compute_by(self, run: RunFunction) -> None:
-        self._run = run
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        return "quick" if over is None else "computes"
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
-        if record.stream != TRACE:
-            return ()
-        over = self._projector.feed(record)
-        if over is None:
+        if record.stream == TRACE:
             self._fold.feed(record)
-            return ()
-        # The close belongs to the round that it ends; anything else that ends one, to the next.
-        last = record.kind == "SessionClosed"
-        if last:
-            self._fold.feed(record)
-        result = await self._run(self._fold.score, over)
-        if not last:
-            self._fold.feed(record)
+        return ()
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        result = self._fold.score(over)
         if result is None:
             return ()
         of = f"round/{over.number}"
-        return (measured(self._ref, result, of, over=over, rounds=self._rounds),)
+        return (measured(self._ref, result, of, over=over, rounds=self.rounds),)

@@ -1,15 +1,16 @@
 """What a person's words say of their request: settled, not settled, or neither.
 
-Rules over English phrases: free, deterministic, offline, and wrong at times. A test holds precision
-and recall on labelled texts, half of which the rules were not written on.
+The labels of ``turns`` say most of it, and phrases say what the labels do not: what works or fails in
+the world, and what is given up. They are free, deterministic, offline, and wrong at times. A test holds
+precision and recall on labelled texts, half of which the rules were not written on.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from ..trajectory.phrases import is_vague, repeats
+from ..turns import Label, Turn, annotate
 
 __all__ = ("Standing", "standing")
 
@@ -56,18 +57,6 @@ _UNRESOLVED = _any(
     r"(?:worse|slower) (?:than|now)",
     r"undo (?:that|this|it)",
     r"hallucinat(?:ion|ing|ed|es?)",
-    # it was said before, and not heard
-    r"i (?:already |just )?(?:said|told you|asked|mentioned|wrote)",
-    r"(?:as|like) i (?:said|told you|asked|mentioned|wrote)",
-    r"how (?:many times|often)",
-    r"(?:second|third|fourth|fifth|tenth|umpteenth) time",
-    r"times already",
-    r"read my",
-    r"are you (?:even )?(?:reading|listening)",
-    r"you (?:forgot|ignored|missed|skipped|keep|left out|are ignoring|are repeating|are not|aren't|'re not)",
-    r"(?:forgot|ignor(?:es|ed|ing)|leaves? out|left out|overlook(?:s|ed))",
-    r"(?<=, )again(?=\W*$)",
-    r"that i (?:wanted|asked for|needed)",
     # it is given up
     r"never ?mind",
     r"forget (?:it|about it|that)",
@@ -81,34 +70,8 @@ _UNRESOLVED = _any(
     r"cancel my (?:account|subscription)",
     r"(?:don't|do not) have time for this",
     r"going (?:anywhere|nowhere|in circles)",
-    # it is called names
-    r"useless",
-    r"pointless",
-    r"ridiculous",
-    r"nonsense",
-    r"terrible",
-    r"awful",
-    r"unacceptable",
-    r"frustrat(?:ed|ing)",
-    r"disappoint(?:ed|ing)",
-    r"annoy(?:ed|ing)",
-    r"(?:a )?waste of",
-    r"(?:what )?a joke",
-    r"thanks for nothing",
-    r"unhelpful",
-    r"way too",
-    r"over (?:the )?budget",
-    r"costs? (?:too|\d)",
 )
 
-_THANKS = _any(
-    r"thanks?(?: you)?(?: (?:a lot|so much|very much))?",
-    r"thx",
-    r"ty",
-    r"cheers",
-    r"(?:much )?appreciated?",
-    r"lifesaver",
-)
 _DONE = _any(
     rf"(?:{_IT} )?works?(?: (?:now|again|fine|great|perfectly|well|like a charm|for me))?(?=\W*(?:$|[,.!]))",
     r"(?:is|it's|all) (?:working|running|fixed|solved|resolved|sorted|fine|good|set|clear)",
@@ -123,7 +86,6 @@ _DONE = _any(
     r"i (?:get|understand|see) (?:it |that )?now",
     r"(?:now i|i now) (?:get|understand|see)(?: it)?",
     r"i (?:have|got) (?:what|all|everything) i (?:need|needed|wanted)",
-    r"exactly what i (?:wanted|needed|was looking for|meant)",
     r"got it",
     r"i(?:'ll| will) (?:take|use|send|keep|go with|buy) (?:it|this|that|this \w+|them)(?: from here| as it is)?",
     r"(?:let's|we'll) go with (?:it|this|that)",
@@ -135,22 +97,7 @@ _DONE = _any(
     r"tests? pass(?:es)?",
     r"it compiles",
     r"(?:runs?|prints?) (?:now|again|without (?:an )?errors?)",
-    r"perfect",
-    r"excellent",
-    r"wonderful",
-    r"awesome",
-    r"brilliant",
-    r"fantastic",
-    r"lovely",
-    r"beautiful",
-    r"super",
-    r"great",
-    r"well done",
-    r"(?:nice|good|great) (?:work|job|stuff|help|answer)",
-    r"(?:very |so |really )?helpful",
     r"helped(?: a lot| me)?",
-    r"much better",
-    r"looks (?:good|great|perfect|fine|right)(?: to me)?",
     r"works for me",
     r"happy with (?:it|this|that)",
 )
@@ -176,21 +123,35 @@ _COMMAND = re.compile(
 
 
 def standing(text: str, before: str = "") -> Standing:
-    """Where a request stands by what its author says after an agent has acted.
+    """Whether a request is settled, by what its author says after an agent has acted.
 
     A complaint outweighs thanks. Thanks or praise with a question or a further request are open: the
-    work goes on. Words that repeat the message before are unresolved, unless they thank.
+    work goes on. Words that repeat the message before are unresolved, unless they thank. Words in a
+    language that the rules do not know are open.
 
     Args:
         text: what the person says.
         before: what the person said before the agent acted.
     """
-    said = text.replace("’", "'")
-    if _UNRESOLVED.search(said):
-        return "unresolved"
-    thanked = _THANKS.search(said) is not None
-    if not thanked and repeats(before, said):
-        return "unresolved"
-    if "?" in said or _MORE.search(said) or _COMMAND.search(said) or is_vague(said):
+    labels = annotate(Turn(text=text, before=_ACTED, said=before))
+    if labels is None:
         return "open"
-    return "resolved" if thanked or _DONE.search(said) else "open"
+    said = text.replace("’", "'")
+    again = "repeat" in labels and "thanks" not in labels
+    if again or not _REFUSING.isdisjoint(labels) or _UNRESOLVED.search(said):
+        return "unresolved"
+    if (
+        "?" in said
+        or not _GOING_ON.isdisjoint(labels)
+        or _MORE.search(said)
+        or _COMMAND.search(said)
+    ):
+        return "open"
+    return "resolved" if not _CONTENT.isdisjoint(labels) or _DONE.search(said) else "open"
+
+
+_ACTED: Final = "I have done it."
+"""In place of the agent's message, which is not known here."""
+_REFUSING: Final = frozenset[Label]({"complaint", "correction", "halt"})
+_GOING_ON: Final = frozenset[Label]({"asks", "vague"})
+_CONTENT: Final = frozenset[Label]({"thanks", "praise"})

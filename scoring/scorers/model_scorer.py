@@ -13,7 +13,15 @@ from ...engine.models.gateway import Models
 from ...engine.models.prompting.conversation import ModelUse
 from ...engine.models.protocol import Caller, ModelRequest
 from ...engine.records import Record
-from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
+from ...engine.rounds import Round, Rounds
+from ...engine.scorers.protocol import (
+    Computing,
+    Cost,
+    Measurement,
+    RoundScorer,
+    Scorer,
+    SessionScorer,
+)
 
 __all__ = ("ModelScorer", "version_of")
 
@@ -60,14 +68,23 @@ class _ModelSession:
     def __init__(self, scorer: SessionScorer, caller: ScorerCaller) -> None:
         self._scorer = scorer
         self._caller = caller
+        self.rounds: Rounds | None = scorer.rounds if isinstance(scorer, RoundScorer) else None
 
     def attend(
         self, recorded: Sequence[Record], excused: Callable[[], AbstractContextManager[None]]
     ) -> None:
         self._caller.attend(recorded, excused)
 
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        return self._scorer.cost(record, over) if isinstance(self._scorer, Computing) else "waits"
+
     async def observe(self, record: Record) -> Sequence[Measurement]:
         measurements = await self._scorer.observe(record)
+        return [*self._caller.take(), *measurements]
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        assert isinstance(self._scorer, RoundScorer)
+        measurements = await self._scorer.close_round(over)
         return [*self._caller.take(), *measurements]
 
 

@@ -8,7 +8,6 @@ judge's own stream, so that a replay never calls the model again.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, final
 
@@ -28,11 +27,11 @@ from ...engine.events import (
     SnapshotTaken,
 )
 from ...engine.records import TRACE, Record
-from ...engine.rounds import Round, RoundProjector, Rounds
-from ...engine.scorers.computing import RunFunction, run_at_once
-from ...engine.scorers.protocol import Measurement, SessionScorer
-from ..trajectory.phrases import is_complaint, is_halt, is_praise, repeats
-from .utility import reference
+from ...engine.rounds import Round, Rounds
+from ...engine.scorers.observing import finished
+from ...engine.scorers.protocol import Cost, Measurement, SessionScorer
+from ..turns import Annotator, Label, Turn, annotate
+from .utility import cost_of, reference
 
 __all__ = (
     "AgentAction",
@@ -40,14 +39,16 @@ __all__ = (
     "ProgressJudge",
     "RateRound",
     "Verdict",
+    "labels_judge",
     "reaction",
     "rule_judge",
     "rule_verdict",
 )
 
-_SHORT = 1000  # characters that rules read at once
+_SHORT = 2000  # bytes of a message that rules read at once
 
 NO_REPLY = "the human said nothing after the round"
+UNREADABLE = "the rules do not know the language of the human's message"
 
 
 class AgentAction(msgspec.Struct, frozen=True):
@@ -113,10 +114,17 @@ def rule_verdict(evidence: Evidence) -> Verdict:
     """Judges by rules, offline: did anything happen, and how does the human react?
 
     From 3: +1 if the agent updated the output; -1 if it neither updated, nor said anything, nor had
-    an action succeed. From the human's next message: +1 for praise, -1 for a complaint (both
-    cancel out), -1 if it asks the agent to stop, -1 if more than half of its words repeat the message
-    before. Limited to 1 to 5.
+    an action succeed. The labels of the human's next message (``turns``) change it: see ``reaction``.
+    Limited to 1 to 5. The rating is missing if the rules do not know the language of the message.
     """
+    return _verdict(evidence, annotate)
+
+
+def _verdict(evidence: Evidence, annotator: Annotator) -> Verdict:
+    said = "\n".join(evidence.said)
+    labels = annotator(Turn(text=evidence.after, before=said, said=evidence.before))
+    if labels is None:
+        return Verdict(missing=UNREADABLE)
     reasons: list[str] = []
     rating = 3
     if evidence.round.updated:
@@ -125,34 +133,35 @@ def rule_verdict(evidence: Evidence) -> Verdict:
     elif not evidence.said and not any(did.outcome == "ok" for did in evidence.did):
         rating -= 1
         reasons.append("nothing came of the round")
-    change, why = reaction(evidence.before, evidence.after)
+    change, why = reaction(labels)
     rating += change
     reasons += why
     explanation = "; ".join(reasons) or "nothing stands out"
     return Verdict(rating=min(max(rating, 1), 5), explanation=explanation)
 
 
-def reaction(before: str, after: str) -> tuple[int, list[str]]:
-    """How the human reacts to a round, by the words of their next message; see ``rule_verdict``.
+def reaction(labels: frozenset[Label]) -> tuple[int, list[str]]:
+    """How the human reacts to a round, by the labels of their next message.
+
+    +1 for praise, -1 for a complaint or a correction, -1 for a halt, and -1 if they say it again.
 
     Args:
-        before: their message before it.
-        after: their next message.
+        labels: of their next message.
 
     Returns:
         What it changes of the rating, and why.
     """
     change, reasons = 0, []
-    if is_praise(after):
+    if "praise" in labels:
         change += 1
         reasons.append("the human is pleased")
-    if is_complaint(after):
+    if "complaint" in labels or "correction" in labels:
         change -= 1
         reasons.append("the human complains")
-    if is_halt(after):
+    if "halt" in labels:
         change -= 1
         reasons.append("the human calls a halt")
-    if repeats(before, after):
+    if "repeat" in labels:
         change -= 1
         reasons.append("the human has to say it again")
     return change, reasons
@@ -197,7 +206,23 @@ class ProgressJudge:
 
 def rule_judge(rounds: Rounds = "handoff") -> ProgressJudge:
     """The offline judge: ``rule_verdict`` under the name ``rule-judge``."""
-    return ProgressJudge("rule-judge", "1", rule_verdict, rounds=rounds)
+    return ProgressJudge("rule-judge", "2", rule_verdict, rounds=rounds)
+
+
+def labels_judge(
+    annotator: Annotator, name: str, version: str, rounds: Rounds = "handoff"
+) -> ProgressJudge:
+    """A judge that rates as ``rule_verdict`` does, from the labels of another annotator.
+
+    Args:
+        annotator: labels the human's messages; it may know other languages.
+        name: of the scorer.
+        version: raise it when the annotator changes.
+        rounds: how rounds are counted.
+    """
+    return ProgressJudge(
+        name, version, lambda evidence: _verdict(evidence, annotator), rounds=rounds
+    )
 
 
 _EVIDENCE = frozenset(
@@ -230,29 +255,32 @@ class _Judging:
     def __init__(self, ref: ScorerRef, rate: RateRound, rounds: Rounds) -> None:
         self._ref = ref
         self._rate = rate
-        self._rounds: Rounds = rounds
-        self._projector = RoundProjector(rounds)
+        self.rounds: Rounds = rounds
+        self._cost = cost_of(rate)
         self._request = ""
         self._said = ""
         self._gathered = _Gathered()
         self._waiting: list[tuple[Round, _Gathered]] = []
         self._in_flight: dict[int, _Gathered] = {}  # where the action was taken, by its version
-        self._run: RunFunction = run_at_once
+        self._closed = False
 
-    def compute_by(self, run: RunFunction) -> None:
-        if not inspect.iscoroutinefunction(self._rate):
-            self._run = run
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        due = record.role == "human" and record.kind == "MessageSent" and (over or self._waiting)
+        if not due or (self._rate is rule_verdict and len(record.body or b"") < _SHORT):
+            return "quick"
+        return self._cost
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        self._gathered.before = self._said or self._request
+        self._waiting.append((over, self._gathered))
+        self._gathered = _Gathered()
+        return self._give_up() if self._closed else ()
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
         if record.stream != TRACE:
             return ()
-        over = self._projector.feed(record)
-        if over is not None:
-            self._gathered.before = self._said or self._request
-            self._waiting.append((over, self._gathered))
-            self._gathered = _Gathered()
         if record.kind == "SessionClosed":
-            return self._give_up()
+            self._closed = True
         if record.kind not in _EVIDENCE:
             return ()
         event = record.event
@@ -300,11 +328,7 @@ class _Judging:
                 update=gathered.update,
                 after=after,
             )
-            quick = self._rate is rule_verdict and len(after) < _SHORT
-            run = run_at_once if quick else self._run
-            found = await run(self._rate, evidence)
-            verdict = await found if inspect.isawaitable(found) else found
-            measurements += self._rated(over, verdict)
+            measurements += self._rated(over, await finished(self._rate(evidence)))
         return measurements
 
     def _give_up(self) -> list[Measurement]:
@@ -318,7 +342,7 @@ class _Judging:
             round=over.number,
             rating=verdict.rating,
             until=over.last_act or over.last,
-            rounds=self._rounds,
+            rounds=self.rounds,
             explanation=verdict.explanation,
             missing=verdict.missing if verdict.rating is None else None,
             scorer=self._ref,

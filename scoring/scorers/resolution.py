@@ -13,9 +13,8 @@ from ...engine.events import (
     SessionOpened,
 )
 from ...engine.records import TRACE, Record
-from ...engine.rounds import Round, RoundProjector, Rounds
-from ...engine.scorers.computing import RunFunction, run_at_once
-from ...engine.scorers.protocol import Measurement, SessionScorer
+from ...engine.rounds import Round, Rounds
+from ...engine.scorers.protocol import Cost, Measurement, SessionScorer
 from .last_words import Standing, standing
 from .utility import Missing, Score, measured, reference
 
@@ -26,7 +25,7 @@ ReadWords: TypeAlias = Callable[[str, str], Standing]
 
 UNSAID: Final = "the human's last words do not say whether the request is settled"
 
-_SHORT: Final = 1000  # characters that rules read at once
+_SHORT: Final = 2000  # bytes of a message that rules read at once
 
 _VALUES: Final[dict[Standing, float]] = {"resolved": 1.0, "unresolved": 0.0}
 _ENDED: Final[dict[CloseReason, float]] = {"finished": 1.0, "abandoned": 0.0, "tolerance": 0.0}
@@ -45,12 +44,12 @@ class ResolutionUtility:
 
     Args:
         read: what words say, in place of ``last_words.standing``, whose rules are for English.
-        version: of the scorer; raise it when ``read`` changes. ``1`` belongs to the default.
+        version: of the scorer; raise it when ``read`` changes. ``2`` belongs to the default.
         rounds: how rounds are counted.
     """
 
     def __init__(
-        self, read: ReadWords = standing, *, version: str = "1", rounds: Rounds = "handoff"
+        self, read: ReadWords = standing, *, version: str = "2", rounds: Rounds = "handoff"
     ) -> None:
         self.ref = reference("resolution", version, {"rounds": rounds})
         self._read = read
@@ -66,34 +65,35 @@ class _Resolution:
     def __init__(self, ref: ScorerRef, read: ReadWords, rounds: Rounds) -> None:
         self._ref = ref
         self._read = read
-        self._rounds: Rounds = rounds
-        self._projector = RoundProjector(rounds)
+        self.rounds: Rounds = rounds
         self._over: Round | None = None  # the last one with an act of an agent
         self._before = ""  # what the human said before that act
         self._said = ""
         self._known = False  # whether the human's words on that round are clear
-        self._run: RunFunction = run_at_once
+        self._reason: CloseReason | None = None
 
-    def compute_by(self, run: RunFunction) -> None:
-        self._run = run
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        said = record.kind == "MessageSent" and record.role == "human"
+        quick = self._read is standing and len(record.body or b"") < _SHORT
+        return "computes" if said and not quick else "quick"
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        if over.agent_acts:
+            self._over, self._before, self._known = over, self._said, False
+        return () if self._reason is None else self._settle(self._reason)
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
         if record.stream != TRACE:
             return ()
-        over = self._projector.feed(record)
-        if over is not None and over.agent_acts:
-            self._over, self._before, self._known = over, self._said, False
         event = record.event if record.kind in _READ else None
         if isinstance(event, SessionOpened):
             self._said = (event.request or "").strip()
         elif isinstance(event, MessageSent) and record.role == "human":
             self._said = event.text
-            quick = self._read is standing and len(event.text) < _SHORT
-            run = run_at_once if quick else self._run
-            value = _VALUES.get(await run(self._read, event.text, self._before))
+            value = _VALUES.get(self._read(event.text, self._before))
             return self._scored(f"message/{record.version}", value)
         elif isinstance(event, SessionClosed):
-            return self._settle(event.reason)
+            self._reason = event.reason
         return ()
 
     def _settle(self, reason: CloseReason) -> Sequence[Measurement]:
@@ -109,7 +109,7 @@ class _Resolution:
     def _measured(self, of: str, result: Score | Missing) -> Sequence[Measurement]:
         if self._over is None:  # no agent has acted yet
             return ()
-        return (measured(self._ref, result, of, over=self._over, rounds=self._rounds),)
+        return (measured(self._ref, result, of, over=self._over, rounds=self.rounds),)
 
 
 _READ: Final = frozenset({"SessionOpened", "MessageSent", "SessionClosed"})

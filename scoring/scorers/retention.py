@@ -8,9 +8,8 @@ from typing import Final, final
 
 from ...engine.events import CloseReason, ScorerRef, SessionClosed, SnapshotTaken
 from ...engine.records import TRACE, Record
-from ...engine.rounds import is_blank
-from ...engine.scorers.computing import RunFunction, run_at_once
-from ...engine.scorers.protocol import Measurement, SessionScorer
+from ...engine.rounds import Round, is_blank
+from ...engine.scorers.protocol import Cost, Measurement, SessionScorer
 from ...engine.text import count_words, new_words, text_of
 from .utility import Missing, Score, measured, reference
 
@@ -75,19 +74,16 @@ class _Retention:
         self._before = ""
         self._version = 0
         self._edited = False
-        self._run: RunFunction = run_at_once
 
-    def compute_by(self, run: RunFunction) -> None:
-        self._run = run
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        if record.kind not in ("SnapshotTaken", "SessionClosed"):
+            return "quick"
+        size = len(record.body or b"") + len(self._draft or "")
+        return "quick" if size < _SHORT else "computes"
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
-        if record.stream != TRACE or record.kind not in ("SnapshotTaken", "SessionClosed"):
+        if record.stream != TRACE:
             return ()
-        size = len(record.body or b"") + len(self._draft or "")
-        run = run_at_once if size < _SHORT else self._run
-        return await run(self._take, record)
-
-    def _take(self, record: Record) -> Sequence[Measurement]:
         if record.kind == "SessionClosed":
             closed = record.event
             left = isinstance(closed, SessionClosed) and closed.reason in _LEFT

@@ -33,8 +33,8 @@ from ...engine.models.prompting.prompt_context import CHARACTERS_PER_TOKEN
 from ...engine.models.prompting.prompts import load_prompts
 from ...engine.models.protocol import Message, ModelReply
 from ...engine.records import TRACE, Record
-from ...engine.rounds import RoundProjector, Rounds
-from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
+from ...engine.rounds import Round, Rounds
+from ...engine.scorers.protocol import Cost, Measurement, Scorer, SessionScorer
 from ...engine.text import text_of
 from .criterion import Criterion
 from .model_judge import shortened
@@ -136,6 +136,9 @@ class _Snapshots:
     def __init__(self, judge: _Judge) -> None:
         self._judge = judge
 
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        return "waits" if record.kind == "SnapshotTaken" else "quick"
+
     async def observe(self, record: Record) -> Sequence[Measurement]:
         if record.stream != TRACE:
             return ()
@@ -154,24 +157,26 @@ class _Conversation:
 
     def __init__(self, judge: _Judge, rounds: Rounds) -> None:
         self._judge = judge
-        self._rounds: Rounds = rounds
-        self._projector = RoundProjector(rounds)
+        self.rounds: Rounds = rounds
         self._lines: list[str] = []
 
-    async def observe(self, record: Record) -> Sequence[Measurement]:
-        if record.stream != TRACE:
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        return "waits" if over is not None and over.agent_acts else "quick"
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        if not over.agent_acts:
             return ()
-        over = self._projector.feed(record)
-        measurements: tuple[Measurement, ...] = ()
-        if over is not None and over.agent_acts:
-            scored = await self._judge.score(self._told)
-            scored = msgspec.structs.replace(
-                scored, round=over.number, until=over.last_act or over.last, rounds=self._rounds
-            )
-            measurements = (Measurement(scored, f"round/{over.number}"),)
-        self._judge.look(record)
-        self._note(record)
-        return measurements
+        scored = await self._judge.score(self._told)
+        scored = msgspec.structs.replace(
+            scored, round=over.number, until=over.last_act or over.last, rounds=self.rounds
+        )
+        return (Measurement(scored, f"round/{over.number}"),)
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        if record.stream == TRACE:
+            self._judge.look(record)
+            self._note(record)
+        return ()
 
     def _note(self, record: Record) -> None:
         who = {"human": "Person", "agent": "Agent"}.get(record.role)

@@ -25,9 +25,9 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.records import TRACE, Record
-from ...engine.rounds import Round, RoundProjector, Rounds
-from ...engine.scorers.computing import RunFunction, run_at_once
-from ...engine.scorers.protocol import Measurement, SessionScorer
+from ...engine.rounds import Round, Rounds
+from ...engine.scorers.observing import finished
+from ...engine.scorers.protocol import Cost, Measurement, SessionScorer
 
 __all__ = (
     "Missing",
@@ -135,6 +135,13 @@ def with_profile(opened: SessionOpened, changed: ProfileChanged) -> SessionOpene
     return msgspec.structs.replace(opened, private=private)
 
 
+def cost_of(function: Callable[..., object]) -> Cost:
+    """What it takes to call a function of one's own, by whether it is async."""
+    called = getattr(function, "__call__", None)  # noqa: B004  (of an object with an async one)
+    asks = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+    return "waits" if asks else "computes"
+
+
 def measured(
     ref: ScorerRef,
     result: Score | Missing,
@@ -205,31 +212,32 @@ class SnapshotUtility:
 
 @final
 class _Snapshots:
+    rounds: Rounds = "handoff"
+
     def __init__(self, ref: ScorerRef, score: ScoreSnapshot) -> None:
         self._ref = ref
         self._score = score
-        self._projector = RoundProjector()
+        self._cost = cost_of(score)
         self._opened: SessionOpened | None = None
         self._standing: tuple[int, SnapshotTaken] | None = None
         self._outdated = False
-        self._run: RunFunction = run_at_once
 
-    def compute_by(self, run: RunFunction) -> None:
-        if not inspect.iscoroutinefunction(self._score):
-            self._run = run
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        again = over is not None and self._outdated
+        return self._cost if again or record.kind == "SnapshotTaken" else "quick"
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        if not self._outdated or self._standing is None:
+            return ()
+        version, snapshot = self._standing
+        of = f"snapshot/{version}/round/{over.number}"
+        score = await self._scored(snapshot)
+        self._outdated = False
+        return (measured(self._ref, score, of, over=over),)
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
-        if record.stream != TRACE:
+        if record.stream != TRACE or record.kind not in _READ:
             return ()
-        found: list[Measurement] = []
-        over = self._projector.feed(record)
-        if over is not None and self._outdated and self._standing is not None:
-            version, snapshot = self._standing
-            of = f"snapshot/{version}/round/{over.number}"
-            found.append(measured(self._ref, await self._scored(snapshot), of, over=over))
-            self._outdated = False
-        if record.kind not in _READ:
-            return found
         event = record.event
         if isinstance(event, SessionOpened):
             self._opened = event
@@ -239,15 +247,14 @@ class _Snapshots:
         elif isinstance(event, SnapshotTaken) and record.role in ("human", "agent"):
             of = f"snapshot/{record.version}"
             score = await self._scored(event)
-            found.append(measured(self._ref, score, of, snapshot=record.version))
             self._standing, self._outdated = (record.version, event), False
-        return found
+            return (measured(self._ref, score, of, snapshot=record.version),)
+        return ()
 
     async def _scored(self, snapshot: SnapshotTaken) -> Score | Missing:
         if self._opened is None:
             return Missing(NO_OPENING)
-        result = await self._run(self._score, snapshot, self._opened)
-        return await result if inspect.isawaitable(result) else result
+        return await finished(self._score(snapshot, self._opened))
 
 
 @final
@@ -288,15 +295,13 @@ class _Rounds:
     def __init__(self, ref: ScorerRef, score: ScoreRound, rounds: Rounds) -> None:
         self._ref = ref
         self._score = score
-        self._rounds: Rounds = rounds
-        self._projector = RoundProjector(rounds)
+        self.rounds: Rounds = rounds
+        self._cost = cost_of(score)
         self._opened: SessionOpened | None = None
         self._records: list[Record] = []
-        self._run: RunFunction = run_at_once
 
-    def compute_by(self, run: RunFunction) -> None:
-        if not inspect.iscoroutinefunction(self._score):
-            self._run = run
+    def cost(self, record: Record, over: Round | None) -> Cost:
+        return "quick" if over is None else self._cost
 
     async def observe(self, record: Record) -> Sequence[Measurement]:
         if record.stream != TRACE:
@@ -307,19 +312,15 @@ class _Rounds:
             event = record.event
             if isinstance(event, ProfileChanged):
                 self._opened = with_profile(self._opened, event)
-        over = self._projector.feed(record)
-        if over is None:
-            self._records.append(record)
-            return ()
-        if record.kind == "SessionClosed":
-            records, self._records = [*self._records, record], []
-        else:
-            records, self._records = self._records, [record]
+        self._records.append(record)
+        return ()
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        records, self._records = self._records, []
         result: Score | Missing | None = Missing(NO_OPENING)
         if self._opened is not None:
-            found = await self._run(self._score, over, records, self._opened)
-            result = await found if inspect.isawaitable(found) else found
+            result = await finished(self._score(over, records, self._opened))
         if result is None:
             return ()
         of = f"round/{over.number}"
-        return (measured(self._ref, result, of, over=over, rounds=self._rounds),)
+        return (measured(self._ref, result, of, over=over, rounds=self.rounds),)

@@ -52,7 +52,7 @@ MEASURES: Final = (
 the output (see ``text.new_words``). ``tokens_read``: tokens of agents' messages, questions and
 comments, and of the lines in which the output differs from what the human last saw (see
 ``text.new_lines``): several versions between two acts of the human are read once.
-``deferrals``: vague asks, see ``phrases.is_vague``.
+``deferrals``: vague asks, see ``turns.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
 texts. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
 each time. Where no agent takes part: all of the session's time up to their last act, on a real clock

@@ -18,7 +18,7 @@ So that a trajectory out of a log survives the way through a file unchanged, the
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
 ``tokens`` ``estimated``; ``instance``; ``"silent": true`` (see ``Trajectory``); ``"evaluated": false`` where nobody measured utility; ``judges``;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
-(see ``Process``). Other fields are ignored.
+(see ``Process``); ``lost`` (events that could not be recorded). Other fields are ignored.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class _Line(msgspec.Struct, kw_only=True):
     forked_at: int | msgspec.UnsetType = msgspec.UNSET
     faults: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     process: Process | msgspec.UnsetType = msgspec.UNSET
+    lost: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Sniffed(msgspec.Struct):
@@ -191,6 +192,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         forked_at=None if raw.forked_at is msgspec.UNSET else raw.forked_at,
         faults=_faults(raw.faults),
         process=_process(raw.process),
+        lost=0 if raw.lost is msgspec.UNSET else _whole(raw.lost, 0, None, "lost") or 0,
     )
 
 
@@ -217,6 +219,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             forked_at=trajectory.forked_at or msgspec.UNSET,
             faults=dict(trajectory.faults) or msgspec.UNSET,
             process=trajectory.process or msgspec.UNSET,
+            lost=trajectory.lost or msgspec.UNSET,
         )
     )
 

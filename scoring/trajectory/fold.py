@@ -11,6 +11,7 @@ from ...engine.events import (
     Forgotten,
     Origin,
     ProgressRated,
+    RecordsLost,
     ScorerFailed,
     SessionClosed,
     SessionOpened,
@@ -101,6 +102,7 @@ class TrajectoryFold:
         self._baseline = False
         self._has_agent = True
         self._faults: dict[str, Counter[str]] = {}
+        self._lost = 0
 
     def feed(self, record: Record) -> Sequence[Update]:
         """Takes the next record of the session, and gives the updates that follow from it.
@@ -153,6 +155,7 @@ class TrajectoryFold:
             forked_from=self._origin,
             forked_at=self._forked_at,
             faults=self._counted_faults(),
+            lost=self._lost,
         )
 
     @property
@@ -354,6 +357,12 @@ class TrajectoryFold:
             self._faults.setdefault(record.stream, Counter())[event.fault] += 1
         return _NOTHING
 
+    def _lose(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        if isinstance(event, RecordsLost):
+            self._lost += event.count
+        return _NOTHING
+
     # --- rounds ----------------------------------------------------------------------------------
 
     def _begin(self, record: Record) -> list[Update]:
@@ -434,5 +443,6 @@ _MEASURED: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = 
     "ProgressRated": TrajectoryFold._rated,
     "ScorerFailed": TrajectoryFold._failed,
     "SimulatorFlagged": TrajectoryFold._flagged,
+    "RecordsLost": TrajectoryFold._lose,
 }
 """The same for records of measurement streams."""

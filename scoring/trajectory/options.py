@@ -16,7 +16,7 @@ from ...engine.errors import DuologError, PluginFailed
 from ...engine.plugins import PluginCall
 from ...engine.rounds import Rounds
 from ...engine.session.time.timing import Timing
-from .phrases import is_vague
+from ..turns import is_vague
 from .token_estimate import TokenCounter, estimate_tokens
 
 __all__ = ("Options", "plugged_counter", "plugged_rule")

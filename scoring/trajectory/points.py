@@ -75,6 +75,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         faults: how often its simulated user was found at fault, by kind; empty where it never was,
             or where nobody looked.
         process: how the parties worked together; None where it was not measured.
+        lost: events that could not be recorded; rounds and effort of such a session are incomplete.
     """
 
     session: str
@@ -95,6 +96,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     forked_at: int | None = None
     faults: Mapping[str, int] = {}
     process: Process | None = None
+    lost: int = 0
 
 
 def counted(trajectory: Trajectory) -> Sequence[Point]:

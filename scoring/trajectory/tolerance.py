@@ -14,22 +14,18 @@ from typing import Final, Literal, TypeAlias, final
 import msgspec
 
 from ...engine.errors import InvalidInput
+from ...engine.rounds import is_unproductive
 
 __all__ = (
     "PENDING",
-    "SATISFACTORY",
     "Pending",
     "Rating",
     "Stop",
     "Tolerance",
     "check_taus",
     "is_bad",
-    "is_unsatisfactory",
     "stop_rounds",
 )
-
-SATISFACTORY: Final = 3
-"""The least rating that counts as progress, on the Likert scale of 1 to 5."""
 
 
 class Pending(Enum):
@@ -43,11 +39,6 @@ PENDING: Final = Pending.PENDING
 
 Rating: TypeAlias = int | Literal[Pending.PENDING] | None
 """A rating of 1 to 5; None for a missing one; ``PENDING``."""
-
-
-def is_unsatisfactory(rating: int | None) -> bool:
-    """Whether a rating says that there was no progress; a missing one does not."""
-    return rating is not None and rating < SATISFACTORY
 
 
 def check_taus(taus: Iterable[int]) -> tuple[int, ...]:
@@ -118,7 +109,7 @@ class Tolerance:
         """
         reached: list[Stop] = []
         while (current := rating(self._next)) is not PENDING:
-            self._run = self._run + 1 if is_unsatisfactory(current) else 0
+            self._run = self._run + 1 if is_unproductive(current) else 0
             while self._open and self._run >= self._open[0]:
                 stop = Stop(self._open.pop(0), self._next)
                 self._stops[stop.tau] = stop.round
@@ -153,7 +144,7 @@ class Tolerance:
 
 def is_bad(rating: Rating) -> bool:
     """Whether a rating is known to be unsatisfactory."""
-    return rating is not PENDING and is_unsatisfactory(rating)
+    return rating is not PENDING and is_unproductive(rating)
 
 
 def stop_rounds(ratings: Iterable[Rating], taus: Iterable[int]) -> dict[int, int | None]:

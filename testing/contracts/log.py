@@ -1,4 +1,4 @@
-"""Checks the contract of ``EventLog``, for the stores of Duolog and of others.
+"""Checks the contract of ``Store``, for the stores of Duolog and of others.
 
     async def test_my_store(tmp_path):
         await check_event_log(lambda: MyLog(tmp_path / uuid4().hex))
@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
 import anyio
+import msgspec
 
 from ...engine.codec import digest
 from ...engine.errors import (
@@ -38,22 +39,21 @@ from ...engine.events import (
     Unknown,
     UtilityScored,
 )
-from ...engine.log.contract import Advance, EventLog
+from ...engine.log.contract import Advance, Derived, EventLog, Store
 from ...engine.records import TRACE, Draft, Record
-from ...engine.rounds import RoundProjector
 from ..tools import appended, collect, message, raises, require
 from .subscriptions import LIVE_CHECKS
 
 __all__ = ("CHECKS", "Check", "check_event_log")
 
-Check: TypeAlias = Callable[[EventLog], Awaitable[None]]
+Check: TypeAlias = Callable[[Store], Awaitable[None]]
 """A check of one promise, on a new, open log."""
 
 _SCORER = ScorerRef(name="judge", version="1", config="-")
 
 
-async def check_event_log(factory: Callable[[], EventLog]) -> None:
-    """Checks that the logs a factory makes keep the contract of ``EventLog``.
+async def check_event_log(factory: Callable[[], Store]) -> None:
+    """Checks that the logs a factory makes keep the contract of ``Store``.
 
     Args:
         factory: returns a new, empty log, not entered yet, on each call.
@@ -177,6 +177,16 @@ async def check_idempotence(log: EventLog) -> None:
     error = await raises(DuplicateConflict, log.append("s", [message("else", "1")]))
     require((error.session, error.event_id) == ("s", "1"), "the conflict says which id")
     await raises(DuplicateConflict, log.append("s", [message("one", "1")], stream="other"))
+    one = drafts[0]
+    for other in (
+        Draft(one.event, "bob", one.role, one.time, "1"),
+        Draft(one.event, one.actor, "agent", one.time, "1"),
+        Draft(one.event, one.actor, one.role, one.time, "1", cause="s/trace/1"),
+        Draft(FeedbackGiven(thumbs="up"), one.actor, one.role, one.time, "1"),
+    ):
+        await raises(DuplicateConflict, log.append("s", [other]))
+    seen = Draft(one.event, one.actor, one.role, one.time, "1", seen=1)
+    require(await log.append("s", [seen]) == original[:1], "what an actor had seen may differ")
     require(await collect(log.read_all()) == original, "nothing is recorded twice")
     elsewhere = await log.append("t", [message("one", "1")])
     require(elsewhere[0].session == "t", "ids are unique in a session, not across sessions")
@@ -196,6 +206,16 @@ async def check_checkpoints(log: EventLog) -> None:
     require(await collect(log.read_all()) == output, "and nothing is written")
     again = await log.append("s", [message("out", "o-1")], stream="c@1", checkpoint=move)
     require(again == output, "a redelivery that had arrived gives the original records")
+    lost = Advance(consumer="c", version="1", expected=5, position=6)
+    again = await log.append("s", [message("out", "o-1")], stream="c@1", checkpoint=lost)
+    require(again == output, "a redelivery with another checkpoint gives the original records")
+    require(await log.checkpoint("c", "1") == 6, "and the checkpoint moves as the first would have")
+    await raises(
+        CheckpointConflict,
+        log.append("s", [message("out", "o-1")], stream="c@1", checkpoint=move),
+    )
+    back = Advance(consumer="c", version="1", expected=6, position=5)
+    await log.append("s", [], checkpoint=back)
     alone = Advance(consumer="c", version="1", expected=5, position=9)
     require(await log.append("s", [], checkpoint=alone) == [], "a checkpoint may move alone")
     require(await log.checkpoint("c", "1") == 9, "a checkpoint may move alone")
@@ -267,18 +287,113 @@ async def check_summaries(log: EventLog) -> None:
     for index, line in enumerate(listed):
         records = await collect(log.read_all(session=line.session))
         trace = [record for record in records if record.stream == TRACE]
-        projector = RoundProjector()
-        for record in trace:
-            projector.feed(record)
         require(line == await log.summary(line.session), "summary gives the line of the list")
         require(line.events == len(records) and line.version == len(trace), "counts are exact")
-        require(line.rounds == projector.number, f"rounds: {line.rounds} != {projector.number}")
         require((line.task, line.instance) == ("travel", str(index)), "the task is named")
         require(line.group == {"agent": f"a{index % 3}", "user": "u"}, "labels are kept")
         require((line.opened, line.last) == (0.5, trace[-1].time), "times are of the trace")
-        require(line.utility == (None, 0.25, 0.75, 0.75)[index % 4], "the last utility counts")
         require(line.position == records[-1].position and line.state == "open", "and where it is")
     await raises(SessionNotFound, log.summary("nobody"))
+
+
+def _row(session: str, position: int, text: str = "", version: int = 1) -> Derived:
+    return Derived(
+        session=session,
+        kind="fold/1",
+        version=version,
+        position=position,
+        payload=text.encode(),
+        numbers=(1.5, None, float(position)),
+    )
+
+
+async def check_derived(log: EventLog) -> None:
+    """What a fold keeps of sessions comes back, by kind and version; older rows replace no newer ones."""
+    require(await collect(log.derived("fold/1", 1)) == [], "a new log keeps nothing")
+    ends = {name: (await appended(log, name, 3))[-1].position for name in ("b", "a", "c")}
+    rows = [_row(name, ends[name], f"{name} \x00\xff") for name in ("c", "a", "b")]
+    require(await log.keep_derived(rows) == 3, "rows are kept, and counted")
+    rows.reverse()
+    found = await collect(log.derived("fold/1", 1))
+    require(found == [rows[0], rows[1], rows[2]], "rows come in order of first record, unchanged")
+    chosen = await collect(log.derived("fold/1", 1, sessions=["c", "b", "nobody"]))
+    require(chosen == [rows[0], rows[2]], "rows of some sessions come in the same order")
+    require(await collect(log.derived("fold/1", 1, sessions=[])) == [], "no sessions, no rows")
+    require(await collect(log.derived("fold/2", 1)) == [], "each kind has rows of its own")
+    require(await collect(log.derived("fold/1", 2)) == [], "rows of another version are not given")
+    other = msgspec.structs.replace(rows[0], kind="fold/2", numbers=())
+    require(await log.keep_derived([other]) == 1, "a session has a row of each kind")
+    require(await collect(log.derived("fold/2", 1)) == [other], "a row need not have numbers")
+    late = _row("b", ends["b"] - 1, "seen less")
+    require(await log.keep_derived([late]) == 0, "a lower position replaces no higher one")
+    again = _row("b", ends["b"], "again")
+    require(await log.keep_derived([again]) == 1, "an equal position replaces")
+    require(await collect(log.derived("fold/1", 1, sessions=["b"])) == [again], "and is there")
+    newer = _row("b", ends["b"] - 1, "newer fold", 2)
+    require(await log.keep_derived([newer]) == 1, "another version replaces at any position")
+    require(await collect(log.derived("fold/1", 2)) == [newer], "and is there")
+    left = await collect(log.derived("fold/1", 1))
+    require(left == rows[1:], "a session has one row of a kind")
+    await log.drop_derived()
+    require(await collect(log.derived("fold/1", 1)) == [], "all rows can be dropped")
+    require(await log.keep_derived(rows) == 3, "and kept again")
+
+
+async def check_derived_input(log: EventLog) -> None:
+    """Rows of unknown sessions and rows ahead of the log are dropped; rows that cannot be kept are refused."""
+    end = (await appended(log, "s", 2))[-1].position
+    require(await log.keep_derived([_row("s", end + 1)]) == 0, "rows that are ahead are dropped")
+    rows = [_row("nobody", 1), _row("s", end)]
+    require(await log.keep_derived(rows) == 1, "rows of unknown sessions are dropped")
+    require(await collect(log.derived("fold/1", 1)) == rows[1:], "the others are kept")
+    await raises(InvalidInput, log.keep_derived([rows[1], rows[1]]))
+    require(await log.keep_derived([]) == 0, "nothing may be kept, too")
+    for numbers in ((1.0,) * 5, (float("nan"),), (float("inf"),)):
+        bad = msgspec.structs.replace(rows[1], numbers=numbers)
+        await raises(InvalidInput, log.keep_derived([bad]))
+    for change in ({"kind": ""}, {"version": -1}, {"position": 1 << 63}):
+        bad = msgspec.structs.replace(rows[1], **change)
+        await raises(InvalidInput, log.keep_derived([bad]))
+    more = await appended(log, "s", 1)
+    listed = await log.summary("s")
+    require(listed.position == more[-1].position, "an append makes what was kept stale")
+    [kept] = await collect(log.derived("fold/1", 1))
+    require(kept.position < listed.position, "which its position says")
+
+
+async def check_many_derived(log: EventLog) -> None:
+    """Many rows, kept by several tasks at once, all come back in order."""
+    ends = [(await appended(log, f"s{number}", 1))[-1].position for number in range(700)]
+    rows = [_row(f"s{number}", end, "x" * (number % 50)) for number, end in enumerate(ends)]
+    async with anyio.create_task_group() as tasks:
+        for start in range(4):
+            tasks.start_soon(log.keep_derived, rows[start::4])
+    require(await collect(log.derived("fold/1", 1)) == rows, "all rows are there")
+    names = [row.session for row in rows[::-1]]
+    require(await collect(log.derived("fold/1", 1, sessions=names)) == rows, "named ones, too")
+
+
+async def check_forgotten_derived(log: Store) -> None:
+    """Forgetting a session drops its rows, and a fold that was under way leaves none."""
+    ends = {name: (await appended(log, name, 3))[-1].position for name in ("a", "b")}
+    rows = [_row(name, end) for name, end in ends.items()]
+    await log.keep_derived(rows)
+    await log.forget("a")
+    require(await collect(log.derived("fold/1", 1)) == rows[1:], "forgetting drops rows")
+    require(await log.keep_derived(rows) == 1, "rows of forgotten sessions are not kept")
+    require(await collect(log.derived("fold/1", 1)) == rows[1:], "and are not there")
+    for turn in range(5):
+        name = f"raced {turn}"
+        row = _row(name, (await appended(log, name, 2))[-1].position)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(turn + 1):
+                tasks.start_soon(log.keep_derived, [row])
+            tasks.start_soon(log.forget, name)
+            for _ in range(4):
+                tasks.start_soon(log.keep_derived, [row])
+        found = await collect(log.derived("fold/1", 1, sessions=[name]))
+        require(found == [], "a fold that races with forgetting leaves nothing")
+    require(not (await log.verify()).problems, "and the log is whole")
 
 
 async def check_closing(log: EventLog) -> None:
@@ -308,7 +423,16 @@ async def check_closing(log: EventLog) -> None:
         await raises(LogClosed, log.summary("s"))
         await raises(LogClosed, log.checkpoint("c", "1"))
         await raises(LogClosed, log.scan(len))
-        for use in (log.subscribe, log.tap, log.sessions, log.read_all, lambda: log.read("s")):
+        await raises(LogClosed, log.keep_derived([_row("s", 1)]))
+        await raises(LogClosed, log.drop_derived())
+        for use in (
+            log.subscribe,
+            log.tap,
+            log.sessions,
+            log.read_all,
+            lambda: log.read("s"),
+            lambda: log.derived("fold/1", 1),
+        ):
             await raises(LogClosed, _use(use))
         await log.aclose()
     await log.aclose()
@@ -334,6 +458,10 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_checkpoints,
     check_closed_sessions,
     check_summaries,
+    check_derived,
+    check_derived_input,
+    check_many_derived,
+    check_forgotten_derived,
     *LIVE_CHECKS,
 )
 """All checks of an open log, one promise each."""

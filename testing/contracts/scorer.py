@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
 from ...engine import codec
 from ...engine.events import ProgressRated, ScorerFailed, UtilityScored
 from ...engine.records import TRACE, Record
-from ...engine.scorers.protocol import Measurement, Scorer, SessionScorer
+from ...engine.scorers.observing import WAITED, Observer, drive
+from ...engine.scorers.protocol import Cost, Measurement, Scorer
 from ...engine.session.actors import playing
 from ..actors import Improviser, agent, human
 from ..sessions import Workshop, a_session, played
@@ -26,6 +28,7 @@ async def check_scorer(scorer: Scorer, *traces: Sequence[Record]) -> None:
     It gives the same measurements for the same trace each time, whatever other sessions it scores
     meanwhile; each has an identity of its own and the scorer's name; utilities are in [0, 1] and
     ratings in 1..5, or missing with a reason; unknown events and erased sessions raise no error.
+    A ``RoundScorer`` is handed the rounds that close. One that says what a record takes keeps to it.
 
     Args:
         scorer: the scorer.
@@ -39,9 +42,9 @@ async def check_scorer(scorer: Scorer, *traces: Sequence[Record]) -> None:
     require(bool(ref.name and ref.version), "a scorer has a name and a version")
     require(scorer.ref == ref, "a scorer's identity does not change")
     tried = list(traces) or [await _improvised(seed) for seed in range(_FEW)]
-    alone = [await _measure(scorer.begin(trace[0].session), trace) for trace in tried]
+    alone = [await _measure(Observer(scorer.begin(trace[0].session)), trace) for trace in tried]
     for trace, measured in zip(tried, alone, strict=True):
-        again = await _measure(scorer.begin(trace[0].session), trace)
+        again = await _measure(Observer(scorer.begin(trace[0].session)), trace)
         require(again == measured, "a trace measured twice gives the same measurements")
         _check_identities(measured)
         for version, measurement in measured:
@@ -67,16 +70,27 @@ async def _improvised(seed: int) -> list[Record]:
     return (await played(session)).trace
 
 
-async def _measure(
-    session: SessionScorer, trace: Sequence[Record]
-) -> list[tuple[int, Measurement]]:
+async def _measure(session: Observer, trace: Sequence[Record]) -> list[tuple[int, Measurement]]:
     """The measurements of a scorer for a trace, each with the version after which it came."""
-    return [(r.version, found) for r in trace for found in await session.observe(r)]
+    return [(r.version, found) for r in trace for found in await _observe(session, r)]
+
+
+async def _observe(session: Observer, record: Record) -> Sequence[Measurement]:
+    """What a scorer measures at a record; driven as a thread does where it says that it never waits."""
+    cost = session.cost(record)
+    require(cost in get_args(Cost), f"a scorer is quick, computes or waits: {cost!r}")
+    if cost == "waits":
+        return await session.observe(record)
+    try:
+        return drive(session.observe(record))
+    except RuntimeError as error:
+        require(str(error) != WAITED, f"a scorer that {cost!r} is said of awaits nothing: {record}")
+        raise
 
 
 async def _bear(scorer: Scorer, trace: Sequence[Record], what: str) -> None:
     try:
-        await _measure(scorer.begin(trace[0].session), trace)
+        await _measure(Observer(scorer.begin(trace[0].session)), trace)
     except Exception as error:
         raise AssertionError(f"a scorer must accept {what}, and not raise {error!r}") from error
 
@@ -85,7 +99,7 @@ async def _together(
     scorer: Scorer, traces: Sequence[Sequence[Record]]
 ) -> list[list[tuple[int, Measurement]]]:
     """The same for several traces, a record of each in turn."""
-    sessions = [scorer.begin(trace[0].session) for trace in traces]
+    sessions = [Observer(scorer.begin(trace[0].session)) for trace in traces]
     measured: list[list[tuple[int, Measurement]]] = [[] for _ in traces]
     for step in range(max(map(len, traces))):
         for session, trace, found in zip(sessions, traces, measured, strict=True):

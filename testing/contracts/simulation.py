@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from ...engine.log.append import Redact
 from ...engine.log.contract import EventLog
+from ...engine.redacting import Redact
 from ..simulator.campaign import described, run_seeds
 from ..simulator.loop import no_worker_threads
 from ..simulator.stage import Stage

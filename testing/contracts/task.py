@@ -1,7 +1,7 @@
 """Checks the contract of tasks: what holds of any task that results can be compared on.
 
 It needs of a task, beyond what a run does: ``witness(instance, seed)``, the best reachable output, and
-``scorers(opened)``, which measure a recorded session again. A `duolog.examples.kit` task has both.
+``scorers(opened)``, which measure a recorded session again. A `duolog.tasks.kit` task has both.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.records import TRACE, Record
+from ...engine.scorers.observing import Observer
 from ...engine.scorers.protocol import Scorer
 from ...engine.session.runner import Session
 from ...engine.session.view import Visibility
 from ...engine.task import NOBODY, Cell, Setting, Task
-from ...examples.kit.task import Witness
+from ...tasks.kit import Witness
 from ..folds import by, records_of
 from ..sessions import Played, played
 from ..tools import require
@@ -175,7 +176,7 @@ async def _measured(
 ) -> list[UtilityScored]:
     found = []
     for scorer in task.scorers(opened):
-        session = scorer.begin(trace[0].session)
+        session = Observer(scorer.begin(trace[0].session))
         for record in trace:
             found += [measurement.event for measurement in await session.observe(record)]
     return [event for event in found if isinstance(event, UtilityScored)]

@@ -1,17 +1,12 @@
-"""Many runs, one after the other, in one process or several; each failure with the command that repeats
-it, cut down to what it needs.
-"""
+"""Many runs, one after the other; each failure with the command that repeats it, cut down to what it needs."""
 
 from __future__ import annotations
 
 import gc
 import re
-import resource
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -20,10 +15,8 @@ from .scenario import Fault, Operation, Outcome, Scenario, Store, draw
 from .shrink import shrink
 from .stage import Stage, prepared
 
-__all__ = ("Campaign", "Failure", "command", "described", "run_campaign", "run_seeds")
+__all__ = ("Campaign", "Failure", "command", "described", "run_seeds")
 
-_PART = 500  # runs in one go
-_PARTS = 10  # of one process; those that were killed in it leave a little behind
 _GROWTH = 64 * 1024  # KiB by which a process may grow once it is warm
 
 
@@ -101,16 +94,22 @@ def run_seeds(store: Store, seeds: Iterable[int], *, stage: Stage | None = None)
         if runs % 100 == 0:
             gc.collect()
             ended = sum(happened[kind] for kind in _ENDS)
-            now = _Held(
-                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-                len(gc.get_objects()) - _OBJECTS_OF_ENDED * ended,
-            )
+            now = _Held(_memory(), len(gc.get_objects()) - _OBJECTS_OF_ENDED * ended)
             warm = warm or now
             if now.memory > warm.memory + _GROWTH or now.objects > warm.objects + _OBJECTS:
                 what = f"what the process holds grew from {warm} to {now} within {runs} runs"
                 failures.append(Failure(scenario, what))
                 break
     return Campaign(runs, dict(happened), steps, tuple(failures))
+
+
+def _memory() -> int:
+    """The most memory that this process has held, in KiB; 0 if the system does not say."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _cut_down(stage: Stage, scenario: Scenario, what: str) -> Failure:
@@ -130,32 +129,12 @@ def _name(failure: str) -> str:
     return re.sub(r"\d+|\[[^]]*\]", "", failure.partition(" (")[0])
 
 
-def run_campaign(
-    store: Store, seeds: Sequence[int], processes: int, progress: Callable[[int], None]
-) -> Iterator[Campaign]:
-    """Runs the scenarios of seeds in several processes; gives what is known after each part."""
-    parts = [seeds[at : at + _PART] for at in range(0, len(seeds), _PART)]
-    total = Campaign()
-    if processes == 1 and len(parts) == 1:
-        for part in parts:
-            total = total.plus(run_seeds(store, part))
-            progress(total.runs)
-            yield total
-        return
-    # Not by max_tasks_per_child: up to Python 3.12.2 a pool stops where it renews its processes.
-    at_once = processes * _PARTS
-    for at in range(0, len(parts), at_once):
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            for result in pool.map(partial(run_seeds, store), parts[at : at + at_once]):
-                total = total.plus(result)
-                progress(total.runs)
-                yield total
-
-
 def command(scenario: Scenario) -> str:
     """The command that repeats a run."""
     whole = draw(scenario.store, scenario.seed)
-    words = [f"python -m duolog.testing.simulator --store {scenario.store} --seed {scenario.seed}"]
+    words = [
+        f"python -m duolog.benchmarks.campaign --store {scenario.store} --seed {scenario.seed}"
+    ]
     if scenario.operations != whole.operations:
         words.append(f"--operations {_numbers(each.number for each in scenario.operations)}")
     if scenario.faults != whole.faults:

@@ -13,6 +13,7 @@ from ...engine.events import (
     SessionClosed,
     SessionOpened,
     SnapshotTaken,
+    Unknown,
     UtilityScored,
 )
 from ...engine.records import Draft
@@ -38,7 +39,7 @@ def _draft(operation: Operation, at: int, caller_id: str | None) -> Draft:
     return Draft(event, tag, role, float(operation.draw % 1000), caller_id)
 
 
-def _event(operation: Operation, at: int, tag: str) -> tuple[Event, Role]:
+def _event(operation: Operation, at: int, tag: str) -> tuple[Event | Unknown, Role]:
     draw = operation.draw >> at % 16
     match operation.kind:
         case "close" if at == operation.size - 1:
@@ -59,4 +60,6 @@ def _event(operation: Operation, at: int, tag: str) -> tuple[Event, Role]:
             return SessionOpened(
                 task=tag, instance="1", participants=(), clock="utc"
             ), "environment"
+        case 4 if operation.draw & 16:
+            return Unknown("Other", 7, f'{{"kind":"Other","by":"{tag}"}}'.encode()), "agent"
     return MessageSent(text=tag), "human"

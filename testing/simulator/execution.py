@@ -13,9 +13,9 @@ from random import Random
 from typing import NamedTuple, TypeAlias, final
 
 from ...engine.errors import CodecError, NotALog
-from ...engine.log.append import Redact
 from ...engine.log.contract import EventLog
 from ...engine.records import Draft
+from ...engine.redacting import Redact
 from .faults import Ended, WildError, failure_text
 from .loop import SimulatedLoop, bury
 from .machine.clock import Wall

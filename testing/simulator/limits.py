@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...engine.log import append_writer, memory, subscriptions
+from ...engine.log import append_writer, decide, memory, subscriptions
 from ...engine.log.sqlite import commit, file, reader, writer
 
 __all__ = ("small_limits",)
@@ -19,7 +19,7 @@ def small_limits() -> Iterator[None]:
     own: list[tuple[object, str, int]] = [
         (subscriptions, "BUFFER", 4),
         (memory, "_BATCH", 3),
-        (commit, "_SESSIONS", 1),
+        (decide, "_SESSIONS", 1),
         (commit, "_FOREIGN", 2),
         (reader, "BATCH", 4),
         (append_writer, "_APPENDS", 2),

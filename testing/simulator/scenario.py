@@ -40,6 +40,9 @@ OperationKind: TypeAlias = Literal[
     "expect",
     "stale",
     "advance",
+    "conflict",
+    "inherit",
+    "relay",
     "measure",
     "close",
     "feedback",
@@ -54,8 +57,9 @@ OperationKind: TypeAlias = Literal[
 """``append``: some events. ``other``: by another log on the same file.
 ``record``: a person says some things, by a recorder of this process or another. ``fork``: a fork of the
 process tries to use the log. ``repeat``: an earlier append once more, by its ids. ``expect``: at the version
-that is read first. ``stale``: at a version that does not hold. ``advance``: with a checkpoint. ``measure``:
-to a scorer's stream. ``close``: the session's end. ``feedback``: what may follow it. ``restart``: the log is
+that is read first. ``stale``: at a version that does not hold. ``advance``: with a checkpoint. ``conflict``: the ids
+of an earlier append with other contents. ``inherit``: a new session that is a fork. ``relay``: a consumer writes to two
+sessions about each record. ``measure``: to a scorer's stream. ``close``: the session's end. ``feedback``: what may follow it. ``restart``: the log is
 closed and opened again."""
 
 _WEIGHTS: Final[dict[OperationKind, int]] = {
@@ -66,6 +70,9 @@ _WEIGHTS: Final[dict[OperationKind, int]] = {
     "expect": 4,
     "stale": 2,
     "advance": 3,
+    "conflict": 3,
+    "inherit": 2,
+    "relay": 2,
     "measure": 3,
     "close": 2,
     "feedback": 2,

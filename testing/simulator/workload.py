@@ -10,6 +10,7 @@ from random import Random
 from typing import cast, final
 
 import anyio
+from msgspec.structs import replace
 
 from ...engine.errors import (
     CheckpointConflict,
@@ -23,7 +24,8 @@ from ...engine.errors import (
     SessionNotFound,
     VersionConflict,
 )
-from ...engine.events import MessageSent, SessionClosed
+from ...engine.events import MessageSent, Origin, Role, SessionClosed, SessionOpened
+from ...engine.log.consumer import run_consumer
 from ...engine.log.contract import Advance, EventLog, Store
 from ...engine.records import TRACE, Draft
 from ...telemetry.recorder import Recorder
@@ -33,6 +35,7 @@ from .followers import Followers
 from .machine.processes import as_process, forked
 from .model import CONSUMER, Attempt, Model
 from .recording import PREFIX, record, settle
+from .relay import RELAY, Relay, check_relay
 from .scenario import Operation
 
 __all__ = ("OTHER", "Workload")
@@ -64,7 +67,7 @@ class Workload:
         self._other: EventLog | None = None
         self._recorders: list[Recorder] = []
         self.errors: list[BaseException] = []
-        self._followers = Followers(failing, self.errors)
+        self._followers = Followers(failing, self.errors, lambda: model.forgotten)
 
     async def live(
         self, open_log: Callable[[], EventLog], operations: Sequence[Operation] | None
@@ -121,7 +124,7 @@ class Workload:
         for recorder in self._recorders:
             await recorder.aclose()  # what waits is written
         if following:
-            self._followers.head = await self._last_position(log)
+            self._followers.heads = await self._last_positions(log)
         done.set()
         for task in following:
             with anyio.CancelScope():
@@ -187,8 +190,9 @@ class Workload:
         elif kind == "fork":
             if self._shared:
                 self._fork(log, session)
-        elif kind == "repeat":
-            await self._repeat(log, operation)
+        elif kind in ("repeat", "conflict", "inherit", "relay"):
+            again = {"repeat": self._repeat, "conflict": self._conflict, "inherit": self._inherit}
+            await again.get(kind, self._relay)(log, operation)
         elif kind != "follow":
             other = kind == "other" and self._other is not None
             await self._append(self._other or log if other else log, operation, session)
@@ -223,8 +227,15 @@ class Workload:
         if attempt.fate == "pending":
             return  # its worker is at it
         fate, records = attempt.fate, attempt.records
+        checkpoint: Advance | None = None
+        if operation.draw & 1 << 20:  # it moves as with the first append
+            at = await log.checkpoint(CONSUMER, "1")
+            checkpoint = Advance(consumer=CONSUMER, version="1", expected=at, position=at + 1)
+            if self._is_pending(attempt):  # by now
+                return
+            fate, records = attempt.fate, attempt.records
         try:
-            await self._try(log, attempt, None, None)
+            await self._try(log, attempt, None, checkpoint)
         finally:
             if fate == "acknowledged":
                 again = attempt.records
@@ -233,6 +244,70 @@ class Workload:
                 require(same, "an append that is repeated gives the original records")
             elif fate == "unknown" and attempt.fate == "refused":
                 attempt.fate = fate
+
+    @staticmethod
+    def _is_pending(attempt: Attempt) -> bool:
+        return attempt.fate == "pending"
+
+    async def _conflict(self, log: EventLog, operation: Operation) -> None:
+        """The ids of an append with other contents are refused, and change nothing."""
+        model = self._model
+        earlier = [
+            each
+            for each in model.attempts.values()
+            if each.drafts[0].id
+            and each.fate == "acknowledged"
+            and each.session not in model.maybe_forgotten
+        ]
+        if not earlier:
+            return
+        attempt = earlier[operation.draw % len(earlier)]
+        first, *rest = attempt.drafts
+        role: Role = "agent" if first.role == "human" else "human"
+        other = (
+            replace(first, event=MessageSent(text="another")),
+            replace(first, actor="another"),
+            replace(first, role=role),
+            replace(first, cause="trace/1"),
+        )[operation.draw >> 8 & 3]
+        try:
+            await log.append(attempt.session, [other, *rest], stream=attempt.stream)
+        except DuplicateConflict:
+            return
+        forgotten = attempt.session in model.maybe_forgotten
+        require(forgotten or model.lost, "an id that comes again with other contents is refused")
+
+    async def _inherit(self, log: EventLog, operation: Operation) -> None:
+        """Opens a fork of a session, which is forgotten with it."""
+        model, origin = self._model, f"s{operation.session}"
+        if origin in model.maybe_forgotten or not await collect(log.read(origin)):
+            return
+        tag = f"op{operation.number}"
+        opened = SessionOpened(
+            task=tag,
+            instance="1",
+            participants=(),
+            clock="utc",
+            forked_from=Origin(session=origin, version=1),
+        )
+        said = MessageSent(text=f"{tag} of the origin")
+        drafts = [
+            Draft(opened, f"{tag}.0", "environment", 1.0),
+            Draft(said, f"{tag}.1", "human", 1.0),
+        ]
+        attempt = Attempt(f"f{operation.number}", TRACE, drafts)
+        model.attempts[operation.number] = attempt
+        model.forks.setdefault(origin, set()).add(attempt.session)
+        if origin in model.maybe_forgotten:
+            model.maybe_forgotten.add(attempt.session)
+        await self._try(log, attempt, None, None)
+
+    async def _relay(self, log: EventLog, operation: Operation) -> None:
+        """Runs a consumer up to where the log is now."""
+        try:
+            await run_consumer(log, Relay(), upto=log.statistics().position, batch=3)
+        except CheckpointConflict:
+            return  # another one was faster
 
     async def _try(
         self, log: EventLog, attempt: Attempt, expected: int | None, checkpoint: Advance | None
@@ -315,12 +390,18 @@ class Workload:
         store = _maintained(log)
         if store is None:
             return
-        self._model.maybe_forgotten.add(session)
+        model = self._model
+        before = {
+            attempt.session for attempt in model.attempts.values() if attempt.fate == "acknowledged"
+        }
+        forks = model.forks.get(session, set())
+        model.maybe_forgotten |= {session, *forks}
         try:
             await store.forget(session)
         except SessionNotFound:
             return
-        self._model.forgotten.add(session)
+        model.maybe_forgotten |= model.forks.get(session, set())
+        model.forgotten |= {session, *(forks & before)}
 
     def _by_another(self, operation: Operation) -> bool:
         """Whether another process is to do it."""
@@ -357,20 +438,22 @@ class Workload:
 
     # --- the whole --------------------------------------------------------------------------------
 
-    async def _last_position(self, log: EventLog) -> int:
+    async def _last_positions(self, log: EventLog) -> dict[str | None, int]:
         try:
             records = await collect(log.read_all())
         except LogUnavailable:
             if not self._failing():
                 raise
-            return 0
-        return len(records)
+            return {}
+        return {record.session: record.position for record in records} | {None: len(records)}
 
     async def _check(self, log: EventLog) -> None:
         """All that must hold, where nobody is at work."""
         try:
             records = await self._model.check(log)
             self._followers.check(records)
+            if not self._model.lost:
+                check_relay(records, await log.checkpoint(RELAY, "1"))
             await self._verify(log)
         except LogUnavailable:
             if not self._failing():

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import anyio
 import pytest
-from duolog.agents.adaptive import Adaptive
+from duolog.agents.adaptive import Adaptive, Outlook
 from duolog.agents.mind import Intent
-from duolog.agents.outlook import Outlook
 from duolog.engine.events import JSON
 from duolog.engine.records import Record
 from duolog.engine.session.decisions import NOTHING, Act, Decision, Note, Say

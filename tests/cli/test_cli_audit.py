@@ -53,8 +53,8 @@ def test_it_compares_each_persona_with_people(
     assert gaps["ratings"]["reason"] == "no human rates a round among the people"
     assert main(audit) == 0
     shown = capsys.readouterr().out
-    assert "bounded  3 sessions beside 3 of people" in shown
-    assert "– ratings, points: no human rates a round among the people" in shown
+    assert "bounded  3 sessions, 3 of people" in shown
+    assert "– bounded, ratings, points: no human rates a round among the people" in shown
 
 
 def test_wrong_inputs_are_one_clear_line(

@@ -126,7 +126,7 @@ def test_killed_and_run_again_it_ends_as_it_would_have(
     program = (
         "import os, signal, sys\n"
         "from duolog.cli import main\n"
-        "from duolog.cli.experiment.progress import SessionProgress\n"
+        "from duolog.cli.text.run_progress import SessionProgress\n"
         "advance, ended = SessionProgress.advance, []\n"
         "def deadly(self, outcome):\n"
         "    advance(self, outcome)\n"

@@ -170,19 +170,21 @@ def test_everybody_can_begin_from_the_view(
     assert made.fork.reason == "finished"
 
 
-def test_what_another_version_recorded_is_forked_from_the_view_alone(
+def test_a_session_of_another_engine_is_forked_from_the_view_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = str(tmp_path / "old.db")
     with monkeypatch.context() as then:
         then.setattr("duolog.engine.task.__version__", "0.0.1")
+        then.setattr("duolog.engine.session.runner.ENGINE_NUMBER", 99)
         run = ["run", "travel", "--agents", "one-stage", "--instances", "1", "--seed", "7"]
         assert main([*run, "--log", log]) == 0
     capsys.readouterr()
     fork = ["fork", log, "travel-1-one-stage", "--at-round", "3"]
     assert main(fork) == 2
     err = capsys.readouterr().err
-    assert "package was '0.0.1'" in err
+    assert "engine 99 played it" in err
+    assert "use Duolog 0.0.1 to resume it" in err
     assert "--from-view" in err
     assert err.count("\n") == 1
     assert main([*fork, "--from-view"]) == 0

@@ -11,10 +11,15 @@ from pathlib import Path
 
 import anyio
 import duolog
+import msgspec
 import pytest
 from duolog.cli import main
 from duolog.engine.events import ModelCalled
+from duolog.engine.log.open import open_log
 from duolog.engine.models import Message, ModelReply, ModelRequest, ResponseCache, request_digest
+from duolog.scoring.columns.kept import kind_of
+from duolog.scoring.columns.rows import FOLD_VERSION
+from duolog.scoring.trajectory.options import Options
 
 pytestmark = pytest.mark.usefixtures("plain")
 
@@ -168,3 +173,20 @@ def test_a_file_that_is_no_log(
     assert (out, err.count("\n")) == ("", 1)
     assert str(path) in err
     assert path.read_text(encoding="utf-8") == "hello"
+
+
+def test_kept_rows_that_do_not_follow_from_the_records_are_named(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(log), "--json"]) == 0  # which keeps the rows
+
+    async def change() -> str:
+        async with open_log(str(log)) as opened:
+            kept = [one async for one in opened.derived(kind_of(Options()), FOLD_VERSION)]
+            await opened.keep_derived([msgspec.structs.replace(kept[0], payload=kept[-1].payload)])
+            return kept[0].session
+
+    changed = anyio.run(change)
+    capsys.readouterr()
+    assert main(["verify", str(log)]) == 1
+    assert f"the log, session {changed}: the rows kept of it differ" in capsys.readouterr().out

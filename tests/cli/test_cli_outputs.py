@@ -32,8 +32,7 @@ WRITERS = {
     "cli/chat/editor.py": "a temporary file for the editor of the person who chats",
     "cli/__init__.py": "the null device, where the reader of the output is gone",
     "cli/chat/screen.py": "the null device, likewise",
-    "scoring/tables/layout.py": "the manifest and the lock of a directory that holds nothing but tables",
-    "scoring/tables/rows.py": "files of such a directory, under numbers that nobody names",
+    "scoring/columns/parquet.py": "a directory that holds nothing but tables, under names of their own",
     "testing/simulator/machine/disk.py": "a log that a test damages, as a loss of power does",
 }
 """Sources that open files for writing by themselves, and why they may."""

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from duolog.cli import main
-from duolog.cli.until import parse_until
+from duolog.cli.lookup import parse_until
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import FeedbackGiven, Participant, ScorerRef, SessionOpened, UtilityScored
 from duolog.engine.log.open import open_log
@@ -52,7 +52,7 @@ def test_a_session_is_told_as_it_goes(dinner: Path, capsys: pytest.CaptureFixtur
         "▸ tolerance τ = 1 is used up in round 1 (rated 2)",
         "▸ round 1 ends: utility 0.500",
         "▸ round 2 begins (refinement)",
-        "▸ mood@1 measures no more",
+        "▸ mood@1 measures no more: ValueError: moody",
         "▸ the session is closed: finished",
     ]
     places = [next(place for place, line in enumerate(told) if line == start) for start in wanted]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
-from duolog.cli import main, report_page
+from duolog.cli import main, reporting
 from duolog.cli.commands.report import print_report
-from duolog.engine.log.sqlite.log import SqliteLog
-from duolog.scoring import part_process, parts
+from duolog.engine.log.open import open_log
+from duolog.engine.log.stored import StoredLog
+from duolog.scoring.columns import log as columns_log
 
 pytestmark = pytest.mark.usefixtures("plain")
 
@@ -67,7 +70,7 @@ def test_process_measures_come_from_logs(
     found = as_json(capsys, str(dinner), "--group-by", "agent")
     groups = {group["group"]["agent"]: group["process"] for group in found["groups"]}
     two = groups["two-stage"]
-    assert (two["human_initiatives"], two["agent_initiatives"]) == (2, 3)
+    assert (two["human_initiatives"], two["agent_initiatives"]) == (1, 3)
     assert (two["confirmations_asked"], two["confirmations_answered"]) == (1, 1)
     assert (two["approved"], two["denied"], two["halts"], two["interruptions"]) == (0, 1, 0, 0)
     assert set(two["sessions"].values()) == {1}
@@ -119,25 +122,47 @@ def test_several_sources_can_be_told_apart(
     ]
 
 
+def without_rows(log: Path, directory: Path) -> Path:
+    """A copy of a log that keeps no rows yet."""
+    copy = Path(shutil.copy(log, directory / "again.db"))
+
+    async def drop() -> None:
+        async with open_log(str(copy)) as opened:
+            await opened.drop_derived()
+
+    anyio.run(drop)
+    return copy
+
+
 @pytest.mark.slow
 def test_several_processes_report_the_same(
-    dinner: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    dinner: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parts, "RECORDS", 1)
+    monkeypatch.setattr(columns_log, "LARGE", 1)
+    again = without_rows(dinner, tmp_path)
     alone = as_json(capsys, str(dinner), "--workers", "1")
-    monkeypatch.delattr(SqliteLog, "scan")  # only parts are read now
-    assert as_json(capsys, str(dinner), "--workers", "2") == alone
+    monkeypatch.delattr(StoredLog, "scan")  # only parts are read now
+    assert as_json(capsys, str(again), "--workers", "2") == alone
+    monkeypatch.delattr(StoredLog, "scan_part")  # and now none: the rows are kept
+    assert as_json(capsys, str(again), "--workers", "2") == alone
 
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_named_and_no_number_changes(
-    dinner: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    dinner: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parts, "RECORDS", 1)
+    monkeypatch.setattr(columns_log, "LARGE", 1)
+    again = without_rows(dinner, tmp_path)
     alone = as_json(capsys, str(dinner), "--workers", "1")
     killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    monkeypatch.setattr(part_process, "WORKER", ("-c", killed))
-    assert main(["report", str(dinner), "--json", "--workers", "2"]) == 0
+    monkeypatch.setattr(columns_log, "WORKER", ("-c", killed))
+    assert main(["report", str(again), "--json", "--workers", "2"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out) == alone
     assert told.err == (
@@ -278,7 +303,7 @@ def test_forks_are_left_out_of_the_means(forked: str, capsys: pytest.CaptureFixt
 
 def test_there_may_be_no_forks(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", file, "--forks"]) == 0
-    assert capsys.readouterr().out == "There are no forks.\n"
+    assert capsys.readouterr().out == "Forks\n\nThere are no forks.\n"
 
 
 DAMAGED = '{"session": "s1", "rounds": []}\n{"session": "s2"\n'
@@ -297,9 +322,7 @@ DAMAGED = '{"session": "s1", "rounds": []}\n{"session": "s2"\n'
         (["{file}", "--tau", "0"], "--tau takes whole numbers from 1"),
         (["{file}", "--tau", ","], "--tau is empty"),
         (["{file}", "--group-by", "mood"], "no session has a label 'mood'"),
-        (["{file}", "--json", "--csv"], "choose one of --json, --csv and --markdown"),
-        (["{file}", "--forks", "--csv"], "--forks prints a table of its own"),
-        (["{file}", "--explain", "s1", "--csv"], "--explain prints text"),
+        (["{file}", "--json", "--csv"], "choose one of --json, --csv"),
         (["{file}", "--explain", "s9"], "there is no session 's9' in the report; did you mean s"),
         (["{file}", "--convention", "exact"], "Invalid value for '--convention': 'exact' is not"),
         (["{file}", "--convention", "paper", "--rounds", "handoff"], "--convention paper counts"),
@@ -381,7 +404,6 @@ def test_a_comparison_is_drawn(
         (["--compare", "a"], "at least two different names"),
         (["--compare", "a,z"], "no session has agent 'z' to compare; there are: a, b"),
         (["--compare", "a,b", "--sensitivity"], "choose one of --compare, --sensitivity"),
-        (["--compare", "a,b", "--csv"], "--compare prints a table of its own"),
         (["--compare", "a,b", "--convention", "paper"], "--compare goes by the formal convention"),
         (["--agreement"], "do not say who rated: name logs"),
     ],
@@ -391,6 +413,25 @@ def test_analyses_that_cannot_be_made(
 ) -> None:
     assert main(["report", paired, *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "analysis", [["--compare", "a,b"], ["--forks"], ["--explain", "a1"]], ids=lambda one: one[0]
+)
+def test_every_analysis_has_every_form(
+    analysis: list[str], paired: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    printed = {}
+    for form in ("--markdown", "--csv", "--json"):
+        assert main(["report", paired, *analysis, form, "--html", str(page), "--force"]) == 0
+        printed[form] = capsys.readouterr().out
+    assert json.loads(printed["--json"]) is not None
+    if analysis != ["--forks"]:  # there are none
+        assert printed["--markdown"].count("|") > 10
+        rows = list(csv.DictReader(io.StringIO(printed["--csv"])))
+        assert rows[0].keys() >= ({"quantity", "p"} if len(rows) > 1 else {"round", "utility"})
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_judges_and_their_weight(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -427,7 +468,7 @@ def test_the_page_holds_transcripts_up_to_a_size_and_else_commands(
     assert found.count("<pre>") == 4
     assert "Plan [bold]five[/bold] dinners, please." in found
     assert "duolog show" not in found
-    monkeypatch.setattr(report_page, "EMBEDDED", 100)
+    monkeypatch.setattr(reporting, "EMBEDDED", 100)
     found = made(str(dinner))
     assert "<pre>" not in found
     assert f"<code>duolog show {dinner} chat-7</code>" in found

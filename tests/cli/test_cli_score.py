@@ -113,7 +113,7 @@ def refused(capsys: Capture, log: Path, *more: str) -> str:
 def test_it_measures_once_and_says_what_it_did(menus: Path, capsys: Capture) -> None:
     first, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
     counts = {one["scorer"]: one for one in first["scorers"]}
-    assert counts["rule-judge@1"]["added"] > 0
+    assert counts["rule-judge@2"]["added"] > 0
     assert counts["retention@2"]["added"] > 0
     assert first["added"] == sum(one["added"] for one in first["scorers"])
     again, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
@@ -129,8 +129,8 @@ def test_it_says_so_to_a_person_too(chats: Path, capsys: Capture) -> None:
     first = capsys.readouterr().out
     assert main(["score", str(chats), "--scorer", "rule-judge"]) == 0
     again = capsys.readouterr().out
-    assert first.startswith("rule-judge@1: 6 measurements added")
-    assert again.startswith("rule-judge@1: 0 measurements added, 6 there already")
+    assert first.startswith("rule-judge@2: 6 measurements added")
+    assert again.startswith("rule-judge@2: 0 measurements added, 6 there already")
     assert first.endswith("; 3 sessions\n")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
-from duolog.cli import scorer_finder as module
-from duolog.cli.scorer_finder import ScorerFinder
+from duolog.cli import scoring as module
+from duolog.cli.scoring import ScorerFinder
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, SessionOpened
 from duolog.engine.log.open import open_log

@@ -24,7 +24,7 @@ from duolog.engine.events import (
 from duolog.engine.log.open import open_log
 from duolog.engine.log.summary import FORGOTTEN
 from duolog.engine.records import Draft
-from duolog.scoring.listing.query import KEYS, STATES
+from duolog.scoring.index.query import KEYS, STATES
 from duolog.testing.sessions import put_records
 from rich.cells import cell_len, set_cell_size
 from scripted_logs import script_of

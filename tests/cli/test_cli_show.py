@@ -46,7 +46,7 @@ def test_it_begins_with_who_met_and_how_it_ended(shown: str) -> None:
         "ann (human, rules, persona proactive)",
         "bot (agent, two-stage, model gpt-x)",
         "finished after 4 rounds and 0:31, utility 0.500; tolerance used up: τ = 1 after round 1",
-        "process: 3 initiatives of the agent, 2 of the human (entropy 0.97); 1 confirmation asked, 1",
+        "process: 3 initiatives of the agent, 1 of the human (entropy 0.81); 1 confirmation asked, 1",
         "answered; 0 approvals given, 1 denied; 0 halts; 0 interruptions; at most 17 words to read at once; 1",
         "inquiry",
     ]
@@ -84,11 +84,11 @@ def test_each_round_has_a_heading_with_what_it_came_to(shown: str) -> None:
         "20             engine nudges bot: everybody is waiting",
         "               taste scores version 15: missing: no taster",
         "               ✗ mood@1 fails: ValueError: moody",
-        "               mood: a fault of the simulated user in 13: invented a dish",
+        "               mood finds a fault of the simulated user in 13: invented a dish",
         "               tolerance advises to stop after round 1 (τ = 1): 1 round in a row",
         "21  0:25  bot  (DishBroken, schema 3: not known to this version of Duolog)",
         "22  0:30  ann  ■ ends the session: full",
-        "23  0:31  ann  feedback: thumbs up, 80% of the edits kept, tasty",
+        "23  0:31  ann  feedback: thumbs up, 80% of the edits kept: tasty",
     ],
 )
 def test_it_tells(line: str, shown: str) -> None:
@@ -252,7 +252,7 @@ def test_json_has_every_round_with_its_records(
 
 def test_process_measures_of_a_session(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
     process = as_json(capsys, str(dinner), DINNER)["process"]
-    assert process["initiatives"] == {"ann": 2, "bot": 3}
+    assert process["initiatives"] == {"ann": 1, "bot": 3}
     assert process["confirmations_answered"] == 1
     alone = as_json(capsys, str(dinner), "menu-1-auto-cd34")["process"]
     assert alone["interruptions"] is None

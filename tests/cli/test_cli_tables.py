@@ -11,7 +11,6 @@ from duolog.cli import main
 
 pytestmark = pytest.mark.usefixtures("plain")
 
-pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 
@@ -50,6 +49,23 @@ def test_the_report_on_a_demo_is_the_same_from_log_and_tables(
     assert again.startswith("0 closed sessions written")
 
 
+def test_tables_answer_what_the_log_answers(
+    dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = str(tmp_path / "tables")
+    printed(["export", str(dinner), "--format", "parquet", "--to", tables, "--records"], capsys)
+    sources = tables, str(dinner)
+    for options in (["--forks"], ["--explain", "menu"], ["--compare", "menu,chef", "--json"]):
+        answers = []
+        for source in sources:
+            code = main(["report", source, *options])
+            answers.append((code, capsys.readouterr().out))
+        assert answers[0] == answers[1]
+    page = tmp_path / "page.html"
+    printed(["report", tables, "--html", str(page)], capsys)
+    assert "duolog report" in page.read_text(encoding="utf-8")
+
+
 def test_what_tables_cannot_answer_is_refused(
     dinner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,9 +73,8 @@ def test_what_tables_cannot_answer_is_refused(
     export = ["export", str(dinner), "--format", "parquet"]
     printed([*export, "--to", tables, "--records"], capsys)
     for arguments, why in (
-        (["report", tables, "--forks"], "--forks needs the log: "),
-        (["report", tables, "--html", "x.html"], "--html needs the log: "),
-        (["report", tables, "--explain", "menu"], "--explain needs the log: "),
+        (["report", tables, "--agreement"], f"{tables} holds scored sessions"),
+        (["report", tables, "--sensitivity"], f"{tables} holds scored sessions"),
         (["report", tables, str(dinner)], f"{tables} is a directory of tables: report on it by"),
         (["report", tables, "--rounds", "human-turn"], f"{tables} has no closed session with rou"),
         (export, "--format parquet writes all closed sessions into a directory: name it by --to"),

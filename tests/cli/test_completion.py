@@ -9,7 +9,7 @@ from duolog.agents.kinds import KINDS
 from duolog.cli import main
 from duolog.cli.completion import AGENTS, FILTER_KEYS, USERS
 from duolog.engine.task import NOBODY
-from duolog.scoring.listing.query import KEYS
+from duolog.scoring.index.query import KEYS
 from duolog.users.personas import PERSONAS
 
 IDS = ["menu-1-two-stage-ab12", "menu-1-auto-cd34"]
@@ -19,7 +19,7 @@ IDS = ["menu-1-two-stage-ab12", "menu-1-auto-cd34"]
     ("line", "expected"),
     [
         ("duolog sess", ["sessions"]),
-        ("duolog run --ag", ["--agents", "--agent-timeout"]),
+        ("duolog run --ag", ["--agents", "--agent-timeout", "--agent-env"]),
         ("duolog run trav", ["travel"]),
         ("duolog run travel --agents one-stage,t", ["one-stage,two-stage"]),
         ("duolog run travel --users l", ["lazy"]),

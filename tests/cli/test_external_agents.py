@@ -70,11 +70,17 @@ def test_a_program_plays_in_experiments_forks_and_chats(
         done(capsys, "chat", "shop.py:Shop", "--agent", f"mine={agent}", "--log", "c.db", "--plain")
     assert "mine, person" in done(capsys, "sessions", "c.db")
 
+    named = ("fork", "a.db", "shop-0-clerk", "--at-round", "2", "--agent", agent, "--seed", "6")
+    assert "--agent-env DUOLOG_TOKEN: no agent gets" in done(
+        capsys, *named, "--agent-env", "DUOLOG_TOKEN", code=2
+    )
+    done(capsys, *named, "--agent-env", "MY_KEY")
+
     other = run[:3] + (f"{agent} --fast",) + run[4:]
     assert "has changed since" in done(capsys, *other, *limits, code=2)
     Path("e.toml").write_text(
         f'task = "shop.py:Shop"\nagents = ["a=exec:true", "b={agent}"]\nlog = "b.db"\nsessions = 1\n'
-        "agent_timeout = 30\nlimits = { rounds = 3 }\n",
+        "agent_timeout = 30\nagent_env = ['MY_KEY']\nlimits = { rounds = 3 }\n",
         encoding="utf-8",
     )
     said = done(capsys, "run", "e.toml", code=3)
@@ -146,7 +152,7 @@ def test_the_time_of_an_external_agent_can_be_set_in_forks_and_chats(
     slow = ("--agent", f"slow=exec:{sys.executable} slow.py", "--agent-timeout")
     fork = ("fork", "a.db", "shop-0-clerk", "--at-round", "2", *slow)
     assert "no whole answer from 'slow' within 0.2 s" in done(capsys, *fork, "0.2", code=2)
-    assert "--agent-timeout takes seconds above 0" in done(capsys, *fork, "0", code=2)
+    assert "agent_timeout has to be more than 0 seconds" in done(capsys, *fork, "0", code=2)
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as typed, os.fdopen(writing, "w"):
         monkeypatch.setattr(sys, "stdin", typed)  # the person waits, and types nothing

@@ -152,7 +152,7 @@ def test_a_task_without_a_seat_says_what_to_add(shop: Path, capsys: Capture) -> 
     assert "setting.person" in refused(capsys, "chat", "bare.py:Bare")
     assert not Path("chats.db").exists()
     run = ("run", "bare.py:Bare", "--log", "a.db")
-    assert "no seat for agents of others" in refused(capsys, *run, "--agents", "shop.py:Clerk")
+    assert "does not seat other agents" in refused(capsys, *run, "--agents", "shop.py:Clerk")
     assert not Path("a.db").exists()
     assert "1 session: 1 run" in done(capsys, *run)
 

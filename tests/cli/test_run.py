@@ -159,7 +159,7 @@ def test_interrupted_it_says_so_and_goes_on_later(undisturbed: Path, tmp_path: P
         (["travel", "--instances", "x"], "no instance 'x'"),
         (["travel", "--instances", "0-2,x"], "no instance 'x'"),
         (["travel", "--instances", "0-999999999999"], "these are 3,000,000,000,000 sessions"),
-        (["travel", "--instances", f"0-{'9' * 6000}"], "is no range such as 0-9"),
+        (["travel", "--instances", f"0-{'9' * 6000}"], "is not a range such as 0-9"),
         (["travel", "--sessions", "9" * 20], "299,999,999,999,999,999,997 sessions, and one run"),
         (["travel", "--sessions", "9" * 20, "--dry-run"], "and one run takes 1,000,000"),
         (["travel", "--sessions", "1000000001", "--agents", "auto"], "1,000,000,001 sessions"),
@@ -182,7 +182,7 @@ def test_bad_input_is_one_clear_line_and_leaves_no_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "none.db"
-    monkeypatch.setattr("duolog.cli.experiment.simulation.simulate", None)  # nothing comes so far
+    monkeypatch.setattr("duolog.experiments.running.simulate", None)  # nothing comes so far
     log = [] if "--log" in arguments else ["--log", str(path)]
     assert main(["run", *arguments, *log]) == 2
     out, err = capsys.readouterr()

@@ -18,12 +18,12 @@ import anyio
 import msgspec
 import pytest
 from duolog.cli.following.metrics import metrics_text, parse_address
-from duolog.cli.following.options import FollowOptions
+from duolog.cli.scoring import ScoreOptions
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.exchange.copying import copy_log
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE
-from duolog.scoring.following import FollowingStatistics
+from duolog.engine.scorers.driver import ScorerStatistics
 
 SCORERS = ("--scorer", "retention,rule-judge")
 
@@ -118,7 +118,7 @@ def test_what_a_scorer_prints_is_no_report_of_its_worker(tmp_path: Path) -> None
     (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
     log = f"{tmp_path}/log.db"
     anyio.run(_empty, log)
-    options = FollowOptions(log=log, scorers=(f"{tmp_path}/loud.py:made",))
+    options = ScoreOptions(log=log, scorers=(f"{tmp_path}/loud.py:made",))
     command = [sys.executable, "-P", "-m", "duolog.cli.following.worker"]
     ended = subprocess.run(
         [*command, msgspec.json.encode(options).decode()],
@@ -127,7 +127,7 @@ def test_what_a_scorer_prints_is_no_report_of_its_worker(tmp_path: Path) -> None
         stdin=subprocess.DEVNULL,
         timeout=100,
     )
-    assert msgspec.json.Decoder(FollowingStatistics).decode_lines(ended.stdout)
+    assert msgspec.json.Decoder(ScorerStatistics).decode_lines(ended.stdout)
     assert b"loud" in ended.stderr
 
 
@@ -192,7 +192,7 @@ def test_workers_of_two_machines_are_killed_and_nothing_is_lost_or_doubled(
 
 
 def test_metrics_are_in_the_format_of_prometheus() -> None:
-    stand = FollowingStatistics(
+    stand = ScorerStatistics(
         position=90, lag=10, waiting=2, working=1, measured=500, shards=16, processes=2
     )
     text = metrics_text({0: stand, 1: stand})

@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 from browser import Watched, browsing, needs_browser, serious_findings
-from duolog.cli.taking.host import SessionHost
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
+from duolog.experiments.workbench import SessionHost
 from duolog.interop.workbench.access.identity import Access, Identity
 from duolog.interop.workbench.app import PARTS
 from duolog.interop.workbench.take.host import NewSession
@@ -125,7 +125,7 @@ async def test_every_page_is_for_everybody() -> None:
             await page.wait_for_url(f"{base}/sessions")
             await page.goto(f"{base}/compare")
             await page.wait_for_selector("#tokens svg[tabindex]")
-            await page.locator("#tokens svg").first.focus()
+            await page.locator("#tokens svg[tabindex]").first.focus()
             await page.keyboard.press("ArrowRight")
             await page.locator("#tip", has_text="s").wait_for()
             await page.keyboard.press("Enter")

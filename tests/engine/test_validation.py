@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from duolog.engine import codec
+from duolog.engine.budget import too_deep
 from duolog.engine.errors import CodecError, InvalidInput
 from duolog.engine.events import (
     EVENTS,
@@ -29,7 +30,7 @@ from duolog.engine.events import (
 from duolog.engine.log.exchange.jsonl_export import from_jsonl, to_jsonl
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
-from duolog.engine.validation import DEEPEST, too_deep
+from duolog.engine.validation import BODY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties import examples
@@ -215,7 +216,7 @@ def nested(levels: int) -> object:
 
 async def test_every_event_may_be_as_deep_as_the_limit_and_no_deeper(where: str) -> None:
     async with open_log(where) as log:
-        for levels, role in ((DEEPEST - 1, "human"), (DEEPEST, "agent"), (800, "agent")):
+        for levels, role in ((BODY.depth - 1, "human"), (BODY.depth, "agent"), (800, "agent")):
             content = nested(levels)
             event = SnapshotTaken(content=content, digest=codec.digest(content))  # type: ignore[arg-type]
             unknown = Unknown("Odd", 1, msgspec.json.encode({"a": content}))
@@ -223,7 +224,7 @@ async def test_every_event_may_be_as_deep_as_the_limit_and_no_deeper(where: str)
                 await log.append("s", [by(event), by(unknown)])
                 continue
             for one in (event, unknown):
-                with pytest.raises(CodecError, match=f"nests deeper than {DEEPEST} levels"):
+                with pytest.raises(CodecError, match=f"nests deeper than {BODY.depth} levels"):
                     await log.append("s", [by(one, role=typing.cast(Role, role))])
         assert log.statistics().position == 2
 

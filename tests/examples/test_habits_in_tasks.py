@@ -12,20 +12,20 @@ from duolog.agents.habits import HABITS
 from duolog.engine.events import ActionTaken, MessageSent, SessionOpened, SnapshotTaken
 from duolog.engine.task import AgentVariant, Cell, Setting, Task
 from duolog.engine.text import text_of
+from duolog.examples.data.data_task import data_task
 from duolog.examples.data.language.messages import AGENT
 from duolog.examples.data.language.rulings import asked_rulings
-from duolog.examples.data.task import data_task
+from duolog.examples.finance.finance_task import finance_task
 from duolog.examples.finance.language.advice import FOLLOW_UPS, read_figures, read_questions
 from duolog.examples.finance.language.advice import read_understood as planned_for
-from duolog.examples.finance.task import finance_task
-from duolog.examples.kit.phrases import Phrases
 from duolog.examples.proof.language.agent import PHRASES, taken_for_core
 from duolog.examples.proof.language.agent import read_questions as asked_of_claims
-from duolog.examples.proof.task import proof_task
+from duolog.examples.proof.proof_task import proof_task
 from duolog.examples.travel.language.messages import understand_question
-from duolog.examples.travel.task import travel_task
+from duolog.examples.travel.travel_task import travel_task
 from duolog.examples.tutoring.language.teaching import read_misconceptions, read_teaching
-from duolog.examples.tutoring.task import tutoring_task
+from duolog.examples.tutoring.tutoring_task import tutoring_task
+from duolog.tasks.phrases import Phrases
 from duolog.testing import Played, played
 
 TASKS: dict[str, Task] = {

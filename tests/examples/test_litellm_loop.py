@@ -12,6 +12,7 @@ from pathlib import Path
 import duolog
 import pytest
 from duolog.engine.events import ModelCalled
+from duolog.engine.records import Record
 from openai_server import Answer, Body, OpenAIServer
 
 pytestmark = pytest.mark.slow  # these tests start programs
@@ -46,7 +47,7 @@ def chat(root: Path, server: OpenAIServer, where: Path, typed: str) -> str:
     return done.stdout
 
 
-async def trace(where: Path) -> list[duolog.Record]:
+async def trace(where: Path) -> list[Record]:
     async with duolog.open(f"sqlite:///{where}/chat.db", create=False) as log:
         [summary] = [summary async for summary in log.sessions()]
         assert summary.state == "ended"

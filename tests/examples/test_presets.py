@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from duolog.cli.experiment.file import read_experiment
 from duolog.engine.task import find_task
+from duolog.experiments.spec import read_experiment
 
 PRESETS = sorted((Path(__file__).parents[2] / "examples" / "presets").glob("*.toml"))
 

@@ -204,15 +204,15 @@ async def test_the_line_in_the_session_list(log: Store) -> None:
         async def summary(self, session: str) -> object:
             import msgspec
 
-            return msgspec.structs.replace(await log.summary(session), rounds=7, state="open")
+            return msgspec.structs.replace(await log.summary(session), events=7, state="open")
 
         def read_all(self, *, session: str) -> AsyncIterator[Record]:
             return log.read_all(session=session)
 
     await log.restore(trip())
     check = await check_session(Faulty(), "s")  # type: ignore[arg-type]
-    assert told(check) == ["state in the session list", "rounds in the session list"]
-    assert [(d.recorded, d.fresh) for d in check.differences] == [("open", "finished"), ("7", "3")]
+    assert told(check) == ["number of records in the session list", "state in the session list"]
+    assert [(d.recorded, d.fresh) for d in check.differences] == [("7", "8"), ("open", "finished")]
 
 
 async def test_a_session_that_grows_all_the_time_is_checked_as_it_was(log: Store) -> None:

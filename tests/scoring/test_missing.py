@@ -7,13 +7,14 @@ import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.open import open_log
+from duolog.scoring.index.lines import SessionLines
 from duolog.scoring.live import score_sessions
 from duolog.scoring.metrics import Group, aggregate
 from duolog.scoring.metrics.curves import effort_curve
 from duolog.scoring.metrics.results import Convention
 from duolog.scoring.metrics.survival import LEFT
-from duolog.scoring.report import explain, explanation_text
-from duolog.scoring.report.text.wording import completeness
+from duolog.scoring.report import document_markdown, explain, explanation_document
+from duolog.scoring.report.summary import completeness
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.points import Point, Trajectory
@@ -99,7 +100,7 @@ def test_of_a_session_measured_at_its_end_only_the_result_is_known() -> None:
     report = aggregate(sessions, bootstrap=0)
     [note] = [text for text in completeness(report) if "result" in text]
     assert note.startswith("Of 2 sessions only the result was measured")
-    told = explanation_text(explain(sessions[0])).splitlines()
+    told = document_markdown(explanation_document(explain(sessions[0]))).splitlines()
     assert sum("missing: only the result was measured" in line for line in told) == 4  # drops too
 
     group = only(*sessions, results(0.8, name="at once"))
@@ -294,4 +295,4 @@ async def test_a_score_out_of_range_in_a_log_is_missing_with_its_reason() -> Non
     assert (group.overall.value, group.counts.failed_sessions) == (None, 1)
     async with open_log("memory://") as log:
         await log.restore(script.records)
-        assert (await log.summary("s")).utility is None
+        assert (await SessionLines(log).line(await log.summary("s"))).utility is None

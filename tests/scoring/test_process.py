@@ -13,7 +13,8 @@ from duolog.engine.events import (
     ApprovalGiven,
     Participant,
 )
-from duolog.scoring.process import Annotator, Process, ProcessFold, initiative_entropy
+from duolog.scoring.process import Process, ProcessFold, initiative_entropy
+from duolog.scoring.turns import Label
 from duolog.testing.records import AGENT, HUMAN, RecordWriter
 
 
@@ -55,15 +56,15 @@ def test_process_measures_by_hand() -> None:
     again = script.agent(ApprovalAsked(question="And the flight?"))  # initiative, asks
     script.human(ApprovalGiven(asked=again.version, approved=False))  # answers
     flight = script.agent(ActionTaken(name="book"))
-    script.human("Wait, please stop booking.")  # initiative, halts, interrupts
+    script.human("Wait, please stop booking.")  # halts, interrupts
     script.add(ActionResolved(action=flight.version, outcome="ok"), "env", "environment")
     script.human("ok")
     fold = ProcessFold()
     for record in script.records:
         fold.feed(record)
     got = fold.measures
-    assert got.initiatives == {"ann": 3, "bot": 4}
-    assert got.initiative_entropy == pytest.approx(initiative_entropy([3, 4]))
+    assert got.initiatives == {"ann": 2, "bot": 4}
+    assert got.initiative_entropy == pytest.approx(initiative_entropy([2, 4]))
     assert (got.confirmations_asked, got.confirmations_answered) == (4, 3)
     assert (got.approved, got.denied) == (1, 1)
     assert (got.halts, got.interruptions) == (1, 1)
@@ -82,7 +83,7 @@ def test_measurements_change_no_process_measure() -> None:
 
 
 def test_another_annotator_may_tell_utterances_apart() -> None:
-    fold = ProcessFold(Annotator(initiative=lambda text: "!" in text))
+    fold = ProcessFold(lambda turn: frozenset[Label]({"asks"} if "!" in turn.text else ()))
     script = RecordWriter()
     script.opened()
     fold.feed(script.records[0])

@@ -11,7 +11,7 @@ from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.session.runner import run_session
 from duolog.engine.task import Cell, Setting
-from duolog.examples.travel.task import travel_task
+from duolog.examples.travel.travel_task import travel_task
 from duolog.scoring.live import score_log
 from duolog.scoring.rescore import rescore
 from duolog.scoring.scorers.utility import Score, SnapshotUtility

@@ -8,7 +8,6 @@ from duolog.engine.codec import digest
 from duolog.engine.events import ActionTaken, SnapshotTaken
 from duolog.scoring.process import ProcessFold
 from duolog.scoring.strain import LONGEST_PAUSE, StrainFold
-from duolog.scoring.trajectory.phrases import asks_to_clarify
 from duolog.testing.records import RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,28 +24,6 @@ def output(text: str) -> SnapshotTaken:
     return SnapshotTaken(content=text, digest=digest(text))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "What do you mean by that?",
-        "Sorry?",
-        "I don't quite follow.",
-        "Could you explain the second line?",
-        "I'm a bit lost here.",
-        "Which one do you mean?",
-    ],
-)
-def test_requests_to_clarify_are_recognised(text: str) -> None:
-    assert asks_to_clarify(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["What does it cost?", "Sorry, I meant Rome.", "Which hotel is nearer?", "You decide."]
-)
-def test_other_questions_clarify_nothing(text: str) -> None:
-    assert not asks_to_clarify(text)
-
-
 def test_measures_by_hand() -> None:
     script = RecordWriter()
     script.opened(clock="virtual")
@@ -60,7 +37,6 @@ def test_measures_by_hand() -> None:
     script.human(ActionTaken(name="LookUp"))
     found = folded(script)
     assert found.peak_reading == 5
-    assert found.clarifications == 1
     assert found.reworked_lines == 2
     assert found.inquiries == 2
 

@@ -1,7 +1,7 @@
 """A real browser for tests of pages: Debian's chromium, driven by Playwright.
 
-The browser and what it looks at run in the same event loop. Where there is no browser, tests are
-skipped with the reason; with ``DUOLOG_BROWSER=required``, as in ``.ci/run``, they fail.
+The browser and what it looks at run in the same event loop. If there is no browser, tests are
+skipped with the reason; with ``DUOLOG_TEST_PROGRAMS=required``, as in ``.ci/run``, they fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ("CHROMIUM", "Watched", "browsing", "needs_browser", "serious_findings
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 needs_browser = pytest.mark.skipif(
-    CHROMIUM is None and os.environ.get("DUOLOG_BROWSER") != "required",
+    CHROMIUM is None and os.environ.get("DUOLOG_TEST_PROGRAMS") != "required",
     reason="there is no chromium here: apt-get install -y --no-install-recommends chromium",
 )
 
@@ -51,7 +51,7 @@ class Watched:
 @asynccontextmanager
 async def browsing() -> AsyncIterator[Browser]:
     """A browser."""
-    assert CHROMIUM is not None, "DUOLOG_BROWSER=required, and there is no chromium"
+    assert CHROMIUM is not None, "DUOLOG_TEST_PROGRAMS=required, and there is no chromium"
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]

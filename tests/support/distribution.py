@@ -33,6 +33,6 @@ def sources(root: Path) -> Iterator[str]:
 
 def copy_of_the_tree(root: Path, to: Path) -> Path:
     """The tree as it stands, in another place, so that no old build leaks into a new one."""
-    unwanted = (".*", "__pycache__", "build", "dist", "*.egg-info", "*.db*")
+    unwanted = (".git", ".venv", ".*_cache", "__pycache__", "build", "dist", "*.egg-info", "*.db*")
     shutil.copytree(root, to, ignore=shutil.ignore_patterns(*unwanted))
     return to

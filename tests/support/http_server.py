@@ -54,7 +54,7 @@ def message(text: str = "hello", **envelope: object) -> dict[str, object]:
 
 async def until(condition: Callable[[], object]) -> None:
     """Waits until something holds that nobody tells of."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while not condition():  # noqa: ASYNC110
             await anyio.sleep(0.001)
 

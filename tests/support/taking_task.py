@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import duolog
 from duolog.engine.session.actors import playing
+from duolog.engine.session.decisions import Ask, Decision, Say, Submit
 from duolog.engine.task import Cell, Setting, opening, session_clock, session_id
 
 __all__ = ("Keeper", "ShoppingTask")
@@ -14,7 +15,7 @@ __all__ = ("Keeper", "ShoppingTask")
 class Keeper:
     """Writes down what is asked for, and asks before it sends the list."""
 
-    async def decide(self, view: duolog.View) -> duolog.Decision:
+    async def decide(self, view: duolog.View) -> Decision:
         heard = [one.text for one in view.messages if one.actor != view.me]
         notes = [text for text in heard if not text.startswith("send")]
         said = [one.text for one in view.messages if one.actor == view.me]
@@ -23,16 +24,16 @@ class Keeper:
         given = [one.given for one in asked if one.given is not None]
         if len(said) - len(noted) < len(given):
             answer = "Sent." if given[-1].approved else "Not sent."
-            return duolog.Decision((duolog.Say(answer),), 0.0)
+            return Decision((Say(answer),), 0.0)
         if len(asked) < len(heard) - len(notes):
-            question = duolog.Ask("Shall I send the list?", "send", {"to": "the shop"})
-            return duolog.Decision((question,), 0.0)
+            question = Ask("Shall I send the list?", "send", {"to": "the shop"})
+            return Decision((question,), 0.0)
         if len(noted) < len(notes):
             fresh = notes[len(noted)]
             content = f"{view.snapshot_text}\n{fresh}".strip()
-            verbs = (duolog.Submit(content, overwrite=True), duolog.Say(f"Noted: {fresh}"))
-            return duolog.Decision(verbs, 0.0)
-        return duolog.Decision()
+            verbs = (Submit(content, overwrite=True), Say(f"Noted: {fresh}"))
+            return Decision(verbs, 0.0)
+        return Decision()
 
 
 class ShoppingTask:

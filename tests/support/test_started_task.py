@@ -1,7 +1,7 @@
 """The clerk fills the basket in the end, and one seed gives one session."""
 
 import anyio
-from duolog import Cell, Setting
+from duolog.engine.task import Cell, Setting
 from duolog.testing import played
 
 from started_task import StartedTask

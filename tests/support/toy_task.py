@@ -12,14 +12,13 @@ from duolog.engine.scorers.protocol import Scorer
 from duolog.engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
 from duolog.engine.session.view import View
 from duolog.engine.task import Brief
-from duolog.examples.kit.actions import ActionTable, action
-from duolog.examples.kit.phrases import Patterns, Phrases
-from duolog.examples.kit.ratings import compare
-from duolog.examples.kit.rule_agent import Question, RuleAgent, Standing
-from duolog.examples.kit.rule_user import HumanAlone, Person, RuleUser, changing
-from duolog.examples.kit.task import Case, KitTask, TaskSpec, Witness, index_of
-from duolog.examples.kit.views import changes, drafted_on, outcomes, output_before, own_messages
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
+from duolog.tasks.actions import ActionTable, action
+from duolog.tasks.kit import Case, KitTask, TaskSpec, Witness, index_of
+from duolog.tasks.phrases import Patterns, Phrases
+from duolog.tasks.rule_agent import Question, RuleAgent, Standing
+from duolog.tasks.rule_user import HumanAlone, Person, RuleUser, changing, compare
+from duolog.tasks.views import changes, drafted_on, outcomes, output_before, own_messages
 from duolog.users.personas import Persona
 
 FLOWERS = ("aster", "daisy", "iris", "lily", "rose", "tulip")

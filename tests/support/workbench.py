@@ -81,6 +81,7 @@ async def visiting(
     parts: tuple[Part, ...] = PARTS,
     forks: Forker | None = None,
     proxy_header: str | None = None,
+    proxies: tuple[str, ...] = (),
     alerts: tuple[str, ...] = (),
 ) -> AsyncIterator[Visitor]:
     """A workbench of the log, whose sessions have been read, and somebody who visits it.
@@ -95,20 +96,24 @@ async def visiting(
         parts: what it consists of.
         forks: begins forks.
         proxy_header: by which a reverse proxy lets somebody in.
+        proxies: that say where requests come from.
         alerts: its rules.
     """
     access = Access(SECRET, read_only=read_only)
     rules = [parse_rule(text) for text in alerts]
-    bench = make_bench(log, access, name="log.db", limits=limits, forks=forks, alerts=rules)
+    http = HttpLimits(proxies=proxies)
+    bench = make_bench(
+        log, access, name="log.db", limits=limits, http=http, forks=forks, alerts=rules
+    )
     app = make_workbench(bench, hosts, parts, proxy_header=proxy_header)
     cookies = {}
     if who is not None or role is not None:
         cookies[access.cookie_name] = access.cookie(who or identity(role or ""))
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(bench.table.run)
-        while not bench.table.loaded:
-            await bench.table.wait()
+        tasks.start_soon(bench.sessions.run)
+        while not bench.sessions.loaded:
+            await bench.sessions.wait()
         async with httpx.AsyncClient(transport=transport, base_url=BASE, cookies=cookies) as client:
             yield Visitor(client, bench)
         tasks.cancel_scope.cancel()
@@ -136,7 +141,7 @@ async def working(
     bound = socket.create_server(("127.0.0.1", port))
     with closing(bound):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bench.table.run)
+            tasks.start_soon(bench.sessions.run)
             async with anyio.create_task_group() as serving:
                 serving.start_soon(server.run, [bound])
                 await server.started()

@@ -10,6 +10,9 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import ScorerFailed, SessionOpened, UtilityScored
 from duolog.engine.session.actors import Part
+from duolog.engine.session.decisions import Decision, Finish, Submit
+from duolog.engine.task import Cell, Setting
+from duolog.scoring.scorers.utility import Missing
 from duolog.tasks.simple import SimpleTask, Utility
 from duolog.testing import Played, played
 
@@ -22,8 +25,8 @@ class Poet:
     And nothing else.
     """
 
-    async def decide(self, view: duolog.View) -> duolog.Decision:
-        return duolog.Decision(() if view.snapshot else (duolog.Submit("frog"),))
+    async def decide(self, view: duolog.View) -> Decision:
+        return Decision(() if view.snapshot else (Submit("frog"),))
 
 
 async def reader(desk: duolog.Desk) -> None:
@@ -40,14 +43,14 @@ def task(utility: Utility = lambda output: 1.0, **options: object) -> SimpleTask
     return SimpleTask("rhyme", "rhyme", instances=[RHYME], utility=utility, **{**parts, **options})  # type: ignore[arg-type]
 
 
-def cell(**values: str) -> duolog.Cell:
-    return duolog.Cell(
+def cell(**values: str) -> Cell:
+    return Cell(
         **{"agent": "poet", "user": "reader", "instance": "fog", "seed": 1, **values}  # type: ignore[arg-type]
     )
 
 
 async def scored(utility: Utility) -> tuple[Played, UtilityScored | ScorerFailed]:
-    found = await played(task(utility).session(cell(), duolog.Setting()))
+    found = await played(task(utility).session(cell(), Setting()))
     [record] = found.streams["rhyme@1"]
     assert isinstance(record.event, UtilityScored | ScorerFailed)
     return found, record.event
@@ -71,7 +74,7 @@ async def test_a_utility_may_be_async_and_say_more() -> None:
     _, event = await scored(asked)
     assert isinstance(event, UtilityScored)
     assert event.parts == {"length": 0.5}
-    _, event = await scored(lambda output: duolog.Missing("nobody knows"))
+    _, event = await scored(lambda output: Missing("nobody knows"))
     assert isinstance(event, UtilityScored)
     assert (event.value, event.missing) == (None, "nobody knows")
 
@@ -109,11 +112,11 @@ async def test_only_the_user_and_the_scorer_see_what_is_private() -> None:
     seen: list[object] = []
 
     class Nosy(Poet):
-        async def decide(self, view: duolog.View) -> duolog.Decision:
+        async def decide(self, view: duolog.View) -> Decision:
             seen.append((view.private, view.request))
             return await super().decide(view)
 
-    found = await played(task(agents={"poet": Nosy}).session(cell(), duolog.Setting()))
+    found = await played(task(agents={"poet": Nosy}).session(cell(), Setting()))
     assert set(seen) == {(None, "What rhymes?")}
     opened = found.trace[0].event
     assert isinstance(opened, SessionOpened)
@@ -142,11 +145,11 @@ def test_it_describes_its_kinds_and_has_defaults() -> None:
 
 async def test_an_agent_alone_has_no_user_and_the_request_is_recorded() -> None:
     class Alone(Poet):
-        async def decide(self, view: duolog.View) -> duolog.Decision:
-            return duolog.Decision((duolog.Submit(view.request), duolog.Finish()))
+        async def decide(self, view: duolog.View) -> Decision:
+            return Decision((Submit(view.request), Finish()))
 
     single = task(agents={"poet": Alone}, alone=["poet"])
-    found = await played(single.session(cell(), duolog.Setting()))
+    found = await played(single.session(cell(), Setting()))
     opened = found.trace[0].event
     assert isinstance(opened, SessionOpened)
     assert [one.name for one in opened.participants] == ["agent"]
@@ -162,7 +165,7 @@ def test_another_instance_of_the_same_name_is_another_session() -> None:
         agents={"poet": Poet},
         users={"reader": reader},
     )
-    ids = {one.session(cell(), duolog.Setting()).id for one in (task(), task(), other)}
+    ids = {one.session(cell(), Setting()).id for one in (task(), task(), other)}
     assert len(ids) == 2
 
 
@@ -187,10 +190,10 @@ def test_another_instance_of_the_same_name_is_another_session() -> None:
             lambda: SimpleTask("user", "", instances=[RHYME], utility=len),
             "needs a name, other than",
         ),
-        (lambda: task().session(cell(instance="x"), duolog.Setting()), "there are: fog"),
-        (lambda: task().session(cell(agent="x"), duolog.Setting()), "there are: poet"),
-        (lambda: task().session(cell(user="x"), duolog.Setting()), "there are: reader"),
-        (lambda: task().session(cell(model="gpt"), duolog.Setting()), "leave --models out"),
+        (lambda: task().session(cell(instance="x"), Setting()), "there are: fog"),
+        (lambda: task().session(cell(agent="x"), Setting()), "there are: poet"),
+        (lambda: task().session(cell(user="x"), Setting()), "there are: reader"),
+        (lambda: task().session(cell(model="gpt"), Setting()), "leave --models out"),
     ],
 )
 def test_what_cannot_be_is_refused(make: Callable[[], object], why: str) -> None:

@@ -16,6 +16,7 @@ from duolog.engine.errors import (
     LogClosed,
     LogUnavailable,
     NotRecorded,
+    OutcomeUnknown,
     SessionClosedError,
     StaleBase,
 )
@@ -23,12 +24,13 @@ from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
     MessageSent,
+    RecordsLost,
     SessionClosed,
     SnapshotTaken,
 )
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
-from duolog.engine.records import Draft, Record
+from duolog.engine.records import RECORDING, Draft, Record
 from duolog.telemetry.queue import QueuedCommand, SessionQueue, Unwritten
 from duolog.telemetry.receipt import Awaited, Receipt
 from duolog.telemetry.recorder import Recorder
@@ -164,6 +166,93 @@ async def test_durable_waits_until_it_is_in_the_log(gate: Gate) -> None:
             gate.open()
         assert written[0].version == 2
     assert await texts(gate.log) == ["now", "whenever"]
+
+
+# --- what was lost ---------------------------------------------------------------------------------
+
+
+async def lost(log: EventLog, session: str = "s") -> list[RecordsLost]:
+    found = [record async for record in log.read_all(session=session)]
+    assert all((r.stream == RECORDING) == (r.kind == "RecordsLost") for r in found)
+    return [record.event for record in found if isinstance(record.event, RecordsLost)]
+
+
+async def test_what_found_no_room_leaves_a_mark(gate: Gate) -> None:
+    async with Recorder(gate.log, room=2) as recorder:
+        s, other = await recorder.session("s"), await recorder.session("other")
+        await s.flush()
+        await other.flush()
+        gate.shut()
+        await s.human.says("kept", at=1.0)
+        await s.human.says("kept too", at=2.0)
+        for at in (5.0, 3.0, 4.0):
+            await s.human.says("lost", at=at)
+        await other.agent.says("lost", at=6.0)  # nothing else waits of this session
+        await s.close()
+        gate.open()
+    assert [(one.count, one.begin, one.end) for one in await lost(gate.log)] == [(3, 3.0, 5.0)]
+    assert [(one.count, one.begin) for one in await lost(gate.log, "other")] == [(1, 6.0)]
+    assert "2 events wait" in (await lost(gate.log))[0].why
+    assert await texts(gate.log) == ["kept", "kept too"]
+    assert (await gate.log.summary("s")).state == "ended"
+
+
+async def test_a_full_disk_leaves_a_mark_once_it_can_be_written(gate: Gate) -> None:
+    async with Recorder(gate.log, room=2, retry=0.0) as recorder:
+        s = await recorder.session("s")
+        await s.flush()
+        gate.fail(unavailable)
+        for text in "abcde":
+            await s.human.says(text)
+        assert await lost(gate.log) == []
+        gate.heal()
+        await s.flush()
+        await s.human.says("f", durable=True)
+        await recorder.aclose()
+    assert await texts(gate.log) == ["a", "b", "f"]
+    assert [one.count for one in await lost(gate.log)] == [3]
+
+
+async def test_what_the_store_refuses_leaves_a_mark_even_after_the_close(gate: Gate) -> None:
+    async with Recorder(gate.log) as recorder:
+        s = await recorder.session("s")
+        await s.close(durable=True)
+
+        def broken(session: str, drafts: Sequence[Draft], stream: str) -> Exception | None:
+            return RuntimeError("a bug") if stream == "trace" else None
+
+        gate.fail(broken)
+        with pytest.raises(NotRecorded):
+            await s.human.feedback(thumbs="up", durable=True)
+    (mark,) = await lost(gate.log)
+    assert (mark.count, "RuntimeError: a bug" in mark.why) == (1, True)
+
+
+async def test_a_mark_opens_its_session_and_is_written_once(gate: Gate) -> None:
+    """The disk fails at the last step of each append, so that nobody knows whether it was written."""
+    async with Recorder(gate.log, room=1, retry=0.0) as recorder:
+        failed: list[str] = []
+
+        def once_each(session: str, drafts: Sequence[Draft], stream: str) -> Exception | None:
+            if stream in failed:
+                return None
+            failed.append(stream)
+            return OutcomeUnknown("the disk failed")
+
+        gate.fail(once_each)
+        s = await recorder.session("s")
+        await s.human.says("lost")
+        await recorder.aclose()
+    assert failed == ["trace", RECORDING]
+    assert [one.count for one in await lost(gate.log)] == [1]
+
+
+async def test_what_is_refused_by_a_rule_is_not_lost(gate: Gate) -> None:
+    async with Recorder(gate.log) as recorder:
+        s = await recorder.session("s")
+        with pytest.raises(InvalidInput):
+            await s.agent.resolves("nothing", durable=True)
+    assert await lost(gate.log) == []
 
 
 # --- failures ------------------------------------------------------------------------------------

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 from duolog.engine.codec import digest
 from duolog.engine.errors import (
+    DuologError,
     DuplicateConflict,
     InvalidInput,
     LogClosed,
@@ -39,11 +41,15 @@ from duolog.engine.events import (
 )
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.exchange.jsonl_export import from_jsonl, to_jsonl
-from duolog.engine.log.open import open_log
-from duolog.engine.records import Record
+from duolog.engine.log.open import MemoryLog, open_log
+from duolog.engine.records import Draft, Record
+from duolog.engine.session.commands import Command, CommandResult, Sender, handle
+from duolog.engine.session.state import TraceState
+from duolog.scoring.display.records import describe
 from duolog.telemetry.receipt import Awaited
 from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.session import Recording
+from gated_log import Gate
 
 
 @pytest.fixture
@@ -190,8 +196,23 @@ async def test_streamed_text_lands_as_one_message(log: EventLog) -> None:
         await finished(s)
     assert (await told(log))[:-1] == [
         ("agent", MessageSent(text="It is on its way.", to=("human",))),
-        ("agent", MessageSent(text="I will")),
+        ("agent", MessageSent(text="I will", cut="ConnectionError: it broke off")),
     ]
+
+
+async def test_a_cancelled_stream_is_recorded_as_cut_off(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        with anyio.CancelScope() as scope:
+            async with s.agent.saying() as message:
+                message.write("I was about")
+                scope.cancel()
+                await anyio.sleep_forever()
+        await finished(s)
+        record = (await records(log))[1]
+    assert isinstance(record.event, MessageSent)
+    assert (record.event.text, record.event.cut) == ("I was about", "CancelledError")
+    assert describe(record).does == "was cut off (CancelledError)"
 
 
 async def test_several_humans_and_agents(log: EventLog) -> None:
@@ -680,6 +701,167 @@ async def test_what_is_wrong_is_said_at_once(log: EventLog) -> None:
             await s.agent.resolves(action, durable=True)
         await s.human.says("all is well", at=12.5, durable=True)
     assert [event for _, event in await told(log)] == [MessageSent(text="all is well")]
+
+
+async def test_a_call_that_is_wrong_leaves_the_others_alone(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.human.says("one")
+        await s.agent.says("two")
+        wrong = await s.human.feedback(thumbs="down", of="m1")
+        await s.human.says("three")
+        with pytest.raises(InvalidInput, match="session 's' has no event with the id 'm1'"):
+            await wrong.written()
+        statistics = recorder.statistics()
+        assert (statistics.written, statistics.refused) == (4, 1)
+        assert "no event with the id 'm1'" in statistics.error
+        await finished(s)
+    assert [event.text for _, event in await told(log) if isinstance(event, MessageSent)] == [
+        "one",
+        "two",
+        "three",
+    ]
+
+
+@pytest.mark.parametrize("bad", ["hook", "handler"])
+async def test_what_nobody_foresaw_in_one_call_leaves_the_others_alone(
+    bad: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hook(draft: Draft) -> Draft:
+        if isinstance(draft.event, MessageSent) and draft.event.text == "bad":
+            raise KeyError("a bug")
+        return draft
+
+    def handler(command: Command, state: TraceState, sender: Sender) -> CommandResult:
+        if isinstance(command.event, MessageSent) and command.event.text == "bad":
+            raise KeyError("a bug")
+        return handle(command, state, sender)
+
+    if bad == "handler":
+        monkeypatch.setattr("duolog.telemetry.committer.handle", handler)
+    async with MemoryLog(redact=hook if bad == "hook" else None) as log, Recorder(log) as recorder:
+        s = await recorder.session("s")
+        receipts = [await s.human.says(text) for text in ("a", "bad", "b")]
+        await s.flush()
+        with pytest.raises(DuologError, match="a bug"):
+            await receipts[1].written()
+        assert recorder.statistics().failed == 1
+        assert [receipt.version for receipt in receipts] == [2, None, 3]
+
+
+async def test_a_repetition_that_is_wrong_records_nothing_twice(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.human.says("hello", id="m1", durable=True)
+        await s.human.says("in between")
+        again = await s.agent.adds(
+            ModelCalled(model="m", purpose="act", request="", latency=float("nan")), id="m1"
+        )
+        await s.human.says("after")
+        await s.flush()
+        with pytest.raises(DuologError):
+            await again.written()
+        await finished(s)
+    assert [event.text for _, event in await told(log) if isinstance(event, MessageSent)] == [
+        "hello",
+        "in between",
+        "after",
+    ]
+
+
+async def test_events_are_referred_to_by_the_callers_ids(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.human.says("hello", id="m1")
+        await s.agent.acts("search", {"q": 1}, id="a1")
+        await s.agent.resolves("a1", [1])
+        await s.agent.submits("draft", id="d1")
+        await s.human.edits("edited", base="d1", id="d2")
+        await s.agent.asks("sure?", id="q1")
+        await s.human.approves("q1", id="q2")
+        await s.human.rates(5, of="d1")
+        await s.human.feedback(thumbs="up", of="d1")
+        with pytest.raises(StaleBase):
+            await s.agent.edits("late", base="d1")
+        await s.close(durable=True)
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.human.feedback(thumbs="down", of="d2", durable=True)
+        with pytest.raises(
+            InvalidInput, match="has no event with the id 'd3'; there are: a1, d1, d2"
+        ):
+            await s.human.feedback(thumbs="down", of="d3", durable=True)
+    found = {record.version: record.event for record in await records(log)}
+    assert [found[n] for n in (4, 6, 8, 9, 10)] == [
+        ActionResolved(action=3, outcome="ok", observation=[1]),
+        SnapshotTaken(content="edited", digest=digest("edited"), base=5),
+        ApprovalGiven(asked=7, approved=True),
+        ProgressRated(round=1, rating=5, until=5),
+        FeedbackGiven(thumbs="up", of=5),
+    ]
+    assert found[14] == FeedbackGiven(thumbs="down", of=6)
+
+
+async def test_a_base_is_the_latest_by_its_id_too() -> None:
+    """An edit of the latest snapshot is handed over without waiting for the log."""
+    async with Gate(MemoryLog()) as gate, Recorder(gate.log) as recorder:
+        s = await recorder.session("s")
+        await s.flush()
+        gate.shut()
+        await s.agent.submits("draft", id="d1")
+        edited = await s.human.edits("edited", base="d1")
+        assert not edited.settled
+        gate.open()
+        assert (await edited.written()) is not None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: s.human.feedback(thumbs="up", of=1.5),
+        lambda s: s.human.feedback(thumbs="up", of=""),
+        lambda s: s.agent.resolves(None),
+        lambda s: s.agent.resolves(True),
+        lambda s: s.human.approves({"id": 1}),
+        lambda s: s.human.says("x", to=5),
+        lambda s: s.human.says("x", to=[5]),
+        lambda s: s.human.says("x", at="now"),
+        lambda s: s.human.says("x", id=5),
+        lambda s: s.agent.asks("x", action=5),
+        lambda s: s.human.approves(1, approved="yes"),
+        lambda s: s.agent.called_model("m", latency="long"),
+        lambda s: s.agent.called_model("m", tokens=12),
+        lambda s: s.agent.called_model("m", attempt="first"),
+        lambda s: s.agent.adds("a message"),
+        lambda s: s.human.rates(4, round="first"),
+        lambda s: s.human.feedback(edits_kept="all"),
+    ],
+)
+async def test_a_value_of_another_type_is_refused_at_the_call(
+    call: Callable[[Recording[Awaited]], Awaited], log: EventLog
+) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        with pytest.raises(InvalidInput):
+            await call(s)
+        assert recorder.statistics().accepted == 1
+
+
+async def test_one_name_is_one_receiver(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        await s.agent.says("psst", to="human")
+        await finished(s)
+    assert (await told(log))[0] == ("agent", MessageSent(text="psst", to=("human",)))
+
+
+async def test_feedback_on_a_version_that_is_not_there_is_refused(log: EventLog) -> None:
+    async with Recorder(log) as recorder:
+        s = await recorder.session("s")
+        with pytest.raises(
+            InvalidInput, match="no event with the trace version 7: it has 1 events"
+        ):
+            await s.human.feedback(thumbs="up", of=7, durable=True)
 
 
 async def test_nothing_is_recorded_before_and_after(log: EventLog) -> None:

@@ -42,7 +42,7 @@ def test_the_same_verbs_without_await(tmp_path: Path) -> None:
         log.wait(s.human.feedback(thumbs="up"))
         s.close(durable=True)
         summary = log.summary("conversation-42")
-        assert (summary.task, summary.state, summary.rounds) == ("support", "ended", 2)
+        assert (summary.task, summary.state) == ("support", "ended")
         assert [record.kind for record in log.read("conversation-42")][:3] == [
             "SessionOpened",
             "MessageSent",

@@ -11,11 +11,11 @@ from duolog.engine.events import JSON, SessionOpened, SnapshotTaken
 from duolog.engine.scorers.protocol import Scorer
 from duolog.engine.session.decisions import Decision, Submit
 from duolog.engine.session.view import View
-from duolog.examples.kit.actions import ActionTable, action
-from duolog.examples.kit.rule_agent import RuleAgent
-from duolog.examples.kit.task import HUMAN_ALONE, Case, KitTask, TaskSpec, Witness
-from duolog.examples.travel.task import travel_task
+from duolog.examples.travel.travel_task import travel_task
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
+from duolog.tasks.actions import ActionTable, action
+from duolog.tasks.kit import HUMAN_ALONE, Case, KitTask, TaskSpec, Witness
+from duolog.tasks.rule_agent import RuleAgent
 from duolog.testing import check_task
 from toy_task import SPEC, Count, Florist, Garden, Known, bouquet_task, case
 

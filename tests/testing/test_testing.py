@@ -343,3 +343,43 @@ async def test_sessions_measured_together_must_not_affect_each_other() -> None:
 
     with pytest.raises(AssertionError, match="do not affect each other"):
         await check_scorer(Leaky(leak))
+
+
+class OfRounds(Words):
+    """Is handed closed rounds, and says what each record takes."""
+
+    def __init__(self, cost: str, identity: str = "round/{}") -> None:
+        super().__init__(sound)
+        self.cost = cost
+        self.identity = identity
+
+    def begin(self, session: str) -> SessionScorer:
+        return OfRoundsOfSession(self)
+
+
+class OfRoundsOfSession:
+    rounds = "handoff"
+
+    def __init__(self, scorer: OfRounds) -> None:
+        self._scorer = scorer
+
+    def cost(self, record: Record, over: Round | None) -> str:
+        return "quick" if over is None else self._scorer.cost
+
+    async def observe(self, record: Record) -> Sequence[Measurement]:
+        return ()
+
+    async def close_round(self, over: Round) -> Sequence[Measurement]:
+        await anyio.lowlevel.checkpoint()
+        rated = ProgressRated(scorer=REF, round=over.number, rating=3)
+        return [Measurement(rated, self._scorer.identity.format(over.number))]
+
+
+async def test_a_scorer_of_rounds_is_checked_on_them_and_on_what_it_says_of_its_cost() -> None:
+    await check_scorer(OfRounds("waits"))
+    with pytest.raises(AssertionError, match="not twice in"):
+        await check_scorer(OfRounds("waits", identity="round"))
+    with pytest.raises(AssertionError, match="awaits nothing"):
+        await check_scorer(OfRounds("computes"))
+    with pytest.raises(AssertionError, match="quick, computes or waits: 'cheap'"):
+        await check_scorer(OfRounds("cheap"))

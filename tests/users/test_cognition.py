@@ -14,9 +14,9 @@ from duolog.engine.session.decisions import NOTHING, Decision, Rate, Say
 from duolog.engine.session.runner import run_session
 from duolog.engine.session.view import View
 from duolog.engine.task import Cell, Setting, Task, find_task
+from duolog.examples.finance.finance_task import finance_task
 from duolog.examples.finance.plan import Plan, render_plan
 from duolog.examples.finance.rule_user import FinanceClient, finance_user
-from duolog.examples.finance.task import finance_task
 from duolog.examples.finance.world.household import Topic
 from duolog.scoring.check import check_session
 from duolog.users.cognition.adaptation import TAKES_OVER, Adaptation, adapted

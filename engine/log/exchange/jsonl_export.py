@@ -14,7 +14,6 @@ erased; a body that would not fit on a line stands as a string in ``text`` inste
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, final
 
@@ -22,10 +21,12 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from ...budget import Budget
 from ...errors import CodecError, InvalidInput, LogUnavailable
 from ...events import Role
 from ...plugins import PluginCall
 from ...records import Record
+from ...validation import BODY
 from ..contract import EventLog
 from .output_file import output_file
 
@@ -36,6 +37,9 @@ Progress: TypeAlias = Callable[[int], None]
 
 BATCH = 512
 """Lines read at a time."""
+
+_LINE = Budget(size=2 * BODY.size, objects=BODY.objects, depth=BODY.depth)
+_BYTES = 1 << 20  # of lines that are read at a time; of one line there may be more
 
 
 @final
@@ -92,7 +96,10 @@ def from_jsonl(line: bytes) -> Record:
         InvalidInput: the line is none; says why.
     """
     try:
+        _LINE.check_json(line)
         found = _decode(line)
+    except InvalidInput as error:
+        raise InvalidInput(f"no record: {error}") from None
     except RecursionError as error:
         raise InvalidInput("no record: it nests without end") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -217,7 +224,7 @@ class Lines:
     def __init__(
         self, file: BinaryIO, check: Callable[[Record], object] = lambda record: None
     ) -> None:
-        self._file = file
+        self._lines = _LINE.lines(file)
         self._check = check
         self._number = 0
 
@@ -228,7 +235,13 @@ class Lines:
     def _read(self) -> list[tuple[int, Record | InvalidInput]]:
         found: list[tuple[int, Record | InvalidInput]] = []
         while not found:
-            lines = list(islice(self._file, BATCH))
+            lines: list[bytes] = []
+            size = 0
+            for line in self._lines:
+                lines.append(line)
+                size += len(line)
+                if len(lines) >= BATCH or size >= _BYTES:
+                    break
             if not lines:
                 break
             found = list(self._parse(lines))

@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -87,15 +88,16 @@ def output_file(path: _Path, rules: OutputRules = _REPLACING) -> Iterator[Binary
         name = target.with_name(f".{target.name[:100]}.{token_hex(8)}")
         # The system takes from a new file what this process takes from all: to ask it what, the mask
         # would have to be changed, for other threads too.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        handle = os.open(name, flags, 0o666 if mode is None else 0o600)
+        at_first = 0o666 if mode is None else 0o600
         try:
-            with open(handle, "wb") as file:
+            with open(
+                name, "xb", opener=lambda path, flags: os.open(path, flags, at_first)
+            ) as file:
                 yield file
                 file.flush()
                 if mode is not None:
-                    os.fchmod(handle, mode)
-                os.fsync(handle)
+                    os.chmod(name, mode)
+                os.fsync(file.fileno())
             _check(Path(path), target, rules)  # it may have appeared meanwhile
             if rules.replace:
                 os.replace(name, target)
@@ -168,7 +170,9 @@ def _name(temporary: Path, target: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Makes the names in a directory durable, where its file system can."""
+    """Makes the names in a directory durable, if its file system can."""
+    if sys.platform == "win32":  # which opens no directories
+        return
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, final
 
 from ...errors import CodecError, InvalidInput
-from ...events import Event, Forgotten, Unknown
+from ...events import Forgotten, RecordsLost
 from ...records import TRACE, Record
-from ...rounds import RoundCount
-from ..append import AGENT_ACT, AGENT_MESSAGE, HUMAN_ACT, Fold, checked, stored
+from ..append import checked, stored
 from ..contract import Problem, SessionSummary, Verification
 from ..summary import FORGOTTEN, SessionState
 from .checksum import checksum_of
@@ -59,10 +57,10 @@ class Verifier:
         self._versions: dict[tuple[str, str], int] = {}
         self._hashes: dict[tuple[str, str], bytes] = {}
         self._erased: set[str] = set()
-        self._ungreeted: dict[str, RoundCount] = {}
         self._events = 0
         self._listed = 0
         self._forgotten = 0
+        self._lost: dict[str, int] = {}
 
     def complain(self, what: str, record: Record | None = None, session: str = "") -> None:
         """Notes a problem."""
@@ -124,33 +122,9 @@ class Verifier:
                 event = record.event  # what is readable still counts for the session's summary
         if isinstance(event, Forgotten):
             self._erased.add(record.session)
-        self._fold(record, event, state, trace=trace)
-
-    def _fold(
-        self,
-        record: Record,
-        event: Event | Unknown | Forgotten | None,
-        state: SessionState,
-        *,
-        trace: bool,
-    ) -> None:
-        append = stored(record, event)
-        state.advance(append, record.position)
-        if trace:
-            if record.kind == "SessionOpened" and record.body is None:
-                state.counted.opened(requested=False)  # perhaps: nobody can read it any more
-            self._count_ungreeted(record.session, append.folded)
-
-    def _count_ungreeted(self, session: str, folded: Sequence[Fold]) -> None:
-        """Counts rounds as if no session were greeted: so did older versions, and so it is with a
-        request, which cannot be read where the session was forgotten.
-        """
-        count = self._ungreeted.setdefault(session, RoundCount())
-        for event in folded:
-            if event is HUMAN_ACT:
-                count.human_acted()
-            elif event is AGENT_ACT or event is AGENT_MESSAGE:
-                count.agent_acted()
+        elif isinstance(event, RecordsLost):
+            self._lost[record.session] = self._lost.get(record.session, 0) + event.count
+        state.advance(stored(record, event), record.position)
 
     def _check_link(self, record: Record, chained: Link | None, stream: tuple[str, str]) -> None:
         before = self._hashes.get(stream, START)
@@ -184,11 +158,8 @@ class Verifier:
             )
         self._forgotten += listed.state == FORGOTTEN
         wanted = state.summary()
-        ungreeted = self._ungreeted.pop(listed.session, None)
         for name in SessionSummary.__struct_fields__:
             is_, should = getattr(listed, name), getattr(wanted, name)
-            if name == "rounds" and ungreeted is not None and is_ == ungreeted.number:
-                continue
             if is_ != should:
                 self.complain(
                     f"the list says {name} is {is_!r}, the records say {should!r}",
@@ -209,6 +180,7 @@ class Verifier:
             chained=self.chained,
             unchecked=self._unchecked,
             marked=self._expected is not None,
+            lost=dict(self._lost),
             problems=tuple(self._problems),
             heads={"/".join(stream): value.hex() for stream, value in self._hashes.items()},
         )

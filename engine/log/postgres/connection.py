@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import asyncpg
 
 from ...errors import InvalidInput, LogError, LogNotFound, LogUnavailable, NewerLog, NotALog
+from ...logger import get_logger
 from .settings import Settings
-from .tables import LAYOUT, migrations, tables
+from .tables import LAYOUT, derived_table, migrations, tables
 
 __all__ = (
     "LOST",
@@ -121,6 +122,8 @@ async def open_schema(settings: Settings, *, create: bool) -> Identity:
                 found = await _recognise(connection, settings)
             if found is not None and found.layout < LAYOUT:
                 found = await _migrate(connection, settings, found)
+            if found is not None and found.layout == LAYOUT:
+                await _add_derived(connection, settings.schema)
         finally:
             await connection.close()
     except LOST as error:
@@ -175,6 +178,25 @@ async def _migrate(connection: Connection, settings: Settings, found: Identity) 
                 f"UPDATE {schema}.log SET layout = {LAYOUT}, epoch = epoch + 1"
             )
     return found._replace(layout=max(layout, LAYOUT))
+
+
+async def _add_derived(connection: Connection, schema: str) -> None:
+    """Adds the table of derived rows to a log that was made without it, if the role owns the log."""
+    missing = (
+        "SELECT to_regclass($2) IS NULL AND pg_has_role(relowner, 'USAGE') "
+        "AND NOT pg_is_in_recovery() FROM pg_class WHERE oid = $1::text::regclass"
+    )
+    names = (f"{schema}.log", f"{schema}.derived")
+    if not await connection.fetchval(missing, *names):
+        return
+    try:
+        async with connection.transaction():
+            await connection.execute("SET LOCAL lock_timeout = '2s'")
+            await connection.execute(f"SELECT FROM {schema}.log FOR UPDATE")
+            if await connection.fetchval(missing, *names):  # else another process was faster
+                await connection.execute(derived_table(schema))
+    except (asyncpg.InsufficientPrivilegeError, asyncpg.LockNotAvailableError) as error:
+        get_logger("log").info("a table of derived rows was not added", error=str(error))
 
 
 def check_layout(identity: Identity, where: str) -> None:

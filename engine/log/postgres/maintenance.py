@@ -11,6 +11,7 @@ from ..contract import VacuumResult, Verification
 from ..integrity.checksum import checksum_of
 from ..integrity.verify import Verifier
 from .connection import Connection, Identity, check_taken_over
+from .derived import problems_of_derived
 from .reader import BATCH, EVENT, Reader, detached, records_of
 from .settings import Settings
 
@@ -108,6 +109,8 @@ async def vacuum(connection: Connection, settings: Settings) -> VacuumResult:
             await connection.execute(f"VACUUM (FULL) {partition}")
         for table in ("records", "summaries", "streams", "ids", "log"):
             await connection.execute(f"VACUUM (ANALYZE) {schema}.{table}")
+        if dirty and await connection.fetchval("SELECT to_regclass($1)::oid", f"{schema}.derived"):
+            await connection.execute(f"VACUUM (FULL, ANALYZE) {schema}.derived")
         await connection.execute(
             f"UPDATE {schema}.summaries SET compacted = true WHERE NOT compacted"
         )
@@ -141,6 +144,8 @@ async def verify(
         try:
             await _check_records(connection, reader, verifier, head)
             await _check_lists(connection, reader, verifier)
+            for what in await problems_of_derived(connection, schema):
+                verifier.complain(what)
         except asyncpg.DataCorruptedError as error:
             verifier.complain(f"the rest cannot be read: {error}")
             return verifier.result()

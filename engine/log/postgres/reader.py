@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, final
 
@@ -14,11 +14,12 @@ import msgspec
 from ...errors import LogClosed, NotALog, SessionNotFound
 from ...records import Record
 from ..backoff import Backoff
-from ..contract import SessionSummary
+from ..contract import Derived, SessionSummary
 from ..integrity.verify import Link
 from ..parts import Part, check_count, divided
 from ..summary import summary_of
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
+from .derived import find_keys, read_rows
 from .settings import Settings
 
 __all__ = ("BATCH", "EVENT", "Names", "Reader", "detached", "records_of")
@@ -37,8 +38,7 @@ EVENT: Final = "position, stream, version, kind, schema, time, actor, role, caus
 """The columns of a record, in the order that ``records_of`` takes them."""
 
 _SUMMARY: Final = (
-    "key, session, task, instance, labels, state, events, version, rounds, utility, evaluated, "
-    "opened, last, position"
+    "key, session, task, instance, labels, state, events, version, opened, last, position"
 )
 
 Names: TypeAlias = dict[int, tuple[str, str]]
@@ -228,8 +228,8 @@ class Reader:
         )
         return {key: (session, stream) for key, session, stream in rows}
 
-    async def stream(self, session: str, stream: str, after: int) -> AsyncIterator[Record]:
-        """The records of one stream, as of now."""
+    async def stream_end(self, session: str, stream: str) -> tuple[int, int]:
+        """The key of a stream and its version; zeros where there is none."""
         s = self._schema
         end = await self.call(
             lambda connection: connection.fetchrow(
@@ -241,14 +241,10 @@ class Reader:
             )
         )
         key, version = end or (0, 0)
-        while after < version:
-            batch = await self._versions(key, after, version)
-            after = batch[-1].version
-            batch.reverse()
-            while batch:  # holds no record any longer than its reader does
-                yield batch.pop()
+        return key, version or 0
 
-    async def _versions(self, key: int, after: int, upto: int) -> list[Record]:
+    async def versions(self, key: int, after: int, upto: int) -> list[Record]:
+        """A batch of one stream, by version."""
         end = min(after + BATCH, upto)
 
         async def read(connection: Connection) -> list[Record]:
@@ -264,18 +260,6 @@ class Reader:
             return await self._records(connection, rows)
 
         return await self.call(read)
-
-    async def everything(self, session: str | None, after: int) -> AsyncIterator[Record]:
-        """The records of all streams, as of now."""
-        upto = await self.head()
-        last = after >= upto
-        while not last:
-            batch, last = await self.fetch(session, after, upto)
-            if batch:
-                after = batch[-1].position
-            batch.reverse()
-            while batch:
-                yield batch.pop()
 
     async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
         """Hands the records of all streams, as of now, to a function in a worker thread."""
@@ -355,15 +339,20 @@ class Reader:
         )
         return int(found or 0)
 
-    async def sessions(self) -> AsyncIterator[SessionSummary]:
-        """All sessions in order of their first record."""
-        after = 0
-        while True:
-            batch, after = await self.call(partial(self.summaries, after=after))
-            if not batch:
-                return
-            for summary in batch:
-                yield summary
+    async def find_keys(self, sessions: Sequence[str]) -> list[int]:
+        """The keys of those sessions that the log has, in order of their first records."""
+        return await self.call(partial(find_keys, schema=self._schema, sessions=sessions))
+
+    async def derived(
+        self, kind: str, version: int, after: int | Sequence[int]
+    ) -> tuple[list[Derived], int]:
+        """Rows that folds keep; see ``Reads.derived``."""
+        read = partial(read_rows, schema=self._schema, kind=kind, version=version, after=after)
+        return await self.call(read)
+
+    async def listed(self, after: int) -> tuple[list[SessionSummary], int]:
+        """A batch of summaries after a key, and the last key; none where there are no more."""
+        return await self.call(partial(self.summaries, after=after))
 
     async def summaries(
         self, connection: Connection, after: int

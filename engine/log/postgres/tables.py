@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ("LAYOUT", "migrations", "tables")
+__all__ = ("LAYOUT", "derived_table", "migrations", "tables")
 
 LAYOUT: Final = 2
 """The number of this table layout. A change needs the next number, and a step in ``_MIGRATIONS``."""
@@ -22,6 +22,33 @@ CREATE UNLOGGED TABLE {schema}.leases (
     holder text NOT NULL,
     until timestamptz NOT NULL
 );"""
+
+_DERIVED: Final = """
+-- What folds made of sessions. It is not part of the log, and all of it can be deleted. Programs that do
+-- not know the table leave stale rows, which their position shows; the trigger forgets for them too.
+CREATE TABLE {schema}.derived (
+    session bigint NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    position bigint NOT NULL,
+    numbers double precision[] NOT NULL,
+    payload bytea NOT NULL,
+    crc bigint NOT NULL,
+    PRIMARY KEY (session, kind)
+);
+
+-- Waits for all who are keeping rows, and has the next ones wait until the sessions are forgotten.
+CREATE FUNCTION {schema}.forget_derived() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $forget$
+BEGIN
+    LOCK TABLE derived IN SHARE ROW EXCLUSIVE MODE;
+    DELETE FROM derived WHERE session = NEW.key;
+    RETURN NULL;
+END
+$forget$;
+
+CREATE TRIGGER summaries_forget AFTER UPDATE OF state ON {schema}.summaries
+    FOR EACH ROW WHEN (NEW.state = 'forgotten') EXECUTE FUNCTION {schema}.forget_derived();"""
 
 _TABLES: Final = """
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -47,7 +74,7 @@ CREATE TABLE {schema}.summaries (
     state text NOT NULL,
     events bigint NOT NULL,
     version bigint NOT NULL,
-    rounds bigint NOT NULL,
+    rounds bigint NOT NULL,             -- older programs read these four; none is written any more
     acted bigint NOT NULL,
     utility double precision,
     evaluated boolean NOT NULL,
@@ -98,6 +125,8 @@ CREATE TABLE {schema}.consumers (
 );
 
 {leases}
+
+{derived}
 
 CREATE TABLE {schema}.chain (
     position bigint PRIMARY KEY,
@@ -178,6 +207,14 @@ def migrations(schema: str, layout: int) -> list[str]:
     return [_MIGRATIONS[step].format(schema=schema) for step in range(layout, LAYOUT)]
 
 
+def derived_table(schema: str) -> str:
+    """The statements that add the table of derived rows to a log that does not have it.
+
+    It has no number as layouts have: programs that do not know it go on writing.
+    """
+    return _DERIVED.format(schema=schema)
+
+
 def tables(schema: str, ident: str, *, chained: bool, partition: int) -> str:
     """The statements that make a new log, to be run in one transaction.
 
@@ -190,6 +227,7 @@ def tables(schema: str, ident: str, *, chained: bool, partition: int) -> str:
     return _TABLES.format(
         schema=schema,
         leases=_LEASES.format(schema=schema),
+        derived=derived_table(schema),
         id=ident,
         layout=LAYOUT,
         chained="true" if chained else "false",

@@ -9,24 +9,21 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias, TypeVar, final
+from typing import Final, TypeAlias, TypeVar, cast, final
 
 import anyio
 import asyncpg
 
-from ...errors import DuologError, LogClosed, LogUnavailable, OutcomeUnknown
+from ...errors import DuologError, LogUnavailable, OutcomeUnknown
 from ...logger import get_logger
 from ...records import Record
 from ..append import Append
-from ..append_writer import Job, Room, wait_until_settled
+from ..append_writer import AppendQueue
 from ..backoff import Backoff
-from .commit import Committer, refused
+from .commit import Committer, Prepared, Statements, refused, was_committed
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
-from .prepared import Prepared, was_committed
 from .settings import Settings
-from .statements import Statements
 
 __all__ = ("Writer",)
 
@@ -74,31 +71,12 @@ class Writer:
         self._publish = publish
         self._loop = asyncio.get_running_loop()
         self._connection: Connection | None = None
-        self._queue: deque[Append | Job[_Work]] = deque()
-        self._room = Room(self._queue)
         self._bell = asyncio.Event()
+        self.queue: AppendQueue[_Work] = AppendQueue(settings.url, self._bell.set)
         self._next: list[Append] = []  # the group that was taken ahead
-        self._closing = False
         self._finished = anyio.Event()
         self.groups = 0
         self.events = 0
-
-    @property
-    def waiting(self) -> int:
-        """Appends that wait to be taken."""
-        return len(self._queue)
-
-    @property
-    def blocked(self) -> bool:
-        """Whether an append has to go by ``wait_for_room`` before it may be queued."""
-        return self._room.full or self._closing
-
-    def submit(self, append: Append) -> asyncio.Future[None]:
-        """Queues an append; the future is done when its outcome is there."""
-        append.future = future = self._loop.create_future()
-        self._queue.append(append)
-        self._bell.set()
-        return future
 
     async def call(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Runs something on the connection, between two groups; to its end even if the caller goes.
@@ -110,39 +88,11 @@ class Writer:
             LogClosed: the log is closed.
             LogUnavailable: the server cannot be reached; ``OutcomeUnknown`` where the work had begun.
         """
-        if self._closing:
-            raise LogClosed(f"{self._url} is closed")
-        future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.append(Job(work, future))
-        self._bell.set()
-        return await future
-
-    async def wait_for_room(self) -> None:
-        """Waits until an append may be queued.
-
-        Raises:
-            LogClosed: the log was closed meanwhile.
-        """
-        await self._room.wait()
-        if self._closing:
-            raise LogClosed(f"{self._url} is closed")
-
-    async def withdraw(self, append: Append) -> None:
-        """Takes back an append whose caller was cancelled; if it is too late for that, waits until
-        its outcome is known.
-        """
-        append.withdrawn = True
-        try:
-            self._queue.remove(append)
-        except ValueError:  # it was taken
-            await wait_until_settled(append)
-        append.outcome = None  # nobody asks for it, and an error leads back to the append
-        self._room.give()
+        return cast(T, await self.queue.call(work))
 
     async def close(self) -> None:
         """Takes no further appends, and returns when those that wait are committed."""
-        self._closing = True
-        self._bell.set()
+        await self.queue.close()
         await self._finished.wait()
 
     # --- the task ---------------------------------------------------------------------------------
@@ -152,18 +102,17 @@ class Writer:
         group: list[Append] = []
         try:
             with anyio.CancelScope(shield=True):
-                while not self._closing or self._queue:
+                while not self.queue.closing or self.queue:
                     await self._bell.wait()
                     self._bell.clear()
-                    while self._next or self._queue:
-                        group, self._next = self._next or self._take(), []
+                    while self._next or self.queue:
+                        group, self._next = self._next or self.queue.take(_EVENTS), []
                         if group:
                             await self._write(group)
                         else:
                             await self._work()
                         group = []
         finally:
-            self._closing = True
             self._end(group)
             if self._connection is not None:
                 self._connection.terminate()
@@ -177,31 +126,9 @@ class Writer:
                     f"{self._url}: its writer was cancelled while it committed; read the log to find "
                     "out whether this was written"
                 )
-        closed = LogClosed(f"{self._url} is closed: its writer task was cancelled from outside")
-        self._queue.extendleft(reversed(self._next))  # none of it was sent
-        while self._queue:
-            item = self._queue.popleft()
-            if isinstance(item, Append):
-                item.outcome = copy.copy(closed)
-                group.append(item)
-            else:
-                item.settle(copy.copy(closed))
-        self._hand_out(group)
-        self._room.give()
-
-    def _take(self) -> list[Append]:
-        """The next group: the appends that wait, up to a limit."""
-        queue = self._queue
-        events = 0
-        group: list[Append] = []
-        while queue and events < _EVENTS:
-            item = queue[0]
-            if not isinstance(item, Append):
-                break
-            queue.popleft()
-            events += len(item.envelopes)
-            group.append(item)
-        return group
+        self.queue.hand_out(group)
+        self.queue.put_back(self._next)  # none of it was sent
+        self.queue.refuse_all()
 
     async def _write(self, group: list[Append]) -> None:
         began = time.perf_counter()
@@ -218,7 +145,7 @@ class Writer:
                 log=self._url,
                 seconds=seconds,
                 appends=len(group),
-                waiting=len(self._queue),
+                waiting=len(self.queue),
             )
         if failure is not None:
             self._committer.reset()
@@ -237,19 +164,18 @@ class Writer:
 
     def _settle(self, group: Sequence[Append], records: Sequence[Record]) -> None:
         """Hands out the outcomes of a group, and publishes its records."""
-        self._hand_out(group)
+        self.queue.hand_out(group)
         self._publish(records)
-        self._room.give()
 
     @property
     def _goes_on(self) -> bool:
         """Whether another group follows."""
-        return bool(self._next or (self._queue and isinstance(self._queue[0], Append)))
+        return bool(self._next) or self.queue.begins_with_append
 
     def _take_ahead(self) -> None:
         """Decides of the next group, if it is large enough to be one."""
-        if not self._next and len(self._queue) >= _AHEAD:
-            self._next = self._take()
+        if not self._next and len(self.queue) >= _AHEAD:
+            self._next = self.queue.take(_EVENTS)
             if self._next:
                 self._committer.take_ahead(self._next)
 
@@ -263,12 +189,6 @@ class Writer:
                 await self._committer.end(self._connection)
         except LOST as error:
             await self._lose(error)
-
-    def _hand_out(self, group: Sequence[Append]) -> None:
-        for append in group:
-            append.settled = True
-            if append.future is not None and not append.future.done():
-                append.future.set_result(None)
 
     async def _commit(self, group: list[Append]) -> list[Record]:
         """Commits a group, however often the server goes away meanwhile.
@@ -368,7 +288,7 @@ class Writer:
         """Lets those go who were cancelled while the server was away; whether others are left."""
         withdrawn = [append for append in group if append.withdrawn]
         group[:] = [append for append in group if not append.withdrawn]
-        self._hand_out(withdrawn)
+        self.queue.hand_out(withdrawn)
         return bool(group)
 
     def _given_up(self, error: BaseException, sent: Prepared | None) -> LogUnavailable:
@@ -398,8 +318,9 @@ class Writer:
         get_logger("log").warning("the connection of a log was lost", log=self._url, why=str(error))
 
     async def _work(self) -> None:
-        job = self._queue.popleft()
-        assert isinstance(job, Job)
+        job = self.queue.take_job()
+        if job is None:
+            return
         outcome: object
         try:
             outcome = await self._run_job(job.work)
@@ -407,7 +328,7 @@ class Writer:
             outcome = error
         self._committer.reset()
         job.settle(outcome)
-        self._room.give()
+        self.queue.give_room()
 
     async def _run_job(self, work: _Work) -> object:
         """Runs something on the connection, and again where the server goes away meanwhile.

@@ -1,36 +1,35 @@
 """Group commit: many appends become one transaction, in the thread of the writing connection.
 
-What is known of sessions is cached between groups. Another process may have written meanwhile;
-SQLite's ``data_version``, looked at inside the transaction, shows it, and then all is read afresh.
-So expected versions, positions and summaries are always those of the file, and cost no SELECT
-as long as one process writes.
+Each group is one transaction. What a group asks about is looked up in it, and what is decided of the
+group (``decide``) is written in it, so that an append in conflict fails alone. Sessions are kept between
+groups as long as nobody else writes to the file, which ``PRAGMA data_version`` tells.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import final
-from zlib import crc32
+from typing import Final, NamedTuple, final
 
-import msgspec
-
-from ...errors import (
-    InvalidInput,
-    LogError,
+from ...errors import InvalidInput, NotALog
+from ...records import TRACE, Record
+from ..append import Append
+from ..contract import VacuumResult
+from ..decide import Decided, Known, decide
+from ..integrity.checksum import checksum_of
+from ..summary import (
+    FORGOTTEN,
+    STATE,
+    SessionState,
+    StreamState,
+    progress_of,
+    state_of,
+    state_row,
 )
-from ...records import Record
-from ...rounds import RoundCount
-from ..admission import advances, check_admitted
-from ..append import Append, originals
-from ..contract import Advance, VacuumResult
-from ..integrity.checksum import envelope_checksum
-from ..summary import FORGOTTEN, SessionState, StreamState
-from .bulk import INSERT, SUMMARIZE, write_in_bulk
-from .chain import Chain, is_chained
 from .file import begin, check_layout, commit, contradicts
-from .identity import identity_of, row_checksum, upgrade
+from .identity import identity_of, is_chained, row_checksum, upgrade
 from .maintenance import compact, forget
 from .mark import HeadMark
 from .presence import FilePresence
@@ -39,25 +38,60 @@ from .writer import Committed
 
 __all__ = ("Committer",)
 
-_SESSIONS = 20_000  # cached; a few hundred bytes each
-_FOREIGN = 4096  # records by other processes that are read along with a group
+_FOREIGN: Final = 4096  # records by other processes that are read along with a group
+_IDS: Final = 64  # looked up by one statement
 
-_COLUMNS = (
-    "key, task, instance, labels, origin, state, events, version, rounds, acted, utility, opened, "
-    "last, position"
-)
-_LOAD = f"SELECT {_COLUMNS} FROM sessions WHERE session = ?"
-_STREAMS = """
+_LOAD: Final = f"SELECT {STATE} FROM sessions WHERE session = ?"
+_STREAMS: Final = """
 SELECT stream, key, (SELECT max(version) FROM events WHERE events.stream = streams.key)
 FROM streams WHERE session = ?"""
-_OPENED = (
-    "UPDATE sessions SET task = ?, instance = ?, labels = ?, origin = ?, opened = ? WHERE key = ?"
-)
-_IDS = 64  # looked up by one statement
-_BY_IDS = {
+_SALT: Final = "SELECT salt FROM salts WHERE session = ?"
+_HASH: Final = """
+SELECT chain.hash FROM events JOIN chain ON chain.position = events.position
+WHERE events.stream = ? AND events.version = ?"""
+_BY_IDS: Final = {
     width: f"SELECT {EVENT} FROM events WHERE session = ? AND id IN ({', '.join('?' * width)})"
     for width in (1, _IDS)
 }
+_MOVE: Final = """
+INSERT INTO checkpoints VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET position = excluded.position, crc = excluded.crc"""
+
+
+class _Bulk(NamedTuple):
+    """A statement over many rows: a step in SQLite for many costs less than a step for each, and the
+    interpreter is free for the event loop meanwhile.
+
+    Attributes:
+        columns: values in a row.
+        statements: the statement for some numbers of rows, the largest first.
+    """
+
+    columns: int
+    statements: Mapping[int, str]
+
+
+def _bulk(into: str, columns: str, after: str = "") -> _Bulk:
+    count = columns.count(",") + 1
+    row = f"({', '.join('?' * count)})"
+    return _Bulk(
+        count,
+        {
+            width: f"INSERT OR ROLLBACK INTO {into} ({columns}) VALUES {', '.join([row] * width)} {after}"
+            for width in (64, 32, 16, 8, 4, 2, 1)
+        },
+    )
+
+
+def _updates(columns: str) -> str:
+    names = [name.strip() for name in columns.split(",")]
+    return "ON CONFLICT (key) DO UPDATE SET " + ", ".join(f"{n} = excluded.{n}" for n in names)
+
+
+_PROGRESS: Final = "events, version, last, position"
+_INSERT: Final = _bulk("events", f"{EVENT}, crc, session")
+_ADVANCE: Final = _bulk("sessions", f"key, {_PROGRESS}, session", _updates(_PROGRESS))
+_CHANGE: Final = _bulk("sessions", STATE, _updates(STATE.removeprefix("key, ")))
 
 
 @final
@@ -80,17 +114,10 @@ class Committer:
         self._mark = mark
         self._reader = Reader(connection)
         self._data_version = -1
-        self._position = 0
         self._handed = 0  # last position given to the loop, which may not know of it yet
-        self._cache: dict[str, SessionState] = {}
         self._log = ""
-        self._last_crc = 0  # of the last record's envelope
-        self._rows: list[object] = []
-        self._records: list[Record] = []
-        self._touched: dict[SessionState, None] = {}
-        self._opened: list[tuple[object, ...]] = []
-        self._ids: dict[tuple[str, str], Record] = {}
-        self._chain = Chain(connection) if is_chained(connection) else None
+        self._known = Known(where)
+        self._known.chained = is_chained(connection)
 
     def commit(
         self,
@@ -113,6 +140,7 @@ class Committer:
         Raises:
             LogGone: the file is not there any more.
             NewerLog: a newer Duolog has taken the log over.
+            NotALog: the file is damaged.
             OutcomeUnknown: the disk failed in the middle of it.
             sqlite3.Error: the group could not be committed, or the file is damaged; nothing of it was
                 written.
@@ -153,26 +181,17 @@ class Committer:
         begin(connection, wanted)
         try:
             self._refresh()
-            start = self._position
-            for append in group:
-                try:
-                    append.outcome = self._take(append)
-                except LogError as error:
-                    # Its traceback leads to this frame, and back to the append.
-                    append.outcome = error.with_traceback(None)
-            if self._rows:
-                write_in_bulk(connection, INSERT, self._rows)
-                write_in_bulk(connection, SUMMARIZE, self._summaries())
-                if self._chain is not None:
-                    self._chain.write()
-                if self._opened:
-                    connection.executemany(_OPENED, self._opened)
+            start = self._known.position
+            self._look_up(group)
+            decided = decide(self._known, group)
+            self._write(decided)
             foreign = self._foreign(known, start)
-            self._handed = self._position
+            self._handed = self._known.position
             commit(connection, self._where)
             self._presence.check()
-            if self._records:
-                self._mark.write(self._log, self._position, self._last_crc)
+            if decided.records:
+                last = decided.records[-1]
+                self._mark.write(self._log, last.position, checksum_of(last, erased=True))
         except BaseException:
             self.reset()
             for append in group:
@@ -181,31 +200,9 @@ class Committer:
                 connection.execute("ROLLBACK")
             raise
         finally:
-            records, self._records = self._records, []
-            self._rows.clear()
-            self._touched.clear()
-            self._opened.clear()
-            self._ids.clear()
-        if len(self._cache) > _SESSIONS:
-            for session in list(self._cache)[: len(self._cache) - _SESSIONS]:
-                del self._cache[session]
-        return Committed(records, foreign)
-
-    def _summaries(self) -> list[object]:
-        values: list[object] = []
-        for state in self._touched:
-            values += (
-                state.key,
-                state.state,
-                state.events,
-                state.version,
-                state.counted.number,
-                state.counted.acted,
-                state.utility,
-                state.last,
-                state.position,
-            )
-        return values
+            self._known.forget_questions()
+        self._known.evict()
+        return Committed(decided.records, foreign)
 
     def _refresh(self) -> None:
         """Drops what is known where another connection has written since."""
@@ -215,8 +212,8 @@ class Committer:
             identity = identity_of(self._connection) or upgrade(self._connection)
             self._log = identity.log
             self._data_version = data_version
-            self._cache.clear()
-            self._position = self._reader.head()
+            self._known.sessions.clear()
+            self._known.position = self._reader.head()
 
     def forget(self, session: str, where: str) -> list[str]:
         """Erases a session and its forks; see ``maintenance.forget``."""
@@ -234,10 +231,8 @@ class Committer:
 
     def reset(self) -> None:
         """Has everything read afresh: a transaction failed, or this connection wrote otherwise."""
-        self._cache.clear()
+        self._known.sessions.clear()
         self._data_version = -1
-        if self._chain is not None:
-            self._chain.drop()
 
     def _foreign(self, known: int | None, start: int) -> list[Record]:
         if known is None:
@@ -247,181 +242,79 @@ class Committer:
             return []
         return self._reader.all_after(known, start, _FOREIGN)[0]
 
-    def _take(self, append: Append) -> list[Record]:
-        session, stream, envelopes = append.session, append.stream, append.envelopes
-        state = self._cache.get(session) or self._load(session)
-        if append.ids:
-            there = originals(append, self._by_ids(state, append.ids))
-            if there is not None:
-                self._move(append.checkpoint, redelivered=True)
-                return there
-        entry = self._admit(append, state)
-        if not envelopes:
-            return []
-        if entry is None:
-            entry = self._new_stream(state, stream)
-        key, version = entry.key, entry.version
-        session_key, position = state.key, self._position
-        rows = self._rows
-        records = []
-        # Each field by its name: splicing the envelope in takes twice as long.
-        for kind, schema, time, actor, role, cause, seen, own, body, event in envelopes:
-            position += 1
-            version += 1
-            crc = envelope_checksum(
-                (
-                    position,
-                    session,
-                    stream,
-                    version,
-                    kind,
-                    schema,
-                    time,
-                    actor,
-                    role,
-                    cause,
-                    seen,
-                    own,
-                )
-            )
-            rows += (
-                position,
-                session_key,
-                key,
-                version,
-                kind,
-                schema,
-                time,
-                actor,
-                role,
-                cause,
-                seen,
-                own,
-                body,
-                crc if body is None else crc32(body, crc),
-            )
-            records.append(
-                Record(
-                    position,
-                    session,
-                    stream,
-                    version,
-                    kind,
-                    schema,
-                    time,
-                    actor,
-                    role,
-                    cause,
-                    seen,
-                    own,
-                    body,
-                    event,
-                )
-            )
-        self._position, self._last_crc = position, crc
-        entry.version = version
-        self._records += records
-        self._touched[state] = None
-        if state.advance(append, position):
-            self._remember_opening(state)
-        if self._chain is not None:
-            self._chain.add(state, entry, records)
-        if append.ids:
-            self._ids.update(((session, r.caller_id), r) for r in records if r.caller_id)
-        return records
+    # --- looking up -------------------------------------------------------------------------------
 
-    def _admit(self, append: Append, state: SessionState) -> StreamState | None:
-        """The stream that an append goes to, None where it is new; moves its checkpoint.
+    def _look_up(self, group: Sequence[Append]) -> None:
+        """Reads what a group asks about: sessions, ids, consumers."""
+        known = self._known
+        for append in group:
+            state = known.sessions.get(append.session) or self._load(append.session)
+            if state is not None:
+                if append.ids:
+                    self._look_up_ids(state, append.ids)
+                entry = state.streams.get(append.stream) if known.chained else None
+                if entry is not None and entry.hash is None:
+                    row = self._connection.execute(_HASH, (entry.key, entry.version)).fetchone()
+                    entry.hash = row and row[0]
+            if (move := append.checkpoint) is not None:
+                key = (move.consumer, move.version)
+                known.consumers[key] = self._reader.checkpoint(*key)
 
-        Raises:
-            SessionClosedError, VersionConflict, CheckpointConflict: it is not admitted.
-        """
-        entry = state.streams.get(append.stream)
-        check_admitted(append, state, 0 if entry is None else entry.version)
-        if append.checkpoint is not None:
-            self._move(append.checkpoint)
-        return entry
-
-    def _remember_opening(self, state: SessionState) -> None:
-        labels = msgspec.json.encode(state.group).decode()
-        opening = (state.task, state.instance, labels, state.origin, state.opened, state.key)
-        self._opened.append(opening)
-        if state.state == FORGOTTEN:  # restored from a log that had forgotten it
-            self._connection.execute("INSERT OR IGNORE INTO forgotten VALUES (?, 1)", (state.key,))
-
-    def _load(self, session: str) -> SessionState:
-        state = SessionState(session)
-        row = self._connection.execute(_LOAD, (session,)).fetchone()
+    def _load(self, session: str) -> SessionState | None:
+        execute = self._connection.execute
+        row = execute(_LOAD, (session,)).fetchone()
         if row is None:
-            return state
-        (
-            state.key,
-            state.task,
-            state.instance,
-            labels,
-            state.origin,
-            state.state,
-            state.events,
-            state.version,
-            rounds,
-            acted,
-            state.utility,
-            state.opened,
-            state.last,
-            state.position,
-        ) = row
-        state.group = msgspec.json.decode(labels, type=dict[str, str])
-        state.counted = RoundCount(rounds, acted)
-        for stream, key, version in self._connection.execute(_STREAMS, (state.key,)):
+            return None
+        state = state_of(row)
+        for stream, key, version in execute(_STREAMS, (state.key,)):
             state.streams[stream] = StreamState(key, version or 0)
-        if self._chain is not None:
-            self._chain.load(state)
-        self._cache[session] = state
+        trace = state.streams.get(TRACE)
+        if state.version != (0 if trace is None else trace.version):
+            raise NotALog(
+                f"{self._where}: the file is damaged (the list says that session {session!r} has "
+                f"{state.version} records, and its trace has others); restore it from a backup"
+            )
+        if self._known.chained:
+            row = execute(_SALT, (state.key,)).fetchone()
+            state.salt = row and row[0]  # a forgotten session has none
+        self._known.sessions[session] = state
         return state
 
-    def _new_stream(self, state: SessionState, stream: str) -> StreamState:
-        execute = self._connection.execute
-        if not state.key:
-            cursor = execute("INSERT INTO sessions (session) VALUES (?)", (state.session,))
-            state.key = cursor.lastrowid or 0
-            self._cache[state.session] = state
-            if self._chain is not None:
-                self._chain.begin(state)
-        cursor = execute("INSERT INTO streams (session, stream) VALUES (?, ?)", (state.key, stream))
-        entry = state.streams[stream] = StreamState(cursor.lastrowid or 0, 0)
-        return entry
-
-    def _by_ids(self, state: SessionState, ids: Sequence[str]) -> list[Record | None]:
-        """For each of the callers' ids the record that has it: of this group, or in the file."""
-        found = [self._ids.get((state.session, caller_id)) for caller_id in ids]
-        if not state.key:
-            return found
-        wanted = {ids[place]: place for place, record in enumerate(found) if record is None}
-        names = list(wanted)
-        for at in range(0, len(names), _IDS):
-            some = names[at : at + _IDS]
+    def _look_up_ids(self, state: SessionState, ids: Sequence[str]) -> None:
+        for at in range(0, len(ids), _IDS):
+            some = ids[at : at + _IDS]
             width = 1 if len(some) == 1 else _IDS
-            some += some[-1:] * (width - len(some))
-            for row in self._connection.execute(_BY_IDS[width], (state.key, *some)):
+            filled = (*some, *[some[-1]] * (width - len(some)))
+            for row in self._connection.execute(_BY_IDS[width], (state.key, *filled)):
                 record = self._reader.record(row)
-                if record.caller_id is not None:
-                    found[wanted[record.caller_id]] = record
-        return found
+                self._known.ids[state.session, record.caller_id or ""] = record
 
-    def _move(self, advance: Advance | None, *, redelivered: bool = False) -> None:
-        if advance is None:
+    # --- writing ----------------------------------------------------------------------------------
+
+    def _write(self, decided: Decided) -> None:
+        many = self._connection.executemany
+        if decided.moved:
+            many(_MOVE, [(*key, to, row_checksum(*key, to)) for key, to in decided.moved.items()])
+        if not decided.rows:
             return
-        consumer, version = advance.consumer, advance.version
-        actual = self._reader.checkpoint(consumer, version)
-        if not advances(advance, actual, redelivered=redelivered):
-            return
-        self._connection.execute(
-            "INSERT INTO checkpoints VALUES (?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET position = excluded.position, crc = excluded.crc",
-            (
-                consumer,
-                version,
-                advance.position,
-                row_checksum(consumer, version, advance.position),
-            ),
-        )
+        changed = [state for state, about in decided.touched.items() if about]
+        advanced = [state for state, about in decided.touched.items() if not about]
+        self._write_in_bulk(_INSERT, decided.rows)
+        self._write_in_bulk(_CHANGE, map(state_row, changed))
+        self._write_in_bulk(_ADVANCE, [(*progress_of(state), "") for state in advanced])
+        many("INSERT INTO streams (key, session, stream) VALUES (?, ?, ?)", decided.streams)
+        if self._known.chained:
+            many("INSERT INTO salts VALUES (?, ?)", [(s.key, s.salt) for s in decided.begun])
+            many("INSERT INTO chain VALUES (?, ?, ?)", decided.links)
+        # Restored from a log that had forgotten it.
+        forgotten = [(state.key,) for state in changed if state.state == FORGOTTEN]
+        many("INSERT OR IGNORE INTO forgotten VALUES (?, 1)", forgotten)
+
+    def _write_in_bulk(self, bulk: _Bulk, rows: Iterable[Sequence[object]]) -> None:
+        values = list(chain.from_iterable(rows))
+        at, end = 0, len(values)
+        for width, statement in bulk.statements.items():
+            step = width * bulk.columns
+            while end - at >= step:
+                self._connection.execute(statement, values[at : at + step])
+                at += step

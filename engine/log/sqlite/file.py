@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -42,6 +43,7 @@ __all__ = (
     "newer",
     "parse",
     "translate",
+    "unsynced",
 )
 
 PATIENCE = 30.0
@@ -155,7 +157,7 @@ def connect(settings: Settings, mode: Literal["ro", "rw", "rwc"]) -> sqlite3.Con
         _recognise(connection, settings)
         connection.execute("PRAGMA cell_size_check = ON")  # finds damage where it is read
         if writable and not newer(connection):
-            connection.execute("PRAGMA journal_mode = WAL")
+            _patiently(connection, "PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {settings.durability}")
             connection.execute(f"PRAGMA cache_size = -{_CACHE}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
@@ -235,13 +237,18 @@ def _look(path: Path, *, create: bool) -> bool:
         return True
     if path.is_dir():
         raise NotALog(f"{path} is a directory, not a Duolog log")
-    if path.with_name(path.name + "-journal").exists():
+    journal = path.with_name(path.name + "-journal")
+    if journal.exists():
         return create  # somebody is creating it, or was interrupted: SQLite sorts that out first
     if not size:
         if create:
             return True
         raise NotALog(f"{path} is empty, not a Duolog log")
-    _recognise_untouched(path, size)
+    if not _recognised_untouched(path, size):
+        if journal.exists():
+            return create
+        if not _recognised_untouched(path, size):  # its creation was finished in between, if ever
+            raise NotALog(f"{path} is a SQLite file, but not a Duolog log")
     return False
 
 
@@ -255,12 +262,12 @@ def look_freshly(path: Path) -> sqlite3.Connection:
     return _plain(path, "ro")
 
 
-def _recognise_untouched(path: Path, size: int) -> None:
+def _recognised_untouched(path: Path, size: int) -> bool:
     connection = look_inside(path)
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         if application != APPLICATION:
-            raise NotALog(f"{path} is a SQLite file, but not a Duolog log")
+            return False
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
         code = error.sqlite_errorcode & 0xFF
@@ -273,6 +280,7 @@ def _recognise_untouched(path: Path, size: int) -> None:
             raise NotALog(f"{path} is damaged or was cut off; {size} bytes are left") from error
     finally:
         connection.close()
+    return True
 
 
 def _holds_pages(wal: Path) -> bool:
@@ -312,8 +320,12 @@ def _statements(script: str) -> list[str]:
 
 
 def _recognise(connection: sqlite3.Connection, settings: Settings) -> None:
+    # The tables first: who creates a log writes its application together with them.
+    tables = connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
+        if not application and not tables:
+            raise LogNotFound(f"there is no log at {settings.path} yet: somebody is creating it")
         raise NotALog(f"{settings.path} is a SQLite file, but not a Duolog log")
     if (
         settings.chain
@@ -335,10 +347,21 @@ def begin(connection: sqlite3.Connection, wanted: Callable[[], bool] | None = No
     Raises:
         sqlite3.Error: another process holds the lock for too long, or nobody wants it any more.
     """
+    _patiently(connection, "BEGIN IMMEDIATE", wanted)
+
+
+def _patiently(
+    connection: sqlite3.Connection, statement: str, wanted: Callable[[], bool] | None = None
+) -> None:
+    """Executes a statement that SQLite may refuse at once, or in slices, while others hold the file.
+
+    It does so at once where two connections that have both read want to write: a switch to the
+    write-ahead log that two processes make together, for one.
+    """
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(statement)
         except sqlite3.OperationalError as error:
             if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
                 raise
@@ -366,6 +389,28 @@ def commit(connection: sqlite3.Connection, where: object) -> None:
             "whether this was: read the log once it can be written again, or repeat it with the "
             "same ids or expected version"
         ) from error.with_traceback(None)
+
+
+@contextmanager
+def unsynced(connection: sqlite3.Connection, where: object) -> Iterator[None]:
+    """A transaction that writes what need not survive a loss of power; rolled back if the block raises.
+
+    Raises:
+        OutcomeUnknown: the disk failed meanwhile.
+        sqlite3.Error: nothing was written.
+    """
+    (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
+    connection.execute("PRAGMA synchronous = NORMAL")
+    try:
+        begin(connection)
+        yield
+        commit(connection, where)
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    finally:
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
 
 
 def is_locked(error: sqlite3.Error) -> bool:

@@ -10,7 +10,7 @@ from zlib import crc32
 from ...errors import NotALog
 from .tables import LAYOUT, UPGRADE
 
-__all__ = ("Identity", "create_identity", "identity_of", "row_checksum", "upgrade")
+__all__ = ("Identity", "create_identity", "identity_of", "is_chained", "row_checksum", "upgrade")
 
 
 class Identity(NamedTuple):
@@ -51,6 +51,12 @@ def identity_of(connection: sqlite3.Connection) -> Identity | None:
     if row is None or row_checksum(*row[:2]) != row[2]:
         raise NotALog("the log is damaged: its identity is not what was written")
     return Identity(row[0], row[1])
+
+
+def is_chained(connection: sqlite3.Connection) -> bool:
+    """Whether a log keeps a hash chain."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'chain'").fetchone()
+    return found is not None
 
 
 def upgrade(connection: sqlite3.Connection) -> Identity:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar, final
 
-from .file import begin, commit, translate
+from .file import translate, unsynced
 from .writer import Writer
 
 __all__ = ("SqliteLeases",)
@@ -84,20 +84,8 @@ class SqliteLeases:
         """Does something in a transaction that need not survive a loss of power."""
 
         def change() -> T:
-            connection = self._connection
-            (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
-            connection.execute("PRAGMA synchronous = NORMAL")
-            try:
-                begin(connection)
-                result = work()
-                commit(connection, self._url)
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            finally:
-                connection.execute(f"PRAGMA synchronous = {synchronous}")
-            return result
+            with unsynced(self._connection, self._url):
+                return work()
 
         return await self._run(change)
 

@@ -1,21 +1,140 @@
-"""Care for a SQLite log, in the thread of its writing connection: erasing, compacting."""
+"""Care for a SQLite log: erasing and compacting in the thread of its writing connection; verifying on a
+connection of its own, as of one moment, while others go on writing.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from ...errors import SessionNotFound
-from ..contract import VacuumResult
+import aiosqlite
+import anyio
+
+from ...errors import NotALog, SessionNotFound
+from ...records import Record
+from ..contract import VacuumResult, Verification
 from ..integrity.checksum import checksum_of
+from ..integrity.verify import Link, Verifier
 from ..summary import FORGOTTEN
-from .chain import is_chained
-from .file import SLICE, begin, check_layout, commit
-from .identity import identity_of, upgrade
+from .derived import restore_table
+from .file import SLICE, Settings, begin, check_layout, commit, translate
+from .file import connect as connect_file
+from .identity import Identity, identity_of, is_chained, upgrade
+from .mark import Mark, read_mark
 from .reader import Reader
+from .thread import connect, run_in_thread
 
-__all__ = ("compact", "forget")
+__all__ = (
+    "compact",
+    "forget",
+    "verify",
+)
+
+
+class _Opened(NamedTuple):
+    reader: Reader
+    chained: bool
+    identity: Identity | None
+    mark: Mark | None
+    head: int
+    wrong: str
+
+
+async def verify(settings: Settings, url: str) -> Verification:
+    """Looks at every record, at the list of sessions, and at the file itself.
+
+    Raises:
+        LogError: the file cannot be read at all.
+    """
+    opened: list[_Opened] = []
+
+    def open_file() -> sqlite3.Connection:
+        mark = read_mark(settings.path)  # first: others go on writing, and the mark follows the log
+        connection = connect_file(settings, "ro")
+        try:
+            connection.execute("BEGIN")  # all reads are of this moment
+            reader = Reader(connection)
+            identity, wrong = None, ""
+            try:
+                identity = identity_of(connection)
+            except NotALog as error:
+                wrong = str(error)
+            chained = is_chained(connection)
+            opened.append(_Opened(reader, chained, identity, mark, reader.head(), wrong))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    try:
+        connection = await connect(open_file)
+        try:
+            [(reader, chained, identity, mark, head, wrong)] = opened
+            verifier = Verifier(chained=chained, since=None if identity is None else identity.since)
+            if mark is not None and identity is not None and mark.log == identity.log:
+                verifier.expect(mark.position, mark.crc, synced=mark.synced)
+            if wrong:
+                verifier.complain(wrong)
+            for what in await run_in_thread(connection, reader.damage):
+                verifier.complain(what)
+            try:
+                await _records(connection, reader, head, verifier)
+                await _sessions(connection, reader, verifier)
+                if identity is not None:
+                    for what in await run_in_thread(connection, reader.misplaced):
+                        verifier.complain(what)
+            except (sqlite3.DatabaseError, NotALog) as error:
+                verifier.complain(f"the rest cannot be read: {error}")
+            return verifier.result(uncompacted=await run_in_thread(connection, reader.uncompacted))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await connection.close()
+    except sqlite3.Error as error:
+        raise translate(error, url, reading=True) from error
+
+
+async def _records(
+    connection: aiosqlite.Connection,
+    reader: Reader,
+    head: int,
+    verifier: Verifier,
+) -> None:
+    after = 0
+    last = False
+    while not last:
+        batch, last = await run_in_thread(connection, _batch, reader, verifier, after, head)
+        for record, link, crc in batch:
+            verifier.feed(record, link, crc)
+        if batch:
+            after = batch[-1][0].position
+    if after < head:
+        verifier.complain(f"the records from position {after + 1} to {head} cannot be read")
+
+
+async def _sessions(connection: aiosqlite.Connection, reader: Reader, verifier: Verifier) -> None:
+    key = 0
+    while True:
+        summaries, key = await run_in_thread(connection, reader.sessions, key)
+        if not summaries:
+            return
+        for summary in summaries:
+            verifier.check_session(summary)
+
+
+def _batch(
+    reader: Reader, verifier: Verifier, after: int, upto: int
+) -> tuple[list[tuple[Record, Link | None, int | None]], bool]:
+    records, last = reader.all_after(after, upto, strict=False)
+    links: dict[int, Link] = {}
+    crcs: dict[int, int | None] = {}
+    if records and verifier.chained:
+        links = reader.links(after, records[-1].position)
+    if records and verifier.since is not None:
+        crcs = reader.checksums(after, records[-1].position)
+    return [(r, links.get(r.position), crcs.get(r.position)) for r in records], last
+
 
 _WAIT = 1000  # milliseconds that compacting waits for other processes
 
@@ -55,6 +174,7 @@ def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str
         reader = Reader(connection)
         keys = [(key,) for key, _ in family]
         many = connection.executemany
+        restore_table(connection)  # its trigger drops what folds keep of the sessions
         many("INSERT OR REPLACE INTO forgotten VALUES (?, 0)", keys)
         for key in keys:
             for (stream,) in execute(_STREAMS, key).fetchall():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple, final
 from zlib import crc32
@@ -19,6 +20,7 @@ from ...logger import get_logger
 
 __all__ = ("HeadMark", "Mark", "mark_path", "read_mark")
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows has files of text
 _LINE = re.compile(
     rb"duolog-head 1 (?P<log>[0-9a-f]{32}) (?P<position>[0-9]{20}) (?P<crc>[0-9a-f]{8}) "
     rb"(?P<durability>full|norm) (?P<check>[0-9a-f]{8})\n"
@@ -39,6 +41,14 @@ class Mark(NamedTuple):
     position: int
     crc: int
     synced: bool
+
+
+def _write_at_start(file: int, data: bytes) -> None:
+    if sys.platform == "win32":
+        os.lseek(file, 0, os.SEEK_SET)
+        os.write(file, data)
+    else:
+        os.pwrite(file, data, 0)
 
 
 def mark_path(path: Path) -> Path:
@@ -87,8 +97,8 @@ class HeadMark:
         line = b"duolog-head 1 %s %020d %08x %s" % (log.encode(), position, crc, self._word)
         try:
             if self._file < 0:
-                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            os.pwrite(self._file, b"%s %08x\n" % (line, crc32(line)), 0)
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | _BINARY, 0o666)
+            _write_at_start(self._file, b"%s %08x\n" % (line, crc32(line)))
         except OSError as error:
             if not self._failed:
                 self._failed = True

@@ -19,7 +19,8 @@ from ...records import TRACE, Record
 from ..contract import SessionSummary
 from ..integrity.verify import Link
 from ..parts import Part, divided
-from ..summary import FORGOTTEN, summary_of
+from ..summary import summary_of
+from .derived import problems
 from .identity import identity_of, row_checksum
 
 __all__ = ("BATCH", "EVENT", "Reader", "StreamEnd")
@@ -69,19 +70,9 @@ _OLDER_STATE = f"""CASE WHEN state = 'finished' AND (
     WHERE stream = (SELECT key FROM streams WHERE session = s.key AND stream = '{TRACE}')
     AND kind = 'SessionClosed' ORDER BY version DESC LIMIT 1
 ) THEN 'abandoned' ELSE state END"""
-_OPENING = "CAST(body AS TEXT)"
-_EVALUATED = f"""CASE WHEN utility IS NOT NULL THEN 1 WHEN state = '{FORGOTTEN}' THEN 0 ELSE EXISTS (
-    SELECT 1 FROM events
-    WHERE stream = (SELECT key FROM streams WHERE session = s.key AND stream = '{TRACE}')
-    AND version = 1 AND kind = 'SessionOpened'
-    AND CASE WHEN json_valid({_OPENING}) THEN json_type({_OPENING}, '$.config.utility') END = 'text'
-) OR EXISTS (
-    SELECT 1 FROM streams t JOIN events e ON e.stream = t.key
-    WHERE t.session = s.key AND t.stream <> '{TRACE}' AND e.kind = 'UtilityScored'
-) END"""
-_SUMMARIES = f"""
-SELECT key, session, task, instance, labels, %s, events, version, rounds, utility, {_EVALUATED},
-opened, last, position FROM sessions s"""
+_SUMMARIES = """
+SELECT key, session, task, instance, labels, %s, events, version, opened, last, position
+FROM sessions s"""
 
 _CHECKSUMS = "SELECT position, crc FROM events WHERE position > ? AND position <= ?"
 _MISPLACED = """
@@ -111,21 +102,25 @@ class StreamEnd(NamedTuple):
 
 @final
 class Reader:
-    """Reads on one connection; all methods run in its thread."""
+    """Reads on one connection; all methods run in its thread.
+
+    Attributes:
+        connection: to read on.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._names: dict[int, tuple[str, str]] = {}
         self._summaries: str | None = None
 
     def head(self) -> int:
         """Last position in the log."""
-        (position,) = self._connection.execute("SELECT max(position) FROM events").fetchone()
+        (position,) = self.connection.execute("SELECT max(position) FROM events").fetchone()
         return int(position or 0)
 
     def data_version(self) -> int:
         """A number that changes when another connection has written."""
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        (version,) = self.connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
     def record(self, row: tuple[Any, ...]) -> Record:
@@ -160,7 +155,7 @@ class Reader:
     def _name(self, key: int) -> tuple[str, str]:
         if len(self._names) >= _NAMES:
             self._names.clear()
-        row = self._connection.execute(_NAME, (key,)).fetchone()
+        row = self.connection.execute(_NAME, (key,)).fetchone()
         if row is None:
             raise NotALog(f"the log is damaged: stream {key} belongs to no session")
         session, stream = row
@@ -169,21 +164,21 @@ class Reader:
 
     def stream_end(self, session: str, stream: str) -> StreamEnd:
         """Where a stream ends."""
-        row = self._connection.execute(_KEY, (session, stream)).fetchone()
+        row = self.connection.execute(_KEY, (session, stream)).fetchone()
         if row is None:
             return StreamEnd(0, 0)
         return StreamEnd(row[0], self.end_of(row[0]))
 
     def end_of(self, stream: int) -> int:
         """The version of a stream, by its key."""
-        (version,) = self._connection.execute(
+        (version,) = self.connection.execute(
             "SELECT max(version) FROM events WHERE stream = ?", (stream,)
         ).fetchone()
         return int(version or 0)
 
     def stream(self, key: int, after: int, upto: int) -> list[Record]:
         """A batch of one stream, by version."""
-        rows = self._connection.execute(_STREAM, (key, after, upto, BATCH)).fetchall()
+        rows = self.connection.execute(_STREAM, (key, after, upto, BATCH)).fetchall()
         if len(rows) != min(BATCH, upto - after):
             raise _gap(f"versions after {after}")
         return self._records(rows)
@@ -196,7 +191,7 @@ class Reader:
         Raises:
             NotALog: positions are missing, unless not ``strict``.
         """
-        rows = self._connection.execute(_ALL, (after, upto, limit)).fetchall()
+        rows = self.connection.execute(_ALL, (after, upto, limit)).fetchall()
         if strict and len(rows) != min(limit, upto - after):
             raise _gap(f"positions after {after}")
         return self._records(rows), len(rows) < limit or rows[-1][0] >= upto
@@ -207,7 +202,7 @@ class Reader:
         Raises:
             NotALog: positions are missing; the function gets none behind them.
         """
-        with closing(self._connection.execute(_ALL, (after, upto, _STRETCH))) as found:
+        with closing(self.connection.execute(_ALL, (after, upto, _STRETCH))) as found:
             end = min(after + _STRETCH, upto)
             while after < end:
                 rows = found.fetchmany(_AT_ONCE)
@@ -219,12 +214,12 @@ class Reader:
 
     def parts(self, count: int) -> list[Part]:
         """The log as of now in parts; see ``Divisible.parts``."""
-        found = divided(self._connection.execute(_COUNTS).fetchall(), count)
+        found = divided(self.connection.execute(_COUNTS).fetchall(), count)
         return [msgspec.structs.replace(part, after=self._before(part.first)) for part in found]
 
     def _before(self, session: int) -> int:
         """The position before the first record of a session, by its key."""
-        (began,) = self._connection.execute(_BEGAN, (session,)).fetchone()
+        (began,) = self.connection.execute(_BEGAN, (session,)).fetchone()
         return int(began or 1) - 1
 
     def scan_part(
@@ -235,7 +230,7 @@ class Reader:
         """
         values = (after, part.upto, part.first, part.last, _STRETCH)
         count = 0
-        with closing(self._connection.execute(_PART, values)) as found:
+        with closing(self.connection.execute(_PART, values)) as found:
             while rows := found.fetchmany(_AT_ONCE):
                 consume(self._records(rows))
                 after = rows[-1][0]
@@ -247,7 +242,7 @@ class Reader:
 
         Positions grow with versions in each stream, so the index of versions finds them.
         """
-        execute = self._connection.execute
+        execute = self.connection.execute
         found: list[int] = []
         for (key,) in execute(_KEYS, (session,)).fetchall():
             row = execute(_BEFORE, (key, after)).fetchone()
@@ -262,30 +257,30 @@ class Reader:
 
     def links(self, after: int, upto: int) -> dict[int, Link]:
         """What the hash chain holds of the records in a range of positions."""
-        rows = self._connection.execute(_LINKS, (after, upto)).fetchall()
+        rows = self.connection.execute(_LINKS, (after, upto)).fetchall()
         return {position: Link(*rest) for position, *rest in rows}
 
     def checksums(self, after: int, upto: int) -> dict[int, int | None]:
         """The checksums of the records in a range of positions."""
-        return dict(self._connection.execute(_CHECKSUMS, (after, upto)).fetchall())
+        return dict(self.connection.execute(_CHECKSUMS, (after, upto)).fetchall())
 
     def uncompacted(self) -> int:
         """Sessions that were erased, and of which the file may still hold copies."""
-        (count,) = self._connection.execute(
+        (count,) = self.connection.execute(
             "SELECT count(*) FROM forgotten WHERE NOT compacted"
         ).fetchone()
         return int(count)
 
     def damage(self) -> list[str]:
         """What SQLite itself finds wrong with the file: its pages, its indexes."""
-        rows = self._connection.execute("PRAGMA integrity_check(10)").fetchall()
+        rows = self.connection.execute("PRAGMA integrity_check(10)").fetchall()
         return [f"SQLite: {what}" for (what,) in rows if what != "ok"]
 
     def misplaced(self) -> list[str]:
-        """What is wrong beside the records: whose they are, how they are found, and how far consumers
-        have come.
+        """What is wrong beside the records: whose they are, how they are found, how far consumers have
+        come, and what folds keep.
         """
-        execute = self._connection.execute
+        execute = self.connection.execute
         found = [
             f"the record at position {position} is filed under another session than its stream"
             for (position,) in execute(_MISPLACED).fetchall()
@@ -297,6 +292,7 @@ class Reader:
             ]
             if sums[0] != sums[1]:
                 found.append(f"the index {index} holds other values than its table")
+        found += problems(self.connection)
         return found + [
             f"the checkpoint of consumer {row[0]!r} is not what was written"
             for *row, crc in execute("SELECT consumer, version, position, crc FROM checkpoints")
@@ -305,7 +301,7 @@ class Reader:
 
     def checkpoint(self, consumer: str, version: str) -> int:
         """Position that a consumer has reached."""
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT position FROM checkpoints WHERE consumer = ? AND version = ?",
             (consumer, version),
         ).fetchone()
@@ -314,7 +310,7 @@ class Reader:
     def sessions(self, after: int) -> tuple[list[SessionSummary], int]:
         """A batch of summaries after a key, and the last key; none where there are no more."""
         query = f"{self._listing()} WHERE key > ? ORDER BY key LIMIT ?"
-        rows = self._connection.execute(query, (after, _LINES)).fetchall()
+        rows = self.connection.execute(query, (after, _LINES)).fetchall()
         return [summary_of(row) for row in rows], rows[-1][0] if rows else after
 
     def summary(self, session: str, where: str) -> SessionSummary:
@@ -324,7 +320,7 @@ class Reader:
             SessionNotFound: there is no such session.
         """
         query = f"{self._listing()} WHERE session = ?"
-        row = self._connection.execute(query, (session,)).fetchone()
+        row = self.connection.execute(query, (session,)).fetchone()
         if row is None:
             raise SessionNotFound(session, where)
         return summary_of(row)
@@ -333,7 +329,7 @@ class Reader:
         """Selects summaries; where a log was begun in an older layout, with a look at how each closed."""
         if self._summaries is None:
             try:
-                identity = identity_of(self._connection)
+                identity = identity_of(self.connection)
             except NotALog:  # it is damaged, and ``verify`` says so
                 identity = None
             begun = identity is not None and identity.since == 1

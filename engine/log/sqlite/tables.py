@@ -38,7 +38,7 @@ CREATE TABLE sessions (
     state TEXT NOT NULL DEFAULT 'open',
     events INTEGER NOT NULL DEFAULT 0,
     version INTEGER NOT NULL DEFAULT 0,
-    rounds INTEGER NOT NULL DEFAULT 0,
+    rounds INTEGER NOT NULL DEFAULT 0,  -- older programs read these three; none is written any more
     acted INTEGER NOT NULL DEFAULT 0,
     utility REAL,
     opened REAL NOT NULL DEFAULT 0,

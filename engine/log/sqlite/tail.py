@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar, final
 
 import aiosqlite
@@ -14,14 +14,15 @@ from anyio.abc import TaskGroup
 
 from ...errors import LogClosed, LogError, LogGone, LogUnavailable
 from ...records import Record
-from ..contract import SessionSummary
+from ..contract import Derived, SessionSummary
 from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
+from .derived import find_keys, read_rows
 from .file import Settings, translate
 from .file import connect as connect_file
 from .presence import FilePresence
-from .reader import Reader
+from .reader import Reader, StreamEnd
 from .thread import connect, run_in_thread
 
 __all__ = ("LogReader", "Tail")
@@ -78,27 +79,13 @@ class LogReader:
         self._closed = True
         await self._connection.close()
 
-    async def stream(self, session: str, stream: str, after: int) -> AsyncIterator[Record]:
-        """The records of one stream, as of now."""
-        end = await self.call(self._reader.stream_end, session, stream)
-        while after < end.version:
-            batch = await self.call(self._reader.stream, end.key, after, end.version)
-            after = batch[-1].version
-            batch.reverse()
-            while batch:  # holds no record any longer than its reader does
-                yield batch.pop()
+    async def stream_end(self, session: str, stream: str) -> StreamEnd:
+        """Where a stream ends."""
+        return await self.call(self._reader.stream_end, session, stream)
 
-    async def everything(self, session: str | None, after: int) -> AsyncIterator[Record]:
-        """The records of all streams, as of now."""
-        upto = await self.call(self._reader.head)
-        last = after >= upto
-        while not last:
-            batch, last = await self.fetch(session, after, upto)
-            if batch:
-                after = batch[-1].position
-            batch.reverse()
-            while batch:
-                yield batch.pop()
+    async def versions(self, key: int, after: int, upto: int) -> list[Record]:
+        """A batch of one stream, by version."""
+        return await self.call(self._reader.stream, key, after, upto)
 
     async def scan(self, consume: Callable[[Sequence[Record]], object]) -> None:
         """Hands the records of all streams, as of now, to a function in the thread."""
@@ -125,15 +112,9 @@ class LogReader:
             return await self.call(self._reader.all_after, after, upto)
         return await self.call(self._reader.of_session, session, after, upto)
 
-    async def sessions(self) -> AsyncIterator[SessionSummary]:
-        """All sessions in order of their first record."""
-        after = 0
-        while True:
-            batch, after = await self.call(self._reader.sessions, after)
-            if not batch:
-                return
-            for summary in batch:
-                yield summary
+    async def listed(self, after: int) -> tuple[list[SessionSummary], int]:
+        """A batch of summaries after a key, and the last key; none where there are no more."""
+        return await self.call(self._reader.sessions, after)
 
     async def summary(self, session: str) -> SessionSummary:
         """One session's summary."""
@@ -142,6 +123,16 @@ class LogReader:
     async def checkpoint(self, consumer: str, version: str) -> int:
         """Position that a consumer has reached."""
         return await self.call(self._reader.checkpoint, consumer, version)
+
+    async def find_keys(self, sessions: Sequence[str]) -> list[int]:
+        """The keys of those sessions that the log has, in order of their first records."""
+        return await self.call(find_keys, self._reader.connection, sessions)
+
+    async def derived(
+        self, kind: str, version: int, after: int | Sequence[int]
+    ) -> tuple[list[Derived], int]:
+        """Rows that folds keep; see ``Reads.derived``."""
+        return await self.call(read_rows, self._reader.connection, kind, version, after)
 
     async def head(self) -> int:
         """Last position in the log."""

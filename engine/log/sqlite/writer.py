@@ -11,20 +11,19 @@ import asyncio
 import copy
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
-from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar, final
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, final
 
 import aiosqlite
 import anyio
 
-from ...errors import DuologError, LogClosed, LogGone
+from ...errors import DuologError, LogGone
 from ...logger import get_logger
 from ...records import Record
 from ..append import Append
-from ..append_writer import Job, Room, wait_until_settled
+from ..append_writer import AppendQueue, Job
 from ..process import OwnProcess
 from ..publisher import Publisher
 from .file import translate
@@ -40,8 +39,6 @@ _Work: TypeAlias = Callable[[], object]
 _EVENTS = 4096  # in one transaction, more only if they are one append
 
 _SLOW = 1.0  # seconds of wall time from which a commit is reported
-
-_CANCELLED = "its writer task was cancelled from outside"
 
 
 class Committed(NamedTuple):
@@ -77,70 +74,21 @@ class Writer:
         self._url = url
         self._loop = asyncio.get_running_loop()
         self._process = OwnProcess()
-        self._queue: deque[Append | Job[_Work]] = deque()
-        self._room = Room(self._queue)
+        self.queue: AppendQueue[_Work] = AppendQueue(url, self._ring)
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._rung = False
-        self._closing = False
         self._finished = anyio.Event()
         self.groups = 0
         self.events = 0
 
-    @property
-    def waiting(self) -> int:
-        """Appends that wait to be taken."""
-        return len(self._queue)
-
-    def submit(self, append: Append) -> asyncio.Future[None]:
-        """Queues an append; the future is done when its outcome is there."""
-        append.future = future = self._loop.create_future()
-        self._queue.append(append)
+    def _ring(self) -> None:
         if not self._rung:
             self._rung = True
             self._bell.put(None)
-        return future
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Runs something in the thread, between two groups; to its end even if the caller goes.
-
-        Raises:
-            LogClosed: the log is closed.
-        """
-        if self._closing:
-            raise LogClosed(f"{self._url} is closed")
-        future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.append(Job(partial(function, *args, **kwargs), future))
-        self._bell.put(None)
-        return await future
-
-    async def withdraw(self, append: Append) -> None:
-        """Takes back an append whose caller was cancelled; if it is too late for that, waits until
-        its outcome is known. One that waits for another process to let go of the log is taken back.
-        """
-        append.withdrawn = True
-        if self._process.forked:
-            return  # the thread is not there
-        try:
-            self._queue.remove(append)
-        except (ValueError, IndexError):  # taken, or the thread is taking others just now
-            await wait_until_settled(append)
-        append.outcome = None  # nobody asks for it, and an error leads back to the append
-        self._room.give()
-
-    @property
-    def blocked(self) -> bool:
-        """Whether an append has to go by ``wait_for_room`` before it may be queued."""
-        return self._room.full or self._closing
-
-    async def wait_for_room(self) -> None:
-        """Waits until an append may be queued.
-
-        Raises:
-            LogClosed: the log was closed meanwhile.
-        """
-        await self._room.wait()
-        if self._closing:
-            raise LogClosed(f"{self._url} is closed")
+        """Runs something in the thread, between two groups; see ``AppendQueue.call``."""
+        return cast(T, await self.queue.call(partial(function, *args, **kwargs)))
 
     async def run(self) -> None:
         """The writer task; ends once the writer is closed and nothing waits."""
@@ -150,14 +98,13 @@ class Writer:
         except asyncio.CancelledError:
             # By force, from outside: no scope of ours is cancelled while it shields. What is on
             # its way is seen to its end; the task ends as it was told to, and the log with it.
-            self._closing = True
+            self.queue.closing = True
             if self._process.forked:
                 raise
             self._bell.put(None)
             await self._thread_is_done()
         finally:
-            self._closing = True
-            self._refuse_all()
+            self.queue.refuse_all()
             self._finished.set()
 
     async def _thread_is_done(self) -> None:
@@ -169,19 +116,9 @@ class Writer:
                 continue
             return
 
-    def _refuse_all(self) -> None:
-        """Ends the waiting of those who came after the end; there are none but after a failure."""
-        failure = LogClosed(f"{self._url} is closed: {_CANCELLED}")
-        group = [item for item in self._queue if isinstance(item, Append)]
-        jobs = [item for item in self._queue if isinstance(item, Job)]
-        self._queue.clear()
-        self._done(group, Committed([], []), failure)
-        for job in jobs:
-            job.settle(failure)
-
     async def close(self) -> None:
         """Takes no further appends, and returns when those that wait are committed."""
-        self._closing = True
+        await self.queue.close()
         self._bell.put(None)
         await self._finished.wait()
 
@@ -189,33 +126,16 @@ class Writer:
 
     def _serve(self) -> None:
         """Commits group after group, until the writer is closed and nothing waits."""
-        while not self._closing or self._queue:
+        while not self.queue.closing or self.queue:
             self._bell.get()
             self._rung = False  # from here on who comes rings again
-            while self._queue:
-                group = self._take()
+            while self.queue:
+                group = self.queue.take(_EVENTS)
                 if group:
                     self._write(group)
                 else:
                     self._work()
                 del group  # who waits for the bell holds nothing
-
-    def _take(self) -> list[Append]:
-        """The next group: the appends that wait, up to a limit."""
-        queue = self._queue
-        events = 0
-        group: list[Append] = []
-        while events < _EVENTS:
-            try:
-                item = queue.popleft()
-            except IndexError:
-                break
-            if not isinstance(item, Append):
-                queue.appendleft(item)
-                break
-            events += len(item.envelopes)
-            group.append(item)
-        return group
 
     def _write(self, group: list[Append]) -> None:
         done = Committed([], [])
@@ -241,7 +161,7 @@ class Writer:
                 log=self._url,
                 seconds=seconds,
                 appends=len(group),
-                waiting=len(self._queue),
+                waiting=len(self.queue),
             )
         self._loop.call_soon_threadsafe(self._done, group, done, failure)
 
@@ -254,12 +174,8 @@ class Writer:
         return bool(group)
 
     def _work(self) -> None:
-        try:
-            job = self._queue.popleft()
-        except IndexError:  # the append that was there was withdrawn
-            return
-        if not isinstance(job, Job):
-            self._queue.appendleft(job)
+        job = self.queue.take_job()
+        if job is None:
             return
         outcome: object
         try:
@@ -272,7 +188,7 @@ class Writer:
 
     def _work_done(self, job: Job[_Work], outcome: object) -> None:
         job.settle(outcome)
-        self._room.give()
+        self.queue.give_room()
 
     def _done(self, group: Sequence[Append], done: Committed, failure: Exception | None) -> None:
         """Hands out the outcomes of a group, and publishes its records."""
@@ -281,16 +197,12 @@ class Writer:
         for append in group:
             if append.outcome is None and failure is not None:
                 append.outcome = _own(failure)
-            append.settled = True
-            future = append.future
-            if future is not None and not future.done():
-                future.set_result(None)
+        self.queue.hand_out(group)
         if group:
             self.groups += 1
             self.events += len(done.records)
         self._publisher.publish(done.foreign)
         self._publisher.publish(done.records)
-        self._room.give()
 
 
 def _own(failure: Exception) -> Exception:

@@ -110,13 +110,15 @@ class ModelLine:
                 )
             reply = Reply.recorded(event)
         called = reply.event(model=model, purpose=purpose, request=digest, attempt=attempt)
-        await sequencer.emit(
+        records = await sequencer.emit(
             view.role,
             lambda: [
                 Draft(called, view.me, view.role, self._turns.now(), seen=view.version),
             ],
         )
-        return reply
+        # As it was recorded, without secrets: the actor sees the same when it is executed again.
+        recorded = records[-1].event if records else called
+        return Reply.recorded(recorded) if isinstance(recorded, ModelCalled) else reply
 
     def excused(self) -> AbstractContextManager[None]:
         """While the actor waits for something that is sure to come, with a time-out of its own:

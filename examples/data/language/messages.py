@@ -8,7 +8,7 @@ from typing import Final, final
 
 import msgspec
 
-from ...kit.phrases import Phrases
+from ....tasks.phrases import Phrases
 from ..facts import Kind, Names, Ruling, Topic
 from .rulings import names_ruling, read_rulings
 from .topics import PLAIN, TopicReader

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Final
 
-from ...kit.phrases import Phrases, sentences
+from ....tasks.phrases import Phrases, sentences
 from ..facts import RULINGS, Ruling
 
 __all__ = ("ask_ruling", "asked_rulings", "names_ruling", "read_rulings", "say_ruling")

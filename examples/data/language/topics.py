@@ -9,7 +9,7 @@ from typing import Final, final
 
 import msgspec
 
-from ...kit.phrases import Phrases, sentences
+from ....tasks.phrases import Phrases, sentences
 from ..facts import KINDS, TABLES, Kind, Names, Topic
 
 __all__ = ("PLAIN", "TopicReader", "TopicsRead", "say_topic", "wordings_of")

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from ...kit.phrases import Patterns, Phrases, counted
+from ....tasks.phrases import Patterns, Phrases, counted
 from ..world.household import TOPICS, Topic
 from .statements import Fact, read_facts
 

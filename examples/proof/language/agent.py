@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ...kit.phrases import Patterns, Phrases
+from ....tasks.phrases import Patterns, Phrases
 from .labels import labels_in
 
 __all__ = (

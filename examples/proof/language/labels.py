@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from ...kit.phrases import spelled
+from ....tasks.phrases import spelled
 
 __all__ = ("labels_in", "spell_labels", "steps_in")
 

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ...kit.phrases import Patterns, Phrases
+from ....tasks.phrases import Patterns, Phrases
 from ..wishes import Form
 from .labels import labels_in, spell_labels, steps_in
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ....engine.events import JSON
-from ...kit.phrases import spelled
+from ....tasks.phrases import spelled
 from ..wishes import Form, Profile, Wishes
 
 __all__ = ("private_part", "read_profile", "spell_profile")

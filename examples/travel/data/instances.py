@@ -18,10 +18,9 @@ from ..language.profiles import write_preference
 from ..language.requests import say_request
 from ..plan.plan import Plan
 from .tables import Constraints, Trip
-from .world.bounds import least_cost
 from .world.cities import CITIES, STATES, kilometres
 from .world.generator import World
-from .world.witness import Witness, find_witness
+from .world.witness import Witness, find_witness, least_cost
 
 __all__ = ("Instance", "make_instance", "solution_of")
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ....engine import codec
 from ....engine.errors import InvalidInput
-from ...kit.task import Witness, generated, index_of, numbered
+from ....tasks.kit import Witness, generated, index_of, numbered
 from ..evaluation import evaluate
 from ..plan.text import render_plan
 from .dataset import load_dataset

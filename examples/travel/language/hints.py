@@ -11,7 +11,7 @@ from math import ceil
 from random import Random
 from typing import Final
 
-from ...kit.phrases import counted
+from ....tasks.phrases import counted
 from .facts import Fact, Slot
 
 __all__ = ("hint", "hinted", "hints")

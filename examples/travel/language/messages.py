@@ -12,7 +12,7 @@ from functools import lru_cache
 from random import Random
 from typing import Final
 
-from ...kit.phrases import counted, sentences, spelled
+from ....tasks.phrases import counted, sentences, spelled
 from .facts import ANY, SLOTS, Fact, Slot, Value
 from .reading import read_facts
 

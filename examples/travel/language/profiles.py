@@ -7,7 +7,7 @@ from functools import lru_cache
 from random import Random
 from typing import Final
 
-from ...kit.phrases import counted, spelled
+from ....tasks.phrases import counted, spelled
 from .facts import Fact, Slot
 from .reading import read_facts
 

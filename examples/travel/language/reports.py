@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from ...kit.phrases import counted, spelled
+from ....tasks.phrases import counted, spelled
 from .facts import ANY, Fact
 
 __all__ = ("read_price", "say_understood", "say_unmet")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ....engine.errors import InvalidInput
-from ...kit.phrases import Patterns, Phrases, is_deferral
+from ....tasks.phrases import Patterns, Phrases, is_deferral
 from ..maths.expressions import find_problems, parse_number
 
 __all__ = ("SAYING", "Said", "read_said")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ....engine.errors import InvalidInput
-from ...kit.phrases import Heard, Patterns, Phrases, sentences
+from ....tasks.phrases import Heard, Patterns, Phrases, sentences
 from ..maths.expressions import find_problems, parse_number
 from ..maths.rules import COMPONENTS, MISCONCEPTIONS, Component
 from ..maths.solving import components_in

@@ -6,7 +6,7 @@ from typing import Final, final
 
 from ....engine.session.decisions import ChangeProfile
 from ....engine.session.view import View
-from ...kit.phrases import spelled
+from ....tasks.phrases import spelled
 from ..maths.rules import Component
 from ..maths.solving import components_in
 from .fold import StudentFold

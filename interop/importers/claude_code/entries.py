@@ -7,7 +7,7 @@ their turn comes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, final
 
@@ -15,10 +15,23 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
-from ..json_files import decode, decoder_of
+from ..conversation.steps import AGENT, Output
+from ..json_files import PIECE, decode, decoder_of
 from ..protocol import Remark
 
-__all__ = ("Attachment", "Envelope", "Line", "Message", "Source", "envelopes_in", "line_at")
+__all__ = (
+    "INTERRUPTED",
+    "Attachment",
+    "Envelope",
+    "Line",
+    "command_in",
+    "edited_file",
+    "envelopes_in",
+    "is_injected",
+    "line_at",
+    "note_in",
+    "typed_part",
+)
 
 _BOM: Final = b"\xef\xbb\xbf"
 _OBJECT: Final = re.compile(rb"\{")
@@ -147,7 +160,7 @@ def envelopes_in(path: Path, *, growing: bool = False) -> Iterator[Envelope | Re
     before: Envelope | None = None
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(PIECE.lines(file), start=1):
                 here, offset = offset, offset + len(line)
                 if line.isspace():
                     continue
@@ -172,7 +185,7 @@ def line_at(file: BinaryIO, envelope: Envelope) -> tuple[Line, bytes]:
         InvalidInput: they are not as the format has them.
     """
     file.seek(envelope.offset)
-    data = file.readline().removeprefix(_BOM)
+    data = file.readline(PIECE.size).removeprefix(_BOM)
     return _decode_line(data), data
 
 
@@ -215,3 +228,191 @@ def _envelope(
 
 def _has_result(content: msgspec.Raw) -> bool:
     return _LIST.match(content) is not None and _RESULT.search(content) is not None
+
+
+# --- lines that Claude Code writes for itself -----------------------------------------------------
+
+
+_STATES: Final = frozenset(
+    "summary progress file-history-snapshot queue-operation last-prompt custom-title ai-title"
+    " task-summary tag agent-name agent-color agent-setting pr-link mode permission-mode"
+    " worktree-state content-replacement attribution-snapshot".split()
+)
+"""Types of lines: titles of sessions, states of the program."""
+_NOTICES: Final = frozenset(
+    "stop_hook_summary turn_duration local_command informational api_error api_metrics away_summary"
+    " memory_saved bridge_status".split()
+)
+"""Subtypes of ``system`` lines."""
+_CONTEXT: Final = frozenset(
+    "skill_listing deferred_tools_delta agent_listing_delta mcp_instructions_delta todo_reminder"
+    " task_reminder edited_text_file edited_image_file file directory already_read_file"
+    " compact_file_reference selected_lines_in_ide opened_file_in_ide diagnostics plan_mode"
+    " plan_mode_exit plan_mode_reentry plan_file_reference hook_success hook_additional_context"
+    " hook_non_blocking_error hook_cancelled async_hook_response date_change nested_memory"
+    " relevant_memories critical_system_reminder ultrathink_effort output_style token_usage"
+    " total_tokens_reminder budget_usd command_permissions prompt_snapshot invoked_skills"
+    " dynamic_skill auto_mode".split()
+)
+"""Types of attachments: what the program shows to the model beside what was typed."""
+
+
+def note_in(envelope: Envelope, line: Line) -> str | None:
+    """What a line is called that is of the program alone; None for any other."""
+    if line.type in _STATES:
+        return line.type
+    if line.type == "system" and envelope.subtype in _NOTICES:
+        return envelope.subtype
+    attached = line.attachment.type if line.attachment is not None else None
+    return f"{attached} attachment" if line.type == "attachment" and attached in _CONTEXT else None
+
+
+# --- what stands in a user's message and was not typed by anybody ---------------------------------
+
+
+INTERRUPTED: Final = "[Request interrupted by user"
+"""How a mark begins that stands where a person stopped the agent."""
+
+_AROUND: Final = (
+    "system-reminder",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "new-diagnostics",
+    "user-prompt-submit-hook",
+    "session-start-hook",
+    "task-notification",
+)
+_COMMANDS: Final = (
+    "command-name",
+    "command-message",
+    "command-args",
+    "command-contents",
+    "local-command-stdout",
+    "local-command-stderr",
+    "local-command-caveat",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "user-memory-input",
+    "teammate-message",
+)
+_CLIENT: Final = frozenset(
+    "add-dir agents bashes bug clear color compact config context copy cost doctor effort exit"
+    " export extra-usage fast feedback fork help hooks ide install-github-app keybindings login"
+    " logout mcp memory model output-style permissions plugin privacy-settings quit release-notes"
+    " reload-plugins remote-control rename resume rewind sandbox skills stats status statusline"
+    " tasks terminal-setup theme todos upgrade usage vim".split()
+)
+"""Commands that the program itself answers. Any other is a request to the agent."""
+_NAME: Final = re.compile(r"<command-name>([^<]*)</command-name>")
+_ARGUMENTS: Final = ("<command-args>", "</command-args>")
+_BEGIN: Final = re.compile(rf"<({'|'.join(_AROUND)})\b[^<>]*>")
+_COMMAND: Final = re.compile(rf"\s*<({'|'.join(_COMMANDS)})\b")
+_PROGRAM: Final = (
+    "Caveat: The messages below were generated by the user while running local commands",
+    "This session is being continued from a previous conversation that ran out of context",
+)
+"""How texts of the program begin."""
+
+
+def is_injected(text: str) -> bool:
+    """Whether a text is the program's own, as a whole."""
+    return bool(_COMMAND.match(text)) or text.lstrip().startswith(_PROGRAM)
+
+
+def command_in(text: str) -> str | None:
+    """The command that a person typed for the agent, such as ``/review 12``; None where a text holds
+    none, or one for the program itself.
+    """
+    found = _NAME.search(text) if _COMMAND.match(text) else None
+    name = "" if found is None else found[1].strip().removeprefix("/").strip()
+    if not name or name.lower() in _CLIENT:
+        return None
+    begin, end = _ARGUMENTS
+    arguments, ended, _ = text.partition(begin)[2].partition(end)
+    return f"/{name} {arguments.strip() if ended else ''}".strip()
+
+
+def typed_part(text: str) -> str:
+    """What was typed: the text without what the program put around it."""
+    if "<" not in text:
+        return text
+    kept: list[str] = []
+    at = 0
+    unended: set[str] = set()
+    for begin in _BEGIN.finditer(text):
+        kind = begin[1]
+        if begin.start() < at or kind in unended:
+            continue
+        end = f"</{kind}>"
+        over = text.find(end, begin.end())
+        if over < 0:
+            unended.add(kind)  # nor has any later one of its kind an end
+            continue
+        kept.append(text[at : begin.start()])
+        at = over + len(end)
+    kept.append(text[at:])
+    return "".join(kept)
+
+
+# --- edits of files -------------------------------------------------------------------------------
+
+
+def edited_file(result: JSON, name: str | None) -> Output | None:
+    """The file that a tool wrote, out of what the program kept of its result; None where it wrote
+    none, or where the text cannot be told.
+
+    Args:
+        result: of the tool.
+        name: of the agent that wrote it.
+    """
+    if not isinstance(result, dict):
+        return None
+    path, before = result.get("filePath"), result.get("originalFile")
+    patch = result.get("structuredPatch")
+    if not isinstance(path, str) or not isinstance(patch, Sequence) or isinstance(patch, str):
+        return None
+    content = result.get("content")
+    if isinstance(content, str):
+        after: str | None = content
+    elif isinstance(before, str):
+        after = _edited(before, result)
+    else:
+        after = None
+    if after is None:
+        return None
+    file = {"path": path, "text": after, "diff": _diff(patch)}
+    return Output(AGENT, name, file, "application/json")
+
+
+def _edited(before: str, result: Mapping[str, JSON]) -> str | None:
+    edits = result.get("edits", [result])
+    if not isinstance(edits, Sequence) or isinstance(edits, str):
+        return None
+    text = before
+    for edit in edits:
+        if not isinstance(edit, Mapping):
+            return None
+        old = edit.get("oldString", edit.get("old_string"))
+        new = edit.get("newString", edit.get("new_string"))
+        if not isinstance(old, str) or not isinstance(new, str) or (old and old not in text):
+            return None
+        everywhere = edit.get("replaceAll", edit.get("replace_all")) is True
+        text = (text.replace(old, new, -1 if everywhere else 1)) if old else new
+    return text
+
+
+def _diff(patch: Sequence[JSON]) -> str:
+    """The hunks of a patch, as a unified diff has them."""
+    lines: list[str] = []
+    for hunk in patch:
+        if not isinstance(hunk, Mapping):
+            continue
+        was = f"-{hunk.get('oldStart')},{hunk.get('oldLines')}"
+        now = f"+{hunk.get('newStart')},{hunk.get('newLines')}"
+        lines.append(f"@@ {was} {now} @@")
+        held = hunk.get("lines")
+        if isinstance(held, Sequence) and not isinstance(held, str):
+            lines += [line for line in held if isinstance(line, str)]
+    return "\n".join(lines)

@@ -9,8 +9,7 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import Tokens
-from ..anthropic.blocks import blocks_of, plain_text, result_of, spoken, tokens_of, typed
-from ..conversation.questions import QuestionReader
+from ..anthropic import blocks_of, plain_text, result_of, spoken, tokens_of, typed
 from ..conversation.steps import (
     AGENT,
     ForeignEntry,
@@ -20,10 +19,18 @@ from ..conversation.steps import (
     Step,
     Utterance,
 )
-from .bookkeeping import note_in
-from .edits import edited_file
-from .entries import Attachment, Envelope, Line
-from .injected import INTERRUPTED, command_in, is_injected, typed_part
+from .entries import (
+    INTERRUPTED,
+    Attachment,
+    Envelope,
+    Line,
+    command_in,
+    edited_file,
+    is_injected,
+    note_in,
+    typed_part,
+)
+from .questions import QuestionReader
 
 __all__ = ("StepReader",)
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, final
 import msgspec
 
 from ....engine.errors import InvalidInput
-from ....engine.events import JSON
-from ..json_files import Piece, decode, lines_of, load, read_bytes
+from ....engine.events import JSON, Role
+from ..json_files import Piece, decode, files_in, lines_of, load, read_bytes
 from ..json_sniff import Shape, shape_of
 from ..protocol import Remark
 from ..timestamps import seconds_of
@@ -20,6 +20,7 @@ from ..timestamps import seconds_of
 __all__ = (
     "LOG_NAMES",
     "ChatLine",
+    "Differences",
     "Row",
     "Run",
     "Survey",
@@ -90,8 +91,7 @@ def is_log(shape: Shape | None) -> bool:
 
 def loose_logs(directory: Path) -> list[Path]:
     """Event logs right in a directory, under any names."""
-    files = (path for path in sorted(directory.glob("*.jsonl")) if path.is_file())
-    return [path for path in files if is_log(shape_of(path))]
+    return [path for path in files_in(directory, "*.jsonl") if is_log(shape_of(path))]
 
 
 def runs_at(source: Path) -> Iterator[Run | Remark]:
@@ -105,7 +105,7 @@ def runs_at(source: Path) -> Iterator[Run | Remark]:
     if not source.is_dir():
         yield _run(source)
         return
-    found = sorted(path for name in LOG_NAMES for path in source.rglob(name))
+    found = sorted(path for name in LOG_NAMES for path in files_in(source, f"**/{name}"))
     if not found:
         loose = loose_logs(source)
         if not loose:
@@ -232,3 +232,99 @@ def results_of(path: Path) -> Mapping[str, JSON] | None:
         InvalidInput: it holds something else.
     """
     return load(read_bytes(path), dict[str, JSON], str(path)) if path.exists() else None
+
+
+# --- where the published analysis of Collaborative Gym's logs counts otherwise than Duolog, on purp
+
+
+_EDIT: Final = "EDITOR_UPDATE"
+_TYPED: Final = re.compile(r"EDITOR_UPDATE\(text=(.*)\)", re.DOTALL)
+
+FAILED: Final = "the published analysis takes an edit that failed for an update"
+MENTIONED: Final = "the published analysis takes the mention of an edit for an update"
+LAST: Final = (
+    "the published analysis reads an update's text out of the round's last mention of an edit, "
+    "though that edit failed, or is none; here it is that of the last edit that succeeded"
+)
+TYPED: Final = (
+    "the published analysis has an update's text as it was typed, or none where it cannot read it; "
+    "here it is as the editor shows it, without quotes around it and signs for line ends"
+)
+UNREAD: Final = "the published analysis takes an edit for an update whose text nobody can tell"
+OWN: Final = (
+    "the published analysis lists the human's own last turn among the acts that followed it"
+)
+NONE: Final = "the published analysis finds no rounds, since the human took no turn; here it is one"
+
+
+@final
+class Differences:
+    """Follows a log as the published analysis does, and as Duolog does.
+
+    Args:
+        session: id of the session.
+    """
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._turns = 0
+        self._own = ""
+        self._found: list[Remark] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        """A stretch between turns of the human begins."""
+        self._last: str | None = None
+        self._edits = False
+        self._ours: str | None = None
+        self._why = MENTIONED
+
+    def take(self, row: Row, role: Role, edited: str | None) -> None:
+        """Takes the next record after the first.
+
+        Args:
+            row: the record.
+            role: whose act it is.
+            edited: the output after it, if it is an edit that succeeded.
+        """
+        action = row.action
+        if role == "human" and "collaborative" in row.action_type:
+            self._compare()
+            self._turns += 1
+            self._begin()
+            self._own = action
+        elif _EDIT in action:
+            self._last = action
+            self._edits = edited is not None
+            if edited is not None:
+                self._ours = edited
+            elif action.lstrip().startswith(_EDIT):
+                ok = row.action_status.startswith("succeeded")
+                self._why = UNREAD if ok else FAILED
+
+    def remarks(self) -> Iterator[Remark]:
+        """What differs, once the log is at its end."""
+        if not self._turns:
+            yield self._remark(NONE)
+            return
+        if self._last is None and _EDIT in self._own:
+            self._last = self._own
+        self._compare()
+        yield from self._found
+        yield self._remark(OWN)
+
+    def _compare(self) -> None:
+        """Compares the counts of a stretch."""
+        if self._last is None:
+            return
+        if self._ours is None:
+            self._found.append(self._remark(self._why))
+        elif not self._edits:
+            self._found.append(self._remark(LAST))
+        else:
+            typed = _TYPED.fullmatch(self._last)
+            if typed is None or typed.group(1) != self._ours:
+                self._found.append(self._remark(TYPED))
+
+    def _remark(self, what: str) -> Remark:
+        return Remark("difference", what, f"round {self._turns + 1}", self._session)

@@ -21,9 +21,10 @@ from ....engine.events import (
     UtilityScored,
 )
 from ..conversation.numbers import count_of, share_of
+from ..json_files import files_in
 from ..protocol import Remark
 from .files import Run, results_of
-from .session import role_of
+from .sessions import role_of
 
 __all__ = (
     "PARTS",
@@ -101,7 +102,7 @@ def infos_of(run: Run, members: tuple[str, ...]) -> Iterator[Info | Remark]:
     if run.directory is None:
         return
     humans = [name for name in members if role_of(name) == "human"]
-    for path in sorted(run.directory.glob("*/info.json")):
+    for path in files_in(run.directory, "*/info.json"):
         name = path.parent.name
         member = name if name in members else None
         if member is None and "user" in name and len(humans) == 1:

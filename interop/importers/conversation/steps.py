@@ -12,7 +12,6 @@ from ....engine.events import JSON, CloseReason, Tokens
 __all__ = (
     "AGENT",
     "HUMAN",
-    "UNKNOWN_MODEL",
     "ApprovalRequest",
     "ApprovalResponse",
     "Ending",
@@ -33,8 +32,6 @@ HUMAN: Final = "user"
 """The side of people."""
 AGENT: Final = "assistant"
 """The side of agents."""
-UNKNOWN_MODEL: Final = "unknown"
-"""Stands for the model of a call where no source says it."""
 
 
 class Utterance(msgspec.Struct, frozen=True):

@@ -17,8 +17,7 @@ from ....engine.records import ENVIRONMENT
 from ..protocol import Found, Reading, Remark
 from ..timestamps import zone_name
 from ..trace_builder import TraceBuilder
-from .builder import ConversationBuilder
-from .cast import Cast
+from .builder import Cast, ConversationBuilder
 from .steps import AGENT, Step
 
 __all__ = ("Entry", "Transcript", "beginning_of", "opening_of", "read_transcript")

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ....engine.events import JSON
-from .spans import SpanKind
-from .values import value_of
+from .spans import SpanKind, value_of
 
 __all__ = ("CONVERSATION", "FUNCTION", "TOOL_CALL", "input_of", "kind_of", "output_of")
 

@@ -9,8 +9,7 @@ from typing import Final
 from ....engine.events import JSON, Tokens
 from ..conversation.numbers import amount_of
 from . import ai_sdk
-from .spans import Span, SpanKind
-from .values import value_of
+from .spans import Span, SpanKind, value_of
 
 __all__ = ("is_conversation", "nested", "span_of")
 

@@ -18,14 +18,13 @@ import msgspec
 
 from ....engine.events import JSON, ActionResolved, ActionTaken, MessageSent, Tokens
 from ....engine.records import Record
-from ..conversation.cast import Cast
-from ..conversation.questions import QuestionReader
+from ..claude_code.questions import QuestionReader
+from ..conversation.builder import Cast
 from ..conversation.steps import AGENT, HUMAN, ModelUse, Step, ToolCall, ToolResult, Utterance
 from ..conversation.transcript import Entry, Transcript
 from ..protocol import Remark
 from .messages import Message, messages_of, texts_in
-from .spans import Span, SpanKind
-from .values import value_of
+from .spans import Span, SpanKind, value_of
 
 __all__ = ("ConversationReader", "by_session", "transcripts_of")
 

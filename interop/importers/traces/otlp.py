@@ -16,8 +16,7 @@ from ..json_sniff import Shape, shape_of
 from ..json_stream import Member, elements_of, lines_at, members_of, places_of
 from ..protocol import Found, Reading, Remark
 from .attributes import is_conversation, span_of
-from .span_events import with_messages
-from .spans import Span
+from .spans import Span, with_messages
 from .stored import ReadsSpans, SpanPiece, read_held, read_stored
 
 __all__ = ("OtlpImporter", "otlp_span", "spans_of_request")

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ....engine.budget import Fields
 from ....engine.errors import InvalidInput, MissingExtra
 from ....engine.events import JSON
 from ..protocol import Remark
 from .otlp import otlp_span
-from .span_events import with_messages
-from .spans import Span
+from .spans import Span, with_messages
 
 if TYPE_CHECKING:
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
     from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-__all__ = ("spans_of_message",)
+__all__ = ("REQUEST_FIELDS", "spans_of_message")
+
+_VALUE: dict[int, Fields] = {}
+_PAIR: Final[Fields] = {2: _VALUE}
+_VALUE.update({5: {1: _VALUE}, 6: {1: _PAIR}})
+_SPAN: Final[Fields] = {9: _PAIR, 11: {3: _PAIR}, 13: {4: _PAIR}, 15: {}}
+
+REQUEST_FIELDS: Final[Fields] = {1: {1: {1: _PAIR, 3: {}}, 2: {1: {3: _PAIR}, 2: _SPAN}}}
+"""Which fields of a request to export traces are messages."""
 
 
 def spans_of_message(data: bytes, where: str) -> Iterator[Span | Remark]:

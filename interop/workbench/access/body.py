@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-import anyio
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
+
+from ....engine.budget import Budget
+from ...http.bodies import CLOSE, receive
 
 __all__ = ("read_body",)
 
-_PATIENCE: Final = 20.0  # seconds
-_CLOSE: Final = {"Connection": "close"}
+_VALUES: Final = 1 << 16
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -22,22 +23,12 @@ async def read_body(request: Request, most: int) -> bytes:
         most: bytes that it may have.
 
     Raises:
-        HTTPException: it is no JSON, too large, or late.
+        HTTPException: it is not JSON, too large, or late.
+        TooLarge: it has too many values.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "the body has to be application/json", _CLOSE)
-    parts: list[bytes] = []
-    size = 0
-    try:
-        with anyio.fail_after(_PATIENCE):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise HTTPException(413, f"a body has at most {most:,} bytes", _CLOSE)
-                parts.append(part)
-    except TimeoutError:
-        late = f"the body did not arrive within {_PATIENCE:g} seconds"
-        raise HTTPException(408, late, _CLOSE) from None
-    except ClientDisconnect:
-        raise HTTPException(400, "the client has gone", _CLOSE) from None
-    return b"".join(parts)
+        raise HTTPException(415, "the body has to be application/json", CLOSE)
+    budget = Budget(size=most, objects=_VALUES)
+    data = await receive(request, budget)
+    budget.check_json(data)
+    return data

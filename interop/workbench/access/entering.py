@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from ...http.clients import Proxies
 from ...http.responses import as_json, problem
 from .body import read_body
 from .identity import Access, Identity
@@ -28,12 +29,15 @@ class _Entry(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Entry).decode
 
 
-def entering_routes(access: Access, attempts: Rate, entrance: str) -> tuple[Route, Route]:
+def entering_routes(
+    access: Access, attempts: Rate, proxies: Proxies, entrance: str
+) -> tuple[Route, Route]:
     """The page that holds nothing, and where its script brings the token.
 
     Args:
         access: knows whose token it is.
-        attempts: how often a client may try.
+        attempts: how often a client may try a wrong token.
+        proxies: that say where requests come from.
         entrance: the page.
     """
 
@@ -49,11 +53,10 @@ def entering_routes(access: Access, attempts: Rate, entrance: str) -> tuple[Rout
         if token is None:
             known = access.by_cookie(request.cookies.get(access.cookie_name, ""))
             return problem(401, "there is no cookie") if known is None else _entered(known)
-        client = request.client
-        if not attempts.take("" if client is None else client.host):
-            return problem(429, "too many attempts; wait a little", {"Retry-After": "5"})
         identity = access.by_token(token)
-        if identity is None:
+        if identity is None:  # only these are counted: guesses keep nobody out who has a token
+            if not attempts.take(proxies.client_of(request.scope)):
+                return problem(429, "too many attempts; wait a little", {"Retry-After": "5"})
             return problem(401, "this token is not, or no longer, one of this server's")
         response = _entered(identity)
         response.set_cookie(

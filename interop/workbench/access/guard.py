@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...http.auth import is_loopback
+from ...http.clients import Proxies
 from ...http.responses import problem
 from .identity import Access, Identity
 from .rates import Rate
@@ -49,6 +50,7 @@ _HEADERS: Final = {
     "X-Frame-Options": "DENY",
 }
 _OPEN: Final = ("/", "/enter", "/healthz")
+_ENTRANCE: Final = ("/", "/enter")
 _ASSETS: Final = "/assets/"
 _DATA: Final = "/v1/"
 _READING: Final = frozenset({"GET", "HEAD"})
@@ -98,8 +100,9 @@ class BenchGuard:
         hosts: the names that requests may be addressed to.
         reads: how often a client may read.
         writes: how often a client may change something.
-        proxy_header: the header in which a reverse proxy on this machine says who has signed in
-            there, and whom it lets in as an operator; None where there is no such proxy.
+        proxies: that say where requests come from.
+        proxy_header: the header in which a trusted proxy, or one on this machine, names the user who
+            has signed in there and is an operator; None if there is no such proxy.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class BenchGuard:
         hosts: HostNames,
         reads: Rate,
         writes: Rate,
+        proxies: Proxies,
         proxy_header: str | None = None,
     ) -> None:
         self._app = app
@@ -116,6 +120,7 @@ class BenchGuard:
         self._hosts = hosts
         self._reads = reads
         self._writes = writes
+        self._proxies = proxies
         self._proxy_header = proxy_header
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -145,10 +150,10 @@ class BenchGuard:
         reading = scope["method"] in _READING
         if (why := _foreign(headers, hosts[0], reading=reading)) is not None:
             return _refused(path, 403, why)
-        client = scope.get("client") or ("",)
-        identity = self._identity(headers) or self._by_proxy(headers, str(client[0]))
+        identity = self._identity(headers) or self._by_proxy(headers, scope)
         rate = self._reads if reading else self._writes
-        if not path.startswith(_ASSETS) and not rate.take(str(client[0])):
+        free = path in _ENTRANCE or path.startswith(_ASSETS)
+        if not free and not rate.take(_counted(identity, self._proxies.client_of(scope))):
             return _refused(path, 429, "too many requests; wait a little", {"Retry-After": "1"})
         if identity is None:
             return None if path in _OPEN or path.startswith(_ASSETS) else _stranger(scope, path)
@@ -157,15 +162,28 @@ class BenchGuard:
         scope.setdefault("state", {})[_STATE] = identity
         return None
 
-    def _by_proxy(self, headers: Headers, client: str) -> Identity | None:
+    def _by_proxy(self, headers: Headers, scope: Scope) -> Identity | None:
         name = self._proxy_header
-        if name is None or not is_loopback(client) or not headers.get(name, "").strip():
+        peer = str((scope.get("client") or ("",))[0])
+        if name is None or not headers.get(name, "").strip():
+            return None
+        if not (is_loopback(peer) or self._proxies.trusts(peer)):
             return None
         return Identity("viewer" if self._access.read_only else "operator")
 
     def _identity(self, headers: Headers) -> Identity | None:
         cookies = cookie_parser(headers.get("cookie", ""))
         return self._access.by_cookie(cookies.get(self._access.cookie_name, ""))
+
+
+def _counted(identity: Identity | None, address: str) -> str:
+    """The client whose requests are counted together.
+
+    A stranger is an address. So no stranger uses up what is meant for a user at the same address.
+    """
+    if identity is None:
+        return address
+    return f"{identity.role}\n{identity.session}\n{identity.actor}\n{address}"
 
 
 def _foreign(headers: Headers, host: str, *, reading: bool) -> str | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
-from msgspec.structs import replace
-
 from ....engine.errors import CodecError
 from ....engine.events import AlertSent, Forgotten
 from ....engine.log.append import stored
 from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import SessionState
 from ....engine.records import Record
+from ....engine.rounds import RoundProjector
 from ....scoring.trajectory.fold import TrajectoryFold
 from ....scoring.trajectory.options import Options
 from ....scoring.trajectory.updates import StopAdvice, StopWithdrawn
@@ -103,15 +102,16 @@ class FiringFold:
         self._number = 0
         self._state = SessionState(session)
         self._taus = [frozenset(rule.query.taus) for rule in rules]
-        self._by_numbers = any(rule.query.numbers for rule in rules)
+        self._by_numbers = any(rule.query.numbers or rule.query.rounds for rule in rules)
         taus = tuple(sorted(frozenset().union(*self._taus)))
         # Without scores, each of which may change every round behind it, what is advised costs the same
         # at any length of the session.
         self._advising = TrajectoryFold(session, Options(taus=taus)) if taus else None
         by_utility = any(rule.query.utility for rule in rules)
         self._scoring = TrajectoryFold(session, emit=False) if by_utility else None
+        self._rounds = RoundProjector()
         self._stops: dict[int, int] = {}
-        self._unscored: float | None = None  # utility where the summary knows none
+        self._utility: float | None = None
 
     def feed(self, record: Record) -> list[Firing]:
         """Takes the next record; gives the rules that the session begins to meet with it."""
@@ -128,7 +128,7 @@ class FiringFold:
         deciding = stopped or record.kind in _DECIDING or record.body is None
         if not (deciding or self._by_numbers):
             return []
-        summary = self._summary(record)
+        summary = self._state.summary()
         fired: list[Firing] = []
         for index, rule in enumerate(self._rules):
             met = self._meets(index, summary)
@@ -143,8 +143,12 @@ class FiringFold:
         kind = record.kind
         event = record.event if kind in _READ else Forgotten(kind)  # most need not be decoded
         self._state.advance(stored(record, event), record.position)
+        self._rounds.feed(record)
         if self._scoring is not None:
             self._scoring.feed(record)
+            if kind in _DECIDING:
+                points = self._scoring.trajectory().points
+                self._utility = points[-1].utility if points else None
         if self._advising is None or kind == "UtilityScored":
             return False
         before = dict(self._stops)
@@ -155,23 +159,12 @@ class FiringFold:
                 self._stops.pop(update.tau, None)
         return before != self._stops
 
-    def _summary(self, record: Record) -> SessionSummary:
-        summary = self._state.summary()
-        if self._scoring is None or summary.utility is not None or not summary.evaluated:
-            return summary
-        if record.kind in _DECIDING:
-            points = self._scoring.trajectory().points
-            self._unscored = points[-1].utility if points else None
-        return replace(summary, utility=self._unscored)
-
     def _meets(self, index: int, summary: SessionSummary) -> bool:
         query, taus = self._rules[index].query, self._taus[index]
         if not query.admits(summary):
             return False
-        if not (query.utility or taus):
-            return True
         stops = {tau: number for tau, number in self._stops.items() if tau in taus}
-        return query.admits_measures(summary.utility, stops)
+        return query.admits_measures(self._rounds.number, self._utility, stops)
 
     def _firing(self, rule: AlertRule, record: Record) -> Firing:
         cause = f"{record.stream}/{record.version}"

@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from ....engine.events import AlertSent
 from ....engine.log.contract import EventLog
 from ....engine.log.session_states import SessionStates
-from ..sessions.table import SessionTable
+from ....scoring.index.sessions import SessionIndex
 from .firing import Firing, FiringFold, FiringKey
 from .rules import AlertRule, may_have_met
 
@@ -40,7 +40,7 @@ class AlertHistory:
 
     Args:
         log: the log.
-        table: its sessions.
+        index: its sessions.
         rules: the rules.
         most: firings that are kept, the latest ones.
 
@@ -53,7 +53,7 @@ class AlertHistory:
     """
 
     def __init__(
-        self, log: EventLog, table: SessionTable, rules: Sequence[AlertRule], *, most: int = 5000
+        self, log: EventLog, index: SessionIndex, rules: Sequence[AlertRule], *, most: int = 5000
     ) -> None:
         self.rules = rules
         self.count = 0
@@ -62,7 +62,7 @@ class AlertHistory:
         self.revision = 0
         self.position: int | None = None
         self._log = log
-        self._table = table
+        self._index = index
         self._most = most
         self._folds: SessionStates[FiringFold] = SessionStates(_FOLDS)
         self._due: list[int] = []  # places to be looked at, the next one last
@@ -94,14 +94,14 @@ class AlertHistory:
             LogError: the log cannot be read.
         """
         async with self._lock:
-            table = self._table
-            if not table.loaded:
+            index = self._index
+            if not index.loaded:
                 return
-            reached, summaries = table.position, table.summaries
+            reached, summaries = index.position, index.summaries
             if self.position is None:
                 self._due = sorted(range(len(summaries)), key=lambda at: summaries[at].position)
             else:
-                changed = table.changed_since(self.position, len(table)) or []
+                changed = index.changed_since(self.position, len(index)) or []
                 self._due += reversed(changed)
             self.position = reached
             missing = len(summaries) - len(self._read)
@@ -114,7 +114,7 @@ class AlertHistory:
                     await checkpoint()
 
     async def _look(self, place: int) -> None:
-        summary = self._table.summaries[place]
+        summary = self._index.summaries[place]
         if self._read[place] >= summary.position:
             return  # it was due twice
         reached = summary.position

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ....engine.display import duration, is_virtual, moment, shorten
 from ....engine.events import AlertSent
 from ....engine.text import quantity
+from ....scoring.display.texts import duration, is_virtual, moment, shorten
 from ..links import session_link
 from ..markup.html import Html, Node, join, tag
 from .history import AlertHistory, Fired

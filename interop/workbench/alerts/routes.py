@@ -29,7 +29,7 @@ _SLOWER: Final = 5  # times the pace of other pages: there is more to be compute
 
 def alert_routes(bench: Bench) -> Sequence[Route]:
     """The routes."""
-    history = AlertHistory(bench.log, bench.table, bench.alerts)
+    history = AlertHistory(bench.log, bench.sessions, bench.alerts)
 
     async def shown(request: Request) -> Response:
         contents = alert_contents(bench.alerts, _before(request))
@@ -47,13 +47,13 @@ async def alert_messages(
     bench: Bench, history: AlertHistory, before: int | None
 ) -> AsyncGenerator[ServerSentEvent, None]:
     """A page of what fired, whatever the client had, and then what changes in it."""
-    table, size = bench.table, bench.limits.page
+    index, size = bench.sessions, bench.limits.page
     shown: dict[str, str] = {}
     known: dict[str, object] = {}
     revision = -1
     earlier: str | None = None
     while True:
-        position = table.position
+        position = index.position
         await history.soon()
         if revision != history.revision:
             revision = history.revision
@@ -68,14 +68,14 @@ async def alert_messages(
             changed, gone = {}, []
         about: dict[str, object] = {
             "rules": rule_list(history).text,
-            "note": history_note(history, len(shown), len(table)),
+            "note": history_note(history, len(shown), len(index)),
             "next": earlier,
         }
         if changed or gone or about != known:
             known = about
             yield message("alerts", {"rows": changed, "gone": gone} | about, position)
-        if history.complete and table.position == history.position:
-            await table.wait()
+        if history.complete and index.position == history.position:
+            await index.wait()
         await anyio.sleep(_SLOWER * bench.limits.pace)
 
 

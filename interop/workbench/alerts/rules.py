@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ....engine.errors import InvalidInput
 from ....engine.log.contract import SessionSummary
-from ....scoring.listing.query import SessionQuery, parse_query, split_query
+from ....scoring.index.query import SessionQuery, parse_query, split_query
 
 __all__ = ("AlertRule", "may_have_met", "parse_rule")
 
@@ -43,8 +43,6 @@ def may_have_met(rule: AlertRule, summary: SessionSummary) -> bool:
     What a session is about does not change once it is open, so most sessions need not be read.
     """
     query = rule.query
-    if query.tolerances and summary.rounds < min(query.taus):
-        return False
     states = {"open", summary.state}  # a session that is closed stays so
     lasting = SessionQuery(texts=query.texts)
     return any(lasting.admits(replace(summary, state=state)) for state in states)

@@ -1,5 +1,6 @@
 // Curves of utility and of each measure of effort by round: small ones, one below the other.
 
+import { drawPanel } from "./charts.js";
 import { draw, make } from "./dom.js";
 
 const LEFT = 44, RIGHT = 10, TOP = 6, BOTTOM = 6;
@@ -85,52 +86,42 @@ export class Curves {
   #chart(name, values, width, height, points, stops) {
     const rounds = values.length;
     const known = values.filter((value) => value !== null);
-    const top = name === "utility" ? 1 : Math.max(...known, 1e-9);
-    const inner = width - LEFT - RIGHT;
-    const x = (round) => LEFT + (rounds > 1 ? ((round - 1) / (rounds - 1)) * inner : inner / 2);
-    const y = (value) => TOP + (height - TOP - BOTTOM) * (1 - value / top);
-    const svg = draw("svg", {
-      viewBox: `0 0 ${width} ${height}`, height, role: "img", class: `curve ${name}`,
-      "aria-label": `${TITLES[name] ?? "Utility"} by round: at last ${amount(name, known.at(-1))}`,
-    });
-    svg.append(draw("path", { class: "axis", d: `M${LEFT} ${TOP}V${height - BOTTOM}H${width - RIGHT}` }));
-    for (const value of name === "utility" ? [0, 0.5, 1] : [top]) {
-      const text = name === "utility" ? value : amount(name, value);
-      svg.append(draw("text", { x: LEFT - 5, y: y(value) + 4, "text-anchor": "end" }, String(text)));
+    const isUtility = name === "utility";
+    const top = isUtility ? 1 : Math.max(...known, 1e-9);
+    const ticks = isUtility ? [[0, "0"], [0.5, "0.5"], [1, "1"]] : [[top, amount(name, top)]];
+    const title = `${TITLES[name] ?? "Utility"} by round: at last ${amount(name, known.at(-1))}`;
+    const dotted = rounds <= MOST_DOTS;
+    const advised = isUtility ? Object.entries(stops) : [];
+    const figure = {
+      title, x: { low: Math.min(1, rounds - 1), high: Math.max(rounds, 2), ticks: [] },
+      y: { low: 0, high: top, ticks }, series: [],
+    };
+    const panel = {
+      title: "",
+      rules: advised.map(([, round]) => ({ x: [round, round], y: [0, 1], kind: "stop" })),
+      lines: [{ series: null, points: values.flatMap((value, index) => (value === null ? []
+        : [{ x: index + 1, y: value, size: dotted ? 0.14 : null, hollow: isUtility && points[index].stale }])) }],
+    };
+    const { svg, x, foot } = drawPanel(figure, panel,
+      { width, height, left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM });
+    svg.setAttribute("class", `curve ${name}`);
+    svg.setAttribute("height", height);
+    for (const [tau, round] of advised) {
+      svg.append(draw("text", { class: "faint", x: x(round) + 3, y: TOP + 8 + 11 * (tau - 1) }, `τ${tau}`));
     }
-    if (name === "utility") {
-      for (const [tau, round] of Object.entries(stops)) {
-        svg.append(draw("path", { class: "stop", d: `M${x(round)} ${TOP}V${height - BOTTOM}` }));
-        svg.append(draw("text", { class: "stop", x: x(round) + 3, y: TOP + 8 + 11 * (tau - 1) }, `τ${tau}`));
-      }
-    }
-    let path = "";
-    values.forEach((value, index) => {
-      if (value === null) return;
-      path += `${path ? "L" : "M"}${x(index + 1).toFixed(1)} ${y(value).toFixed(1)}`;
-    });
-    svg.append(draw("path", { class: "line", d: path }));
-    if (rounds <= MOST_DOTS) {
-      values.forEach((value, index) => {
-        if (value === null) return;
-        const kind = points[index].stale ? "dot stale" : "dot";
-        svg.append(draw("circle", { class: kind, cx: x(index + 1), cy: y(value), r: 2.6 }));
-      });
-    }
-    if (name === "utility") this.#ratings(svg, points, x, height);
-    const line = draw("line", { class: "here", y1: TOP, y2: height - BOTTOM, visibility: "hidden" });
+    if (isUtility) this.#ratings(svg, points, x, height);
+    const line = draw("line", { class: "here", y1: TOP, y2: foot, visibility: "hidden" });
     svg.append(line);
     this.marks.push({ line, x });
     const at = (event) => {
       const box = svg.getBoundingClientRect();
-      const share = ((event.clientX - box.left) * (width / box.width) - LEFT) / inner;
-      return Math.min(Math.max(Math.round(share * (rounds - 1)) + 1, 1), rounds);
+      const share = ((event.clientX - box.left) * (width / box.width) - x(1)) / (x(2) - x(1));
+      return Math.min(Math.max(Math.round(share) + 1, 1), rounds);
     };
     svg.addEventListener("pointermove", (event) => this.#say(at(event)));
     svg.addEventListener("pointerleave", () => this.#say(this.round));
     svg.addEventListener("click", (event) => this.choose(at(event)));
-    const title = make("figcaption", {}, TITLES[name] ?? "Utility");
-    return make("figure", {}, title, svg);
+    return make("figure", {}, make("figcaption", {}, TITLES[name] ?? "Utility"), svg);
   }
 
   /** How each round's progress was rated, as marks at the foot. */

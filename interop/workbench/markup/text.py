@@ -2,17 +2,122 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from ....engine.display import clean
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
+
+from ....engine.budget import Budget
 from ....engine.text import quantity
-from .html import Html, tag
-from .markdown import markdown
+from ....scoring.display.texts import clean
+from .html import EMPTY, Html, Node, join, tag
 
-__all__ = ("MARKDOWN_LIMIT", "TEXT_LIMIT", "plain", "rich_text", "shown")
+__all__ = ("TEXT_LIMIT", "markdown", "plain", "rich_text")
 
-MARKDOWN_LIMIT: Final = 20_000
-"""Characters of a text that is read as Markdown at most; a longer one is shown as it is."""
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+_BUDGET: Final = Budget(size=20_000, objects=10_000, depth=50)
+"""What a text may take that is read as Markdown: characters, cells of tables, and levels."""
+
+_SAME: Final = {
+    "blockquote": "blockquote",
+    "bullet_list": "ul",
+    "em": "em",
+    "list_item": "li",
+    "s": "s",
+    "strong": "strong",
+    "table": "table",
+    "tbody": "tbody",
+    "td": "td",
+    "th": "th",
+    "thead": "thead",
+    "tr": "tr",
+}
+
+
+def markdown(text: str) -> Html | None:
+    """A text in Markdown as HTML; None if it is too long, or nests too deeply, to be read so."""
+    if len(text) > _BUDGET.size or _cells(text) > _BUDGET.objects:
+        return None
+    tokens = _PARSER.parse(text)
+    if _depth(tokens) > _BUDGET.depth:
+        return None
+    return _children(SyntaxTreeNode(tokens))
+
+
+def _cells(text: str) -> int:
+    """How many cells the tables in a text have at most: each row has as many as the head."""
+    lines = text.splitlines()
+    return len(lines) * max((line.count("|") for line in lines), default=0)
+
+
+def _depth(tokens: Iterable[Token]) -> int:
+    """How many levels tokens nest, with those inside of lines."""
+    deepest = level = 0
+    for token in tokens:
+        level += token.nesting
+        deepest = max(deepest, level + _depth(token.children or ()))
+    return deepest
+
+
+def _children(node: SyntaxTreeNode) -> Html:
+    return join([_node(child) for child in node.children])
+
+
+def _node(node: SyntaxTreeNode) -> Node:
+    if (same := _SAME.get(node.type)) is not None:
+        return tag(same, _children(node))
+    make = _MADE.get(node.type)
+    return join(node.content, _children(node)) if make is None else make(node)
+
+
+def _paragraph(node: SyntaxTreeNode) -> Html:
+    return _children(node) if node.hidden else tag("p", _children(node))
+
+
+def _heading(node: SyntaxTreeNode) -> Html:
+    # The page has headings of its own: one in a message is not among them.
+    return tag("p", _children(node), class_=f"heading {node.tag}")
+
+
+def _ordered(node: SyntaxTreeNode) -> Html:
+    start = node.attrs.get("start")
+    return tag("ol", _children(node), start=start if isinstance(start, int) else None)
+
+
+def _link(node: SyntaxTreeNode) -> Html:
+    text, target = _children(node), str(node.attrs.get("href", ""))
+    address = None if text.text == join(target).text else tag("span", f" <{target}>", class_="to")
+    return tag("span", text, address, class_="inert", title=target)
+
+
+def _image(node: SyntaxTreeNode) -> Html:
+    target = str(node.attrs.get("src", ""))
+    return tag("span", f"[picture: {node.content or target}]", class_="inert", title=target)
+
+
+_MADE: Mapping[str, Callable[[SyntaxTreeNode], Node]] = {
+    "paragraph": _paragraph,
+    "heading": _heading,
+    "ordered_list": _ordered,
+    "link": _link,
+    "image": _image,
+    "inline": _children,
+    "text": lambda node: node.content,
+    "softbreak": lambda node: tag("br"),
+    "hardbreak": lambda node: tag("br"),
+    "hr": lambda node: tag("hr"),
+    "code_inline": lambda node: tag("code", node.content),
+    "code_block": lambda node: tag("pre", tag("code", node.content)),
+    "fence": lambda node: tag("pre", tag("code", node.content)),
+    "root": lambda node: EMPTY,
+}
+
+
+# --- texts from a log on a page -------------------------------------------------------------------
+
 
 TEXT_LIMIT: Final = 20_000
 """Characters of a text that are shown at first."""
@@ -31,7 +136,9 @@ def plain(text: str, *, limit: int = TEXT_LIMIT, class_: str = "plain") -> Html:
 
 
 def rich_text(text: str) -> Html:
-    """A text as Markdown, in which links and pictures are inert; as it is, where it is long."""
-    if len(text) > MARKDOWN_LIMIT:
-        return plain(text)
-    return tag("div", markdown(clean(text)), class_="markdown", dir="auto")
+    """A text as Markdown, in which links and pictures are inert; as it is if Markdown is too much."""
+    found = markdown(clean(text))
+    if found is None:
+        note = "Shown as it is: formatting it would take too much."
+        return tag("div", plain(text), tag("p", note, class_="left-out"))
+    return tag("div", found, class_="markdown", dir="auto")

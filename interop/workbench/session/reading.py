@@ -7,6 +7,7 @@ session costs a few numbers for each of its records here, and nothing else.
 
 from __future__ import annotations
 
+import pickle
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ from anyio.lowlevel import checkpoint
 
 from ....engine.errors import CodecError
 from ....engine.events import (
+    ACTS,
+    ActionResolved,
     ApprovalAsked,
     ApprovalGiven,
     Participant,
@@ -37,10 +40,124 @@ from ....scoring.trajectory.updates import (
 )
 from ..access.disclosure import Disclosure
 from ..access.identity import Identity
-from .kept_folds import KeptFolds
-from .work import Stint, WorkFold
 
-__all__ = ("DraftSeen", "Growth", "Moment", "SessionReading")
+__all__ = ("Growth", "KeptFolds", "SessionReading")
+
+_APART: Final = 2000
+_MOST: Final = 16
+
+
+@final
+class KeptFolds:
+    """Keeps a fold every so many records. Where they become too many, they lie twice as far apart.
+
+    They are kept in brief, since an object graph is copied slowly. Each is as long as the session was, so that an
+    unlimited number of them would take room by the square of its length.
+
+    Args:
+        apart: records between two folds at first.
+        most: how many are kept.
+
+    Attributes:
+        apart: records between two folds.
+    """
+
+    def __init__(self, apart: int = _APART, most: int = _MOST) -> None:
+        self.apart = apart
+        self._most = most
+        self._folds: list[tuple[int, bytes]] = []
+        self._can = True
+
+    def __len__(self) -> int:
+        return len(self._folds)
+
+    def offer(self, number: int, fold: TrajectoryFold) -> None:
+        """Keeps the fold of so many records, where it is time to.
+
+        One whose options hold a function of somebody's own cannot be kept: such a session is folded
+        from its start.
+        """
+        if number % self.apart or not self._can:
+            return
+        try:
+            self._folds.append((number, pickle.dumps(fold, pickle.HIGHEST_PROTOCOL)))
+        except (pickle.PicklingError, AttributeError):
+            self._can = False
+        if len(self._folds) > self._most:
+            self.apart *= 2
+            self._folds = [one for one in self._folds if one[0] % self.apart == 0]
+
+    def last(self, count: int, after: int = 0) -> tuple[int, TrajectoryFold] | None:
+        """The last fold of at most so many records, and of how many; None where none is behind ``after``."""
+        for number, brief in reversed(self._folds):
+            if number <= count:
+                return (number, pickle.loads(brief)) if number > after else None
+        return None
+
+
+# --- who worked when ------------------------------------------------------------------------------
+
+
+_WORK = ACTS | {"NoteTaken", "TurnYielded", "ProgressRated"}
+
+
+class Stint(NamedTuple):
+    """A stretch of work: who, from when to when, and the number of the record that it led to."""
+
+    actor: str
+    begin: float
+    end: float
+    number: int
+
+
+@final
+class WorkFold:
+    """Folds records of the trace into stretches of work."""
+
+    def __init__(self) -> None:
+        self._stints: list[Stint] = []
+        self._times = array("d")  # by trace version, from 1
+        self._versions = array("q")
+        self._latest: dict[str, float] = {}
+        self._actions: dict[int, float] = {}
+
+    def feed(self, record: Record, number: int) -> None:
+        """Takes the next record, which has this number in its session."""
+        if record.stream != TRACE:
+            return
+        self._times.append(record.time)
+        self._versions.append(record.version)
+        actor, time = record.actor, record.time
+        if record.kind == "ActionResolved":
+            event = record.event
+            began = (
+                self._actions.pop(event.action, time) if isinstance(event, ActionResolved) else time
+            )
+            self._stints.append(Stint(actor, began, time, number))
+            return
+        if record.kind == "ActionTaken":
+            self._actions[record.version] = time
+        if record.kind not in _WORK or record.role not in ("human", "agent"):
+            return
+        began = max(self._time_of(record.seen), self._latest.get(actor, float("-inf")))
+        began = time if began == float("-inf") else min(began, time)
+        self._latest[actor] = time
+        self._stints.append(Stint(actor, began, time, number))
+
+    def _time_of(self, version: int | None) -> float:
+        """When a version came, or the last one before it that may be seen."""
+        if version is None:
+            return float("-inf")
+        place = bisect_left(self._versions, version + 1)
+        return self._times[place - 1] if place else float("-inf")
+
+    def since(self, after: int) -> list[Stint]:
+        """The stretches that led to records behind this number."""
+        return self._stints[bisect_left(self._stints, after + 1, key=lambda one: one.number) :]
+
+
+# --- what is known of a session's records without holding them ------------------------------------
+
 
 _AT_ONCE: Final = 64  # records between two turns of everybody else
 _SHOWN: Final = (StopAdvice, StopWithdrawn, ScorerDown)

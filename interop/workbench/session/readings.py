@@ -54,7 +54,7 @@ class Readings:
             SessionNotFound: the log has no such session.
             LogError: the log cannot be read.
         """
-        table = self._bench.table
+        index = self._bench.sessions
         reading = await self.of(session, identity)  # held here, however many others are looked at
         done = reading.count_at(after)
         while True:
@@ -62,7 +62,7 @@ class Readings:
                 growth = reading.growth(max(done, reading.count - _MOST))
                 yield growth
                 done = growth.count
-            if not table.has_news(session, reading.position):
-                await table.wait()
+            if not index.has_news(session, reading.position):
+                await index.wait()
             await anyio.sleep(self._bench.limits.pace)
             await reading.refresh()

@@ -25,13 +25,11 @@ from ..events import message, position_of, streaming
 from ..frame import page
 from ..markup.html import join
 from ..markup.text import plain
-from .about import about_session
-from .drafts import difference, document
 from .forking import ForkRequest
-from .page import command_list, commands, session_contents
+from .page import about_session, command_list, commands, session_contents
 from .reading import Growth, SessionReading
 from .readings import Readings
-from .transcript import Transcript
+from .transcript import Transcript, difference, document
 
 __all__ = ("session_routes",)
 

@@ -1,29 +1,62 @@
-"""A part of a session's transcript as HTML: entries, and the headings of the rounds among them."""
+"""A session's transcript as HTML: its records, the headings of rounds, and versions of its output."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import Final, Literal, TypeAlias, final
 
+import anyio.to_thread
 from anyio.lowlevel import checkpoint
 
-from ....engine.errors import CodecError
-from ....engine.events import ActionResolved, ActionTaken, SnapshotTaken
+from ....engine.errors import CodecError, LogError
+from ....engine.events import ActionResolved, SnapshotTaken
 from ....engine.log.contract import EventLog
 from ....engine.records import TRACE, Record
+from ....engine.text import lines_of, text_of
+from ....scoring.display.diff import changes
+from ....scoring.display.records import Context, Description, describe, edited_file
+from ....scoring.display.texts import duration, is_virtual, moment, one_line
+from ....scoring.display.updates import describe_update
+from ....scoring.trajectory.updates import StopAdvice, StopWithdrawn, Update
 from ..access.disclosure import Disclosure
 from ..access.identity import Identity
-from ..markup.html import Html, tag
-from .contents import Beside
-from .drafts import change_summary
-from .entries import EntryContext, entry
+from ..links import session_address
+from ..markup.html import Html, Node, join, tag
+from ..markup.records import described, diff_table, unshown
+from ..markup.text import plain, rich_text
 from .reading import SessionReading
 
-__all__ = ("Transcript",)
+__all__ = ("Shape", "Transcript", "difference", "document")
+
+Shape: TypeAlias = Literal["document", "changes"]
+
+_LINES: Final = 4000  # lines of two versions that are compared at most
+_CONTEXT: Final = 3  # lines around a change
+_BACK: Final = 16  # versions that are looked through for the one before of a file
+_PRIVATE: Final = frozenset({"NoteTaken", "ProfileChanged"})
+_SLIM: Final = frozenset({"ActionTaken", "NoteTaken", "ProfileChanged", "TurnYielded"})
+"""Kinds that are shown small, as all are that no person or agent did."""
+_FULL: Final = frozenset({"ScorerFailed", "StopAdvised"})
 
 
-class _Action(NamedTuple):
-    event: ActionTaken
-    time: float
+def document(event: SnapshotTaken) -> Html:
+    """A version as a document: Markdown as such, anything else as it is."""
+    if isinstance(event.content, str) and event.media_type == "text/markdown":
+        return rich_text(event.content)
+    return plain(text_of(event.content))
+
+
+async def difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html:
+    """What changed between two versions: all lines of them that differ."""
+    return await anyio.to_thread.run_sync(_difference, before, after)
+
+
+def _difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html:
+    old = [] if before is None else lines_of(before.content)
+    new = lines_of(after.content)
+    if len(old) + len(new) > _LINES:
+        return tag("p", "these versions are too long to be compared here", class_="problem")
+    changed = changes(old, new, context=_CONTEXT)
+    return diff_table(changed) if changed else tag("p", "nothing changed", class_="line")
 
 
 @final
@@ -40,8 +73,7 @@ class Transcript:
         self._log = log
         self._reading = reading
         self._identity = identity
-        self._actions: dict[int, _Action | None] = {}
-        self._snapshots: dict[int, SnapshotTaken | None] = {}
+        self._trace: dict[int, Record | None] = {}
 
     async def part(self, first: int, last: int) -> list[Html]:
         """The entries from one number to another, with the headings before them.
@@ -51,67 +83,105 @@ class Transcript:
         """
         reading = self._reading
         records = await reading.window(first, last)
-        opened = reading.opened_at
         parts: list[Html] = []
         for number, record in enumerate(records, start=max(first, 1)):
+            if record.stream == TRACE:
+                self._trace[record.version] = record
             if (round_ := reading.round_begins(number)) is not None:
                 heading = tag("h2", f"Round {round_}", data_round=round_, data_i=number)
                 parts.append(heading)
-            context = EntryContext(
-                number=number,
-                opened=opened,
-                advice=reading.advice.get(number, []),
-                beside=Beside(await self._change(record), await self._action(record)),
-            )
-            parts.append(entry(record, context))
+            try:
+                told = await self._described(record)
+                aside, body = told.aside, join(described(told, _button(record)))
+            except Exception as error:
+                if isinstance(error, LogError):
+                    raise
+                aside, body = False, unshown(record, error)
+            parts.append(self._entry(record, body, number, aside=aside))
             await checkpoint()  # reading a text as Markdown may take a while
         return parts
 
     async def snapshot(self, version: int) -> SnapshotTaken | None:
-        """A version of the output, as it may be seen; None where there is none."""
-        if version not in self._snapshots:
-            record = await self._trace(version)
-            event = None if record is None else record.event
-            self._snapshots[version] = event if isinstance(event, SnapshotTaken) else None
-        return self._snapshots[version]
+        """A version of the output, as it may be seen; None if there is none."""
+        record = await self._record(version)
+        event = None if record is None else record.event
+        return event if isinstance(event, SnapshotTaken) else None
 
-    async def _change(self, record: Record) -> Html | None:
-        if record.kind != "SnapshotTaken" or record.stream != TRACE:
-            return None
-        try:
-            event = record.event
-            if not isinstance(event, SnapshotTaken):
+    async def _described(self, record: Record) -> Description:
+        event = record.event
+        if isinstance(event, SnapshotTaken):
+            before = await self._before(record, edited_file(event.content))
+            context = Context(before=before, most=_LINES)
+            return await anyio.to_thread.run_sync(describe, record, context)
+        if isinstance(event, ActionResolved):
+            return describe(record, Context(action=await self._record(event.action)))
+        return describe(record)
+
+    async def _before(self, record: Record, path: str | None) -> Record | None:
+        """The version before a version of the output, or of a file."""
+        version = record.version
+        for _ in range(_BACK):
+            draft = self._reading.draft_before(version)
+            if draft is None:
                 return None
-            self._snapshots[record.version] = event
-            earlier = self._reading.draft_before(record.version)
-            before = None if earlier is None else await self.snapshot(earlier.version)
-        except CodecError:
-            return None
-        return await change_summary(before, event)
-
-    async def _action(self, record: Record) -> _Action | None:
-        """The action that an outcome is of; of an action, remembers it."""
-        try:
-            event = record.event
-        except CodecError:
-            return None
-        if isinstance(event, ActionTaken):
-            self._actions[record.version] = _Action(event, record.time)
-        if not isinstance(event, ActionResolved):
-            return None
-        if event.action not in self._actions:
-            taken = await self._trace(event.action)
-            action = None if taken is None else taken.event
-            self._actions[event.action] = (
-                _Action(action, taken.time)
-                if taken is not None and isinstance(action, ActionTaken)
-                else None
-            )
-        return self._actions[event.action]
-
-    async def _trace(self, version: int) -> Record | None:
-        """A record of the trace, as it may be seen."""
-        disclosure = Disclosure(self._identity)
-        async for record in self._log.read(self._reading.session, after_version=version - 1):
-            return disclosure.see(record) if record.version == version else None
+            version = draft.version
+            try:
+                found = await self.snapshot(version)
+            except CodecError:
+                return None
+            if found is not None and edited_file(found.content) == path:
+                return self._trace[version]
         return None
+
+    async def _record(self, version: int) -> Record | None:
+        """A record of the trace, as it may be seen."""
+        if version not in self._trace:
+            disclosure = Disclosure(self._identity)
+            found: Record | None = None
+            async for record in self._log.read(self._reading.session, after_version=version - 1):
+                found = disclosure.see(record) if record.version == version else None
+                break
+            self._trace[version] = found
+        return self._trace[version]
+
+    def _entry(self, record: Record, body: Html, number: int, *, aside: bool) -> Html:
+        """The entry of a record."""
+        slim = record.kind in _SLIM or aside and record.kind not in _FULL
+        private = " private" if record.kind in _PRIVATE else ""
+        virtual = is_virtual(self._reading.opened_at)
+        who = tag("span", one_line(record.actor), class_=f"who {record.role}", dir="auto")
+        link = tag(
+            "a",
+            f"#{number}",
+            href=session_address(record.session, number),
+            class_="number",
+            title=f"{record.kind}, {record.stream} {record.version}, position {record.position}: "
+            "go back to here",
+        )
+        time = tag("time", duration(record.time) if virtual else moment(record.time))
+        advice = [_advice(update) for update in self._reading.advice.get(number, ())]
+        return tag(
+            "article",
+            tag("header", who, time, link),
+            tag("div", body, class_="body"),
+            advice,
+            class_=f"entry {'slim' if slim else 'full'} {record.role}{private}",
+            data_i=number,
+            data_kind=record.kind,
+        )
+
+
+def _button(record: Record) -> Node:
+    """What shows a version of the output; None for other records."""
+    if record.kind != "SnapshotTaken":
+        return None
+    show = f"Show version {record.version}"
+    return [" ", tag("button", show, type="button", data_draft=record.version)]
+
+
+def _advice(update: Update) -> Html:
+    """What scoring advises at a record."""
+    told = describe_update(update)
+    mark = {StopAdvice: "■ Stop advised: ", StopWithdrawn: "□ Advice withdrawn: "}
+    text = "" if told is None else ": ".join(part for part in (told.does, told.text) if part)
+    return tag("p", mark.get(type(update), "✗ "), one_line(text), class_="advice")

@@ -10,10 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ....engine.errors import InvalidInput
-from ....scoring.listing.order import SessionOrder, parse_order
-from ....scoring.listing.query import SessionQuery, parse_query, split_query
+from ....scoring.index.lists import Key, parse_key
+from ....scoring.index.order import SessionOrder, parse_order
+from ....scoring.index.query import SessionQuery, parse_query, split_query
 from ....scoring.trajectory.effort import MEASURES
-from .listing import Key, parse_key
 
 __all__ = ("DEFAULT_SORT", "ListAddress", "parse_address")
 
@@ -31,7 +31,7 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         text: the query, as it was typed.
         conditions: further conditions, each a key and what it has to be.
-        sort: what it is sorted by, see ``scoring.listing.order``.
+        sort: what it is sorted by, see ``scoring.index.order``.
         effort: which measure of effort is shown.
         after: the key behind which the page begins.
         before: the key before which it ends.

@@ -7,14 +7,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ....engine.display import shorten
 from ....engine.text import quantity
-from ....scoring.listing.query import STATES
+from ....scoring.display.texts import shorten
+from ....scoring.index.query import STATES
+from ....scoring.index.sessions import SessionIndex
 from ....scoring.trajectory.effort import MEASURES
 from ..markup.html import Html, Node, tag
 from .address import DEFAULT_SORT, ListAddress
 from .rows import COLUMNS
-from .table import SessionTable
 
 __all__ = ("list_contents", "paged", "searching_note")
 
@@ -25,7 +25,7 @@ _HINT: Final = "a text, or agent=two-stage utility=..0.3 rounds=5.. tau=2"
 
 
 def list_contents(
-    table: SessionTable,
+    index: SessionIndex,
     address: ListAddress,
     rows: Sequence[Html],
     *,
@@ -37,7 +37,7 @@ def list_contents(
     """What the page shows.
 
     Args:
-        table: the sessions.
+        index: the sessions.
         address: of the list.
         rows: of the sessions on this page.
         note: how many sessions there are, and the like.
@@ -47,7 +47,7 @@ def list_contents(
     """
     return [
         tag("h1", "Sessions"),
-        _filters(table, address),
+        _filters(index, address),
         tag("p", problem, class_="problem", role="alert") if problem else None,
         tag(
             "p",
@@ -102,10 +102,10 @@ def _title(key: str, title: str, address: ListAddress) -> Html:
     return tag("th", link, scope="col", aria_sort=now, class_=kind)
 
 
-def _filters(table: SessionTable, address: ListAddress) -> Html:
-    labels = [key for key in table.labels if len(table.values(key)) <= _CHOICES]
-    states = {state: table.values("state").get(state, 0) for state in STATES}
-    values = {key: dict(table.values(key)) for key in ("task", *labels)}
+def _filters(index: SessionIndex, address: ListAddress) -> Html:
+    labels = [key for key in index.labels if len(index.values(key)) <= _CHOICES]
+    states = {state: index.values("state").get(state, 0) for state in STATES}
+    values = {key: dict(index.values(key)) for key in ("task", *labels)}
     fields: list[Node] = [
         _field(
             "q",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from typing import Final, final
 
+import anyio
 from sse_starlette import ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,6 +14,7 @@ from starlette.routing import Route
 
 from ....engine.errors import InvalidInput, SessionNotFound
 from ....engine.log.contract import SessionSummary
+from ....scoring.index.lines import SessionLine
 from ...http.responses import as_json
 from ...http.sse import EventStream
 from ..access.guard import identity_of
@@ -21,13 +24,13 @@ from ..events import message, position_of, streaming
 from ..frame import page
 from ..markup.html import Html
 from .address import ListAddress, parse_address
-from .measured import MeasuredRows
 from .page import list_contents, paged, searching_note
 from .rows import session_row
 
 __all__ = ("session_list_routes",)
 
 _ROWS: Final = 100  # rows in one request
+_PATIENCE: Final = 0.2  # seconds that a page waits for what the log keeps of its rows
 
 
 def session_list_routes(bench: Bench) -> Sequence[Route]:
@@ -46,41 +49,40 @@ class _Routes:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._measured = MeasuredRows(bench.log, bench.options)
+        self._index = bench.sessions
+        self._lists = bench.lists
 
     async def page(self, request: Request) -> Response:
         """The page."""
-        bench, table = self._bench, self._bench.table
+        bench, index = self._bench, self._index
         problem = ""
         try:
             address = parse_address(request.query_params.multi_items())
         except InvalidInput as error:
             address, problem = ListAddress(), str(error)
-        position = table.position
+        position = index.position
         before = after = None
-        if address.plain and not table.loaded:
-            rows = [
-                session_row(one, address, None) for one in await table.latest(bench.limits.page)
-            ]
-            note = searching_note(0, len(table), 0, loaded=False, complete=False)
+        if address.plain and not index.loaded:
+            rows = await self._drawn(await index.latest(bench.limits.page), address)
+            note = searching_note(0, len(index), 0, loaded=False, complete=False)
         else:
-            listing = self._bench.listings.of(address)
-            await listing.soon()
-            shown = listing.page(bench.limits.page, after=address.after, before=address.before)
-            rows = [self._row(line.summary, address) for line in shown.sessions]
+            found = self._lists.of(address.query, address.order)
+            await found.soon()
+            shown = found.page(bench.limits.page, after=address.after, before=address.before)
+            rows = await self._drawn(shown.sessions, address)
             if shown.before and shown.first:
                 before = paged(address, before=shown.first)
             if shown.after and shown.last:
                 after = paged(address, after=shown.last)
             note = searching_note(
-                len(listing),
-                len(table),
-                listing.looked,
-                loaded=table.loaded,
-                complete=listing.complete,
+                len(found),
+                len(index),
+                found.looked,
+                loaded=index.loaded,
+                complete=found.complete,
             )
         contents = list_contents(
-            table, address, rows, note=note, before=before, after=after, problem=problem
+            index, address, rows, note=note, before=before, after=after, problem=problem
         )
         return page(
             bench,
@@ -93,9 +95,18 @@ class _Routes:
             status=400 if problem else 200,
         )
 
-    def _row(self, summary: SessionSummary, address: ListAddress) -> Html:
-        listing, place = self._bench.listings.of(address), self._bench.table.place(summary.session)
-        return session_row(summary, address, None if place is None else listing.key(place))
+    async def _drawn(self, summaries: Sequence[SessionSummary], address: ListAddress) -> list[Html]:
+        """Rows with what the log keeps of them; the page asks for the others itself."""
+        lines = self._lists.lines
+        with anyio.move_on_after(_PATIENCE):
+            await lines.prefetch(summaries)
+        return [self._row(one, address, lines.at_hand(one)) for one in summaries]
+
+    def _row(self, summary: SessionSummary, address: ListAddress, line: SessionLine | None) -> Html:
+        place = self._index.place(summary.session)
+        found = self._lists.of(address.query, address.order)
+        key = None if place is None else found.key(place)
+        return session_row(summary, address, key, line, self._bench.options.taus)
 
     async def rows(self, request: Request) -> Response:
         """Rows with what was measured, of the sessions that are named."""
@@ -104,18 +115,14 @@ class _Routes:
         address = parse_address(parameters)
         if len(sessions) > _ROWS:
             raise InvalidInput(f"at most {_ROWS} rows can be asked for at once")
-        listing = self._bench.listings.of(address)
-        await listing.soon()
-        rows: dict[str, str] = {}
+        await self._lists.of(address.query, address.order).soon()
+        found: list[SessionSummary] = []
         for session in sessions:
-            try:
-                summary = await self._bench.log.summary(session)
-            except SessionNotFound:
-                continue
-            row = await self._measured.row(summary, address.effort)
-            place = self._bench.table.place(session)
-            key = None if place is None else listing.key(place)
-            rows[session] = session_row(summary, address, key, row).text
+            with suppress(SessionNotFound):
+                found.append(await self._bench.log.summary(session))
+        lines = self._lists.lines
+        await lines.prefetch(found)
+        rows = {one.session: self._row(one, address, await lines.line(one)).text for one in found}
         return as_json({"rows": rows})
 
     async def stream(self, request: Request) -> EventStream:
@@ -127,7 +134,8 @@ class _Routes:
     async def _messages(
         self, address: ListAddress, after: int
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        follow = self._bench.listings.follow(address, after, self._bench.limits.pace)
+        pace = self._bench.limits.pace
+        follow = self._lists.follow(address.query, address.order, after, pace)
         async for change in follow:
             note = searching_note(
                 change.found,

@@ -1,21 +1,21 @@
-"""The rows of the list of sessions as HTML."""
+"""The rows of lists of sessions as HTML, with small curves: a value per round."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from ....engine.display import duration, is_virtual, lasted, moment, number, shorten
 from ....engine.log.contract import SessionSummary
-from ....scoring.listing.rows import SessionRow
+from ....scoring.display.texts import duration, is_virtual, lasted, moment, number, shorten
+from ....scoring.index.lines import SessionLine
+from ....scoring.index.lists import Key
 from ..links import session_link
 from ..markup.html import Html, Node, tag
 from .address import ListAddress
-from .listing import Key
-from .sparks import spark_bars, spark_line
 
-__all__ = ("COLUMNS", "effort_text", "session_row")
+__all__ = ("COLUMNS", "effort_text", "session_row", "utility_cell")
 
 COLUMNS: Final = (
     ("session", "Session"),
@@ -33,21 +33,26 @@ COLUMNS: Final = (
 _NAME: Final = 60
 _LABEL: Final = 40
 _WAITING: Final = "…"
+_WIDTH: Final = 80.0
+_HEIGHT: Final = 18.0
+_MOST: Final = 80  # values that are drawn; of more, every so many
 
 
 def session_row(
     summary: SessionSummary,
     address: ListAddress,
     key: Key | None,
-    row: SessionRow | None = None,
+    line: SessionLine | None,
+    taus: Sequence[int],
 ) -> Html:
     """A session's row.
 
     Args:
         summary: of the session.
         address: of the list.
-        key: where it stands in the list; None where that is not known.
-        row: what was measured of its rounds; None while that is not known.
+        key: where it stands in the list; None if that is not known.
+        line: what was measured of its rounds; None while that is not known.
+        taus: the tolerances to show.
     """
     name = session_link(summary.session, shorten(summary.session, _NAME))
     about = " · ".join(part for part in (summary.task, summary.instance) if part)
@@ -55,10 +60,10 @@ def session_row(
         tag("th", name, tag("small", shorten(about, _NAME), dir="auto"), scope="row"),
         tag("td", [_label(key, value, address) for key, value in summary.group.items()]),
         tag("td", tag("span", summary.state, class_=f"state {summary.state}")),
-        tag("td", summary.rounds, class_="number"),
-        tag("td", _utility(summary, row), class_="number"),
-        tag("td", _effort(row, address.effort), class_="number"),
-        tag("td", _stops(row), class_="number"),
+        tag("td", _WAITING if line is None else line.rounds, class_="number"),
+        tag("td", _utility(line), class_="number"),
+        tag("td", _effort(line, address.effort), class_="number"),
+        tag("td", _stops(line, taus), class_="number"),
         tag("td", lasted(summary.opened, summary.last), class_="number"),
         tag("td", _began(summary)),
     ]
@@ -68,7 +73,7 @@ def session_row(
         data_session=summary.session,
         data_key=None if key is None else msgspec.json.encode(key).decode(),
         data_position=summary.position,
-        data_measured=row is not None,
+        data_measured=line is not None,
     )
 
 
@@ -79,31 +84,37 @@ def _label(key: str, value: str, address: ListAddress) -> Html:
     return tag("a", text, href=str(to), class_="label", title=f"{key}: {value[:200]}", dir="auto")
 
 
-def _utility(summary: SessionSummary, row: SessionRow | None) -> Node:
-    if row is None:
-        return [number(summary.utility), tag("span", _WAITING, class_="spark")]
-    if row.problem:
-        return tag("abbr", "–", title=row.problem[:200])
-    value = number(row.utility)
-    return [value, spark_line(row.utilities, f"utility by round, at last {value}")]
+def _utility(line: SessionLine | None) -> Node:
+    if line is None:
+        return tag("span", _WAITING, class_="spark")
+    if line.row.problem:
+        return tag("abbr", "–", title=line.row.problem[:200])
+    return utility_cell(line)
 
 
-def _effort(row: SessionRow | None, measure: str) -> Node:
-    if row is None:
+def utility_cell(line: SessionLine) -> list[Node]:
+    """The utility after the last round, and its curve."""
+    value = number(line.utility)
+    return [value, _spark_line(line.utilities, f"utility by round, at last {value}")]
+
+
+def _effort(line: SessionLine | None, measure: str) -> Node:
+    if line is None:
         return _WAITING
-    known = [value for value in row.efforts if value is not None]
+    efforts = line.efforts(measure)
+    known = [value for value in efforts if value is not None]
     if not known:
         return "–"
     text = effort_text(sum(known), measure)
-    return [text, spark_bars(row.efforts, f"{measure} by round, in all {text}")]
+    return [text, _spark_bars(efforts, f"{measure} by round, in all {text}")]
 
 
-def _stops(row: SessionRow | None) -> Node:
-    if row is None:
+def _stops(line: SessionLine | None, taus: Sequence[int]) -> Node:
+    if line is None:
         return _WAITING
     return [
         tag("span", f"τ{tau}", class_="tau", title=f"tolerance {tau} used up after round {number_}")
-        for tau, number_ in sorted(row.stops.items())
+        for tau, number_ in sorted(line.stops(taus).items())
     ]
 
 
@@ -120,3 +131,52 @@ def _began(summary: SessionSummary) -> Html:
     if is_virtual(summary.opened):
         return tag("span", f"{duration(summary.opened)} (virtual)")
     return tag("time", moment(summary.opened))
+
+
+# --- curves --------------------------------------------------------------------------------------
+
+
+def _spark_line(values: Sequence[float | None], label: str) -> Html:
+    """Utility by round, from 0 to 1; nothing before the first score."""
+    points = _thinned(values)
+    step = _WIDTH / max(len(points) - 1, 1)
+    parts: list[str] = []
+    for index, value in enumerate(points):
+        if value is not None:
+            y = (_HEIGHT - 2) * (1 - min(max(value, 0.0), 1.0)) + 1
+            parts.append(f"{'L' if parts else 'M'}{index * step:.1f} {y:.1f}")
+    if len(parts) == 1:
+        parts.append("h1")
+    return _svg(label, tag("path", d="".join(parts), class_="line"))
+
+
+def _spark_bars(values: Sequence[float | None], label: str) -> Html:
+    """Effort of each round by itself; the greatest is the full height."""
+    points = _thinned(values)
+    most = max((value for value in points if value is not None), default=0.0) or 1.0
+    step = _WIDTH / max(len(points), 1)
+    path = "".join(
+        f"M{index * step:.1f} {_HEIGHT:g}v{-max(value / most * _HEIGHT, 0.5):.1f}"
+        f"h{max(step - 1, 0.5):.1f}V{_HEIGHT:g}z"
+        for index, value in enumerate(points)
+        if value is not None
+    )
+    return _svg(label, tag("path", d=path, class_="bars"))
+
+
+def _svg(label: str, path: Html) -> Html:
+    return tag(
+        "svg",
+        path,
+        viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
+        class_="spark",
+        role="img",
+        aria_label=label,
+        preserveAspectRatio="none",
+    )
+
+
+def _thinned(values: Sequence[float | None]) -> Sequence[float | None]:
+    if len(values) <= _MOST:
+        return values
+    return [values[(index + 1) * len(values) // _MOST - 1] for index in range(_MOST)]

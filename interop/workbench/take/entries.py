@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from ....engine.display import shorten
 from ....engine.events import (
     JSON,
     ActionResolved,
@@ -19,10 +18,11 @@ from ....engine.events import (
     SnapshotTaken,
 )
 from ....engine.records import TRACE, Record
+from ....scoring.display.records import describe
+from ....scoring.display.texts import shorten
 from ..markup.html import Html, Node, join, tag
+from ..markup.records import described, facts, unshown
 from ..markup.text import rich_text
-from ..session.contents import Beside, contents
-from ..session.values import facts
 
 __all__ = ("ShownEntry", "shown_entry")
 
@@ -43,9 +43,14 @@ def shown_entry(record: Record, me: str) -> ShownEntry | None:
     """
     if record.stream != TRACE:
         return None
-    event = record.event
-    body = _body(event, record, me)
-    if body is None:
+    event: object = None
+    try:
+        event = record.event
+        body = _body(event, record, me)
+        html = None if body is None else join(body)
+    except Exception as error:  # noqa: BLE001  (one record never ends the stream)
+        html = unshown(record, error)
+    if html is None:
         return None
     entry: ShownEntry = {
         "version": record.version,
@@ -54,7 +59,7 @@ def shown_entry(record: Record, me: str) -> ShownEntry | None:
         "role": record.role,
         "mine": record.actor == me,
         "time": record.time,
-        "html": str(join(body)),
+        "html": str(html),
     }
     if record.caller_id is not None and record.actor == me:
         entry["id"] = record.caller_id
@@ -92,7 +97,7 @@ def _body(event: object, record: Record, me: str) -> Node:
             | ProgressRated()
             | SessionClosed()
         ):
-            return contents(event, record, Beside())
+            return described(describe(record))
         case _:
             return None
 

@@ -8,8 +8,9 @@ of them, which lines both changed is not looked for, and they stand as one place
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from typing import Final, NamedTuple
+
+from ....scoring.display.diff import matched
 
 __all__ = ("MINE", "SEPARATOR", "THEIRS", "Merged", "merge")
 
@@ -86,9 +87,8 @@ def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     """Where lines of the old text stand in the new one; empty where they are too many to compare."""
     if len(old) + len(new) > _LINES:
         return {}
-    matcher = SequenceMatcher(None, old, new)  # of its own accord quick where lines recur
     return {
         block.a + step: block.b + step
-        for block in matcher.get_matching_blocks()
+        for block in matched(old, new).get_matching_blocks()
         for step in range(block.size)
     }

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ....engine.errors import InvalidInput, SessionClosedError, StaleBase
+from ....engine.errors import CodecError, InvalidInput, SessionClosedError, StaleBase
 from ....engine.events import EffortObserved, SessionOpened, SnapshotTaken
 from ....engine.records import Draft, Record
 from ....engine.session.decisions import Act, Approve, Rate, Say, Submit, Verb
@@ -172,7 +172,10 @@ class _Routes:
         disclosure = Disclosure(Identity("participant", who.actor, who.session))
         async with self._bench.log.subscribe(session=who.session) as records:
             async for record in records:
-                seen = disclosure.see(record)
+                try:
+                    seen = disclosure.see(record)
+                except CodecError:  # it is damaged: who may see it is not known
+                    continue
                 if seen is None or record.position <= since:
                     continue
                 entry = shown_entry(seen, who.actor)

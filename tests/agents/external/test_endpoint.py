@@ -47,7 +47,9 @@ def test_an_agent_behind_an_endpoint_speaks_and_acts(
 @pytest.mark.parametrize("fault", ["429", "500", "truncated", "malformed", "timeout"])
 def test_a_failed_call_is_made_again(server: OpenAIServer, fault: Fault) -> None:
     server.fault = lambda number, body: fault if number == 0 else None
-    result, records = anyio.run(record, session(f"openai:{server.url}", timeout=0.5))
+    result, records = anyio.run(
+        record, session(f"openai:{server.url}", timeout=5.0 if fault == "timeout" else 60.0)
+    )
     assert result.reason == "finished"
     assert calls(records)[0].error is not None
     assert server.faults == [fault]

@@ -9,7 +9,6 @@ import anyio
 import pytest
 from duolog.cli.chat.composer import Composer
 from duolog.cli.chat.screen import ScreenSeat
-from duolog.cli.chat.session import play_followed
 from duolog.engine.errors import SessionInterrupted
 from duolog.engine.events import (
     ApprovalGiven,
@@ -24,6 +23,7 @@ from duolog.engine.session.decisions import NOTHING, Act, Ask, Decision, Finish,
 from duolog.engine.session.time.clock import RealClock
 from duolog.engine.session.time.timing import Timing
 from duolog.engine.session.view import View
+from duolog.experiments.chat import play_followed
 from duolog.testing import Workshop, a_session, agent, human, streams
 from duolog.users.person import Person
 from textual.events import Key

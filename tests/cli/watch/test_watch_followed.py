@@ -10,12 +10,11 @@ import anyio
 import pytest
 from duolog.cli.watch.panes import TranscriptPane
 from duolog.engine.log.open import MemoryLog
-from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
-from duolog.interop.importers.codex.importer import CodexImporter
-from duolog.interop.importers.datasets.lmsys import LmsysImporter
-from duolog.interop.importers.datasets.sharegpt import ShareGptImporter
+from duolog.interop.importers.claude_code.sessions import ClaudeCodeImporter
+from duolog.interop.importers.codex import CodexImporter
+from duolog.interop.importers.datasets import LmsysImporter, ShareGptImporter
 from duolog.interop.importers.follow import follow_foreign
-from duolog.interop.importers.inspect_logs.importer import InspectImporter
+from duolog.interop.importers.inspect_logs import InspectImporter
 from duolog.interop.importers.protocol import Importer
 from duolog.interop.importers.run import import_foreign
 from duolog.interop.importers.traces.langfuse import LangfuseImporter
@@ -112,7 +111,7 @@ async def test_a_session_of_codex_is_shown_as_it_goes(tmp_path: Path, root: Path
             "open · 1 round · no utility",
         ),
         ("otlp.json", OtlpImporter(), "→ search_trains 4: failed: timeout", "open · 1 round"),
-        ("langfuse.json", LangfuseImporter(), "feedback: thumbs up, Quick!", "open · 1 round"),
+        ("langfuse.json", LangfuseImporter(), "feedback: thumbs up: Quick!", "open · 1 round"),
     ],
 )
 async def test_what_was_imported_is_shown(

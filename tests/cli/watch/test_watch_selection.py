@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
@@ -11,7 +11,7 @@ from duolog.cli.watch.state import WatchedLog
 from duolog.engine.errors import LogUnavailable
 from duolog.engine.log.contract import EventLog, SessionSummary
 from duolog.engine.log.open import MemoryLog
-from duolog.scoring.listing.sessions import ListedFold
+from duolog.scoring.columns.rows import SessionFold
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.sessions import put_records
 from scripted_logs import script_of
@@ -53,7 +53,7 @@ async def three() -> AsyncIterator[tuple[EventLog, WatchedLog]]:
 async def listed(watched: WatchedLog) -> list[str]:
     """What the list shows, from the top."""
     await settle(watched)
-    return list(watched.sessions[: watched.listed])[::-1]
+    return watched.sessions(0, watched.listed)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ async def test_back_in_time_the_list_leaves_out_what_had_not_begun() -> None:
         await settle(watched)
         watched.go(2)
         assert await listed(watched) == ["a-10"]
-        assert (watched.place("a-10"), watched.place("a-9")) == (0, None)
+        assert (watched.rank("a-10"), watched.rank("a-9")) == (0, None)
         watched.follow()
         assert await listed(watched) == ["a-9", "a-10"]
 
@@ -176,20 +176,19 @@ async def test_a_change_that_could_not_be_read_at_once_is_looked_at_again(
 async def test_a_session_that_changes_is_folded_on(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def fold(session: str, taus: Sequence[int]) -> ListedFold:
+    def fold(session: str, options: Options) -> SessionFold:
         made.append(session)
-        return ListedFold(session, taus)
+        return SessionFold(session, options)
 
-    monkeypatch.setattr("duolog.cli.watch.selection.ListedFold", fold)
+    monkeypatch.setattr("duolog.scoring.index.lines.SessionFold", fold)
     async with three() as (log, watched):
         watched.selection.search("tau=1")
         assert await listed(watched) == ["a-9"]
         more = script_of([*SESSIONS["a-9"], "human", "human", "close"], "a-9").records[-3:]
         for record in more:
-            version = watched.selection.version
             await put_records(log, [record])
             with anyio.fail_after(10):
-                while watched.selection.version == version:  # noqa: ASYNC110
+                while watched.selection.list.position < log.statistics().position:  # noqa: ASYNC110
                     await anyio.sleep(0.002)
         assert await listed(watched) == ["a-9"]
-    assert made == ["a-9"]
+    assert sorted(made) == [*SESSIONS]

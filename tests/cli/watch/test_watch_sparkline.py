@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from duolog.cli.text.names import distinct
-from duolog.cli.watch.painting import header, name_width, row_line
-from duolog.cli.watch.sparkline import BARS, sparkline
-from duolog.scoring.listing.rows import SessionRow
+from duolog.cli.watch.painting import BARS, header, name_width, row_line, sparkline
+from duolog.scoring.columns.rows import Folded, SessionRow
+from duolog.scoring.index.lines import SessionLine
+from duolog.scoring.trajectory.points import Point
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,17 +46,20 @@ def test_it_is_never_wider_than_it_may_be(
 
 @pytest.mark.parametrize("width", [40, 60, 77, 140])
 def test_a_row_is_as_wide_as_its_titles(width: int) -> None:
-    row = SessionRow(
-        session="a-session-with-a-rather-long-name\x1b[31m",
-        state="finished",
-        rounds=12,
-        utility=0.5,
-        utilities=(None, *(0.5,) * 11),
-        efforts=(3.0,) * 12,
-        stops={1: 2, 2: 7},
-    )
+    row = SessionRow(session="a-session-with-a-rather-long-name\x1b[31m", state="finished")
+    ratings = [5, 1, *[5] * 5, 1, 1, *[5] * 3]
+    points = [
+        Point(
+            round=n,
+            value=0.5 if n > 1 else None,
+            utility=0.5,
+            rating=rating,
+            effort={"acts": 3.0 * n},
+        )
+        for n, rating in enumerate(ratings, start=1)
+    ]
     [name] = distinct([row.session], name_width(width))
-    line = row_line(row, width, name)
+    line = row_line(SessionLine(Folded(row, tuple(points))), "acts", width, name)
     assert line.cell_len == header(width).cell_len == width
     assert "\x1b" not in line.plain
     assert line.plain.rstrip().endswith("τ≤2")
@@ -63,4 +67,5 @@ def test_a_row_is_as_wide_as_its_titles(width: int) -> None:
 
 
 def test_a_row_says_its_problem() -> None:
-    assert "damaged" in row_line(SessionRow(session="s", problem="it is damaged"), 60, "s").plain
+    line = SessionLine(Folded(SessionRow(session="s", problem="it is damaged")))
+    assert "damaged" in row_line(line, "acts", 60, "s").plain

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from duolog.cli.watch.state import WatchedLog
 from duolog.engine.errors import LogNotFound, LogUnavailable
-from duolog.engine.log.contract import EventLog
+from duolog.engine.log.contract import EventLog, SessionSummary
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import Record
-from duolog.scoring.listing.rows import RowFold
+from duolog.scoring.index.lines import SessionLine, SessionLines
 from duolog.scoring.trajectory.options import Options
 from duolog.testing.sessions import put_records
 from hypothesis import given, settings
@@ -34,6 +34,11 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def settle(watched: WatchedLog) -> None:
     await until(lambda: watched.settled)
+
+
+def row_of(watched: WatchedLog, place: int) -> SessionLine:
+    """The row of a session by its place in the log."""
+    return watched.row(watched.index.summaries[place].session)
 
 
 @asynccontextmanager
@@ -57,7 +62,7 @@ async def test_it_shows_the_newest_session_and_follows_it() -> None:
             await put_records(log, script_of(FOUR, "b").records[2:])
             await until(lambda: watched.shown.count == 5)
             await settle(watched)
-            assert watched.row(1).rounds == 2
+            assert row_of(watched, 1).rounds == 2
 
 
 async def test_an_empty_log_waits_for_its_first_session() -> None:
@@ -79,7 +84,7 @@ async def test_a_session_that_begins_is_listed_and_the_selected_one_stays() -> N
             await put_records(log, script_of(FOUR, "b").records)
             await until(lambda: watched.count == 2 and watched.settled)
             assert watched.selected == "a"
-            assert watched.row(1).rounds == 2
+            assert row_of(watched, 1).rounds == 2
 
 
 async def test_steps_go_back_and_on_by_events() -> None:
@@ -117,11 +122,11 @@ async def test_while_it_looks_back_the_log_may_grow() -> None:
             watched.go(2)
             await put_records(log, script.records[3:])
             await put_records(log, script_of(FOUR, "b").records)
-            await until(lambda: watched.position == 10 and watched.settled)
-            assert (watched.shown.count, watched.count, watched.row(0).rounds) == (2, 1, 1)
+            await until(lambda: watched.index.position == 10 and watched.settled)
+            assert (watched.shown.count, watched.count, row_of(watched, 0).rounds) == (2, 1, 1)
             watched.follow()
             await settle(watched)
-            assert (watched.shown.count, watched.count, watched.row(0).rounds) == (5, 2, 2)
+            assert (watched.shown.count, watched.count, row_of(watched, 0).rounds) == (5, 2, 2)
 
 
 @pytest.mark.slow
@@ -150,16 +155,10 @@ def test_a_moment_shows_the_list_as_the_log_was_then(
                     async with MemoryLog() as prefix:
                         await put_records(prefix, before)
                         for place in range(watched.count):
-                            row = watched.row(place)
-                            fold = RowFold(row.session, OPTIONS, "seconds")
-                            then = await fold.read(prefix)
-                            assert (row.state, row.rounds, row.stops) == (
-                                then.state,
-                                then.rounds,
-                                then.stops,
-                            )
-                            assert row.utilities == then.utilities
-                            assert row.efforts == then.efforts
+                            row = row_of(watched, place)
+                            summary = await prefix.summary(row.row.session)
+                            then = await SessionLines(prefix, OPTIONS).line(summary)
+                            assert (row.row, row.points) == (then.row, then.points)
 
     anyio.run(main)
 
@@ -182,7 +181,7 @@ async def test_only_what_is_shown_is_read(tmp_path: Path) -> None:
                 return read_all(session=session, after_position=after_position)
 
         watched = WatchedLog(Reading(), OPTIONS)  # type: ignore[arg-type]
-        watched.changed = lambda: watched.show(watched.count - 10, watched.count)
+        watched.changed = lambda: watched.show(0, 10)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watched.run)
             await settle(watched)
@@ -227,7 +226,7 @@ async def test_a_session_that_was_erased_says_no_more_than_that() -> None:
         await put_records(log, script_of([*FOUR, "close"], "a").records)
         await log.forget("a")
         async with watching(log) as watched:
-            assert (watched.row(0).state, watched.shown.state) == ("forgotten", "forgotten")
+            assert (row_of(watched, 0).row.state, watched.shown.state) == ("forgotten", "forgotten")
             assert watched.shown.count == 6
 
 
@@ -242,9 +241,11 @@ async def test_a_damaged_record_is_a_problem_of_its_row() -> None:
             for record in records:
                 yield record
 
-    row = await RowFold("a", OPTIONS, "acts").read(Damaged())  # type: ignore[arg-type]
-    assert row.problem
-    assert (row.rounds, row.since) == (2, 5)
+    lines = SessionLines(Damaged(), OPTIONS)  # type: ignore[arg-type]
+    line = await lines.line(SessionSummary(session="a", position=5))
+    assert line.row.problem
+    assert line.missing == line.row.problem
+    assert (line.rounds, line.position) == (2, 5)
 
 
 @pytest.mark.parametrize("place", range(3))

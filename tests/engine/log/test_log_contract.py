@@ -7,11 +7,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from duolog.engine.log.contract import EventLog
+from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.testing.contracts.log import CHECKS, Check, check_closing, check_event_log
 
-Factory = Callable[[], EventLog]
+Factory = Callable[[], Store]
 
 
 @pytest.fixture(

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from duolog.engine.errors import DuologError, NotALog
 from duolog.engine.events import MessageSent, ScorerRef, SessionOpened, UtilityScored
-from duolog.engine.log.contract import Advance, Store
+from duolog.engine.log.contract import Advance, Derived, Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 
@@ -43,6 +43,13 @@ async def fill(log: Store) -> None:
         [said("counted")],
         checkpoint=Advance(consumer="c", version="1", expected=0, position=12),
     )
+    rows = [
+        Derived(
+            session=name, kind="fold/1", version=1, position=10, payload=b"x" * 1500, numbers=(0.5,)
+        )
+        for name in ("session-0", "session-2", "session-3")
+    ]
+    assert await log.keep_derived(rows[::2]) == 2
     await log.forget("session-2")
 
 
@@ -54,6 +61,7 @@ async def contents(log: Store) -> bytes:
             [record async for record in log.read("session-0")],
             [summary async for summary in log.sessions()],
             await log.checkpoint("c", "1"),
+            [row async for row in log.derived("fold/1", 1)],
         ]
     )
 
@@ -105,7 +113,7 @@ def all_flips(directory: Path, options: str, count: int, seed: int) -> tuple[int
 
 
 def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
-    changed, missed = all_flips(tmp_path, "", 40, 5)
+    changed, missed = all_flips(tmp_path, "", 60, 5)
     assert missed == []
     assert changed >= 10
 
@@ -294,8 +302,8 @@ async def test_another_record_at_the_mark_is_found(tmp_path: Path) -> None:
 # --- older logs -----------------------------------------------------------------------------------
 
 
-async def test_an_append_whose_place_is_taken_names_damage(tmp_path: Path) -> None:
-    """As after a disk that has lost some of its pages: what was given out is given out again."""
+async def test_an_append_to_a_session_that_lost_its_records_names_damage(tmp_path: Path) -> None:
+    """As after a disk that has lost some of its pages; nothing is written where others were."""
     path = tmp_path / "log.db"
     async with open_log(str(path)) as log:
         await log.append("s", [said("hello")])
@@ -303,9 +311,23 @@ async def test_an_append_whose_place_is_taken_names_damage(tmp_path: Path) -> No
         connection.execute("DELETE FROM streams")
     connection.close()
     async with open_log(str(path)) as log:
-        for session in ("s", "another"):
-            with pytest.raises(NotALog, match=r"is damaged .*; restore it from a backup"):
-                await log.append(session, [said("again")])
+        with pytest.raises(NotALog, match=r"is damaged .*; restore it from a backup"):
+            await log.append("s", [said("again")])
+        [other] = await log.append("another", [said("again")])
+        assert (other.position, other.version) == (2, 1)
+        assert (await log.verify()).problems
+
+
+async def test_an_append_whose_place_is_taken_names_damage(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    async with open_log(str(path)) as log:
+        await log.append("s", [said("hello")])
+    with sqlite3.connect(path) as connection:  # the place of the next stream
+        connection.execute("INSERT INTO streams VALUES (2, 9, 'trace')")
+    connection.close()
+    async with open_log(str(path)) as log:
+        with pytest.raises(NotALog, match=r"is damaged .*; restore it from a backup"):
+            await log.append("another", [said("again")])
 
 
 async def test_an_older_log_gets_checksums_for_what_is_appended(tmp_path: Path) -> None:

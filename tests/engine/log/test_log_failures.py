@@ -17,8 +17,10 @@ import anyio
 import pytest
 from duolog.engine.errors import LogUnavailable, NotALog, OutcomeUnknown, VersionConflict
 from duolog.engine.events import MessageSent
-from duolog.engine.log.open import SqliteLog, open_log
+from duolog.engine.log.open import open_log
 from duolog.engine.log.sqlite.file import parse
+from duolog.engine.log.sqlite.log import SqliteFile, sqlite_log
+from duolog.engine.log.stored import StoredLog
 from duolog.engine.records import Draft
 from duolog.telemetry.recorder import Recorder
 
@@ -29,8 +31,8 @@ def said(text: str) -> Draft:
     return Draft(MessageSent(text=text), "ann", "human", 1.0)
 
 
-def sqlite_log(path: Path) -> SqliteLog:
-    return SqliteLog(parse(f"sqlite:///{path}"))
+def log_at(path: Path) -> StoredLog[SqliteFile]:
+    return sqlite_log(parse(f"sqlite:///{path}"))
 
 
 async def until(happened: Callable[[], bool]) -> None:
@@ -72,7 +74,7 @@ class BugError(Exception):
 # --- memory ---------------------------------------------------------------------------------------
 
 
-async def refused(log: SqliteLog, count: int) -> list[weakref.ref[BaseException]]:
+async def refused(log: StoredLog[SqliteFile], count: int) -> list[weakref.ref[BaseException]]:
     """The errors of appends that were refused, all at once."""
     errors: list[weakref.ref[BaseException]] = []
 
@@ -93,7 +95,7 @@ async def test_what_was_refused_is_freed(
     tmp_path: Path, disk: type[FailingDisk], monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     """Without the garbage collector: an error leads to a frame, and the frame to nothing of it."""
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("x")])
         disk.failure = {"disk": sqlite3.SQLITE_FULL, "damage": sqlite3.SQLITE_CORRUPT}.get(
             failure, 0
@@ -103,11 +105,13 @@ async def test_what_was_refused_is_freed(
             def fail() -> None:
                 raise BugError
 
-            monkeypatch.setattr(log._committer, "_refresh", fail)
+            monkeypatch.setattr(log._backend.committer, "_refresh", fail)
         errors = await refused(log, 50)
         assert len(errors) == 50
         if failure == "bug":  # keeps its traceback, for who has to find it
-            await log._writer.call(gc.collect)  # in the thread, which has left that frame then
+            await log._backend.writer.call(
+                gc.collect
+            )  # in the thread, which has left that frame then
         assert [error for error in errors if error() is not None] == []
 
 
@@ -115,7 +119,7 @@ async def test_a_recorder_before_a_full_disk_holds_what_waits_once(
     tmp_path: Path, disk: type[FailingDisk]
 ) -> None:
     """However often it has tried."""
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         made: list[weakref.ref[list[Draft]]] = []
         append = log.append
 
@@ -140,7 +144,7 @@ async def test_a_recorder_before_a_full_disk_holds_what_waits_once(
 
 
 async def test_a_cancelled_append_is_freed(tmp_path: Path) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("x")])
         errors = []
         for _ in range(20):
@@ -165,7 +169,7 @@ async def test_a_commit_that_fails_on_the_disk_has_an_unknown_outcome(
     tmp_path: Path, disk: type[FailingDisk], written: bool
 ) -> None:
     """What it says to do settles it, whether it was written or not."""
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("x")])
         disk.failure, disk.written = sqlite3.SQLITE_IOERR_FSYNC, written
         draft = Draft(MessageSent(text="y"), "ann", "human", 1.0, "an-id")
@@ -181,7 +185,7 @@ async def test_a_commit_that_fails_on_the_disk_has_an_unknown_outcome(
 
 
 async def test_a_full_disk_has_a_known_outcome(tmp_path: Path, disk: type[FailingDisk]) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         disk.failure = sqlite3.SQLITE_FULL
         with pytest.raises(LogUnavailable, match="nothing was written") as caught:
             await log.append("s", [said("x")])
@@ -193,7 +197,7 @@ async def test_a_full_disk_has_a_known_outcome(tmp_path: Path, disk: type[Failin
 async def test_a_recorder_finds_out_whether_it_was_written(
     tmp_path: Path, disk: type[FailingDisk], written: bool
 ) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         async with Recorder(log, retry=0.0) as recorder:
             session = await recorder.session("s")
             await session.human.says("one", durable=True)
@@ -241,14 +245,14 @@ def test_a_sync_that_fails(tmp_path: Path) -> None:
 
 
 async def test_forgetting_says_what_it_has_done_and_what_not_yet(tmp_path: Path) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("secret")])
-        connection = log._committer._connection
+        connection = log._backend.committer._connection
 
         def no_room(limit: int) -> int:  # VACUUM attaches another file
             return connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, limit)
 
-        limit = await log._writer.call(no_room, 0)
+        limit = await log._backend.writer.call(no_room, 0)
         forgotten = await log.forget("s")
         assert (forgotten.sessions, forgotten.compacted) == (("s",), False)
         assert "no room was given back" in forgotten.held_up
@@ -257,7 +261,7 @@ async def test_forgetting_says_what_it_has_done_and_what_not_yet(tmp_path: Path)
         assert (await log.verify()).uncompacted == 1
         with pytest.raises(LogUnavailable, match="no room was given back"):
             await log.vacuum()
-        await log._writer.call(no_room, limit)
+        await log._backend.writer.call(no_room, limit)
         assert (await log.vacuum()).finished
         assert (await log.verify()).uncompacted == 0
 
@@ -265,7 +269,7 @@ async def test_forgetting_says_what_it_has_done_and_what_not_yet(tmp_path: Path)
 async def test_an_erasure_that_fails_on_the_disk_has_an_unknown_outcome(
     tmp_path: Path, disk: type[FailingDisk]
 ) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("secret")])
         disk.failure = sqlite3.SQLITE_IOERR_FSYNC
         with pytest.raises(OutcomeUnknown):
@@ -280,12 +284,12 @@ async def test_an_erasure_that_fails_on_the_disk_has_an_unknown_outcome(
 async def test_a_cancelled_append_does_not_wait_for_another_process(tmp_path: Path) -> None:
     """It is taken back, and said to be; another one in its group goes on waiting."""
     path = tmp_path / "a.db"
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         await log.append("s", [said("x")])
         other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
         busy = threading.Event()
-        work = asyncio.create_task(log._writer.call(busy.wait))
+        work = asyncio.create_task(log._backend.writer.call(busy.wait))
         goes = asyncio.create_task(log.append("s", [said("never")]))
         stays = asyncio.create_task(log.append("s", [said("later")]))
         await until(lambda: log.statistics().waiting == 2)

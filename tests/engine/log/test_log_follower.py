@@ -16,7 +16,7 @@ from duolog.engine.log.contract import EventLog, Store, Subscription
 from duolog.engine.log.follower import CheckpointKey, Follower, Output
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.log.session_states import SessionStates, read_before
-from duolog.engine.records import Draft, Record
+from duolog.engine.records import TRACE, Draft, Record
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -448,3 +448,24 @@ async def test_what_lies_before_a_record_is_read_from_its_session(
         records = [record async for record in log.read_all(session="a")]
         assert [record async for record in read_before(log, records[-1])] == records[:-1]
         assert [record async for record in read_before(log, first)] == []
+
+
+async def test_output_that_was_interrupted_is_completed_by_a_larger_batch(
+    make: Callable[[], Store],
+) -> None:
+    key = CheckpointKey("sums", "1")
+
+    def output(session: str, *positions: int) -> Output:
+        return Output(session, TRACE, [said(f"of {at}", f"of {at}") for at in positions])
+
+    async with make() as log:
+        await say(log, "s", 3)
+        await log.append("a", output("a", 1).drafts)  # and then the process was killed
+        async with Follower(log, key=key) as follower:
+            await follower.begin()
+            await positions(follower, 3)
+            await follower.commit([output("a", 1, 2, 3), output("b", 1, 2, 3)])
+        for session in ("a", "b"):
+            ids = [record.caller_id async for record in log.read(session)]
+            assert ids == ["of 1", "of 2", "of 3"]
+        assert await log.checkpoint(*key) == 3

@@ -93,11 +93,11 @@ async def test_a_forgotten_session_leaves_its_outline(make: Callable[[], Store])
                 assert new == old
         for old_line, line in zip(lines, [line async for line in log.sessions()], strict=True):
             if line.session in erasure.sessions:
-                counts = (line.events, line.version, line.rounds, line.opened, line.last)
+                counts = (line.events, line.version, line.opened, line.last)
                 was = old_line
-                assert counts == (was.events, was.version, was.rounds, was.opened, was.last)
-                about = (line.task, line.instance, line.group, line.utility, line.state)
-                assert about == ("", "", {}, None, "forgotten")
+                assert counts == (was.events, was.version, was.opened, was.last)
+                about = (line.task, line.instance, line.group, line.state)
+                assert about == ("", "", {}, "forgotten")
             else:
                 assert line == old_line
         verified = await log.verify()
@@ -321,8 +321,8 @@ FROM events WHERE kind = 'SessionClosed'"""
             "INSERT INTO forgotten VALUES (1, 1); UPDATE sessions SET state = 'forgotten'",
             "bodies are left",
         ),
-        ("UPDATE sessions SET rounds = 9 WHERE session = 'ann'", "the list says rounds is 9"),
-        ("UPDATE sessions SET utility = 0.9", "the list says utility is 0.9"),
+        ("UPDATE sessions SET events = 9 WHERE session = 'ann'", "the list says events is 9"),
+        ("UPDATE sessions SET last = 0.9", "the list says last is 0.9"),
         ("DELETE FROM sessions WHERE session = 'ben'", "cannot be read"),
         (
             "INSERT INTO sessions (session) VALUES ('ghost')",

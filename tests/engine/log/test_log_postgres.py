@@ -218,12 +218,12 @@ async def test_verify_finds_what_was_changed_behind_its_back(postgres: PostgresS
                 "ALTER TABLE records DISABLE TRIGGER USER; "
                 "ALTER TABLE records_1 DISABLE TRIGGER USER; "
                 "UPDATE records SET actor = 'eve' WHERE position = 2; "
-                "UPDATE summaries SET rounds = 7"
+                "UPDATE summaries SET events = 7"
             )
         said = " ".join(problem.what for problem in (await log.verify()).problems)
     assert "its checksum differs" in said
     assert "the hash chain is broken" in said
-    assert "the list says rounds is 7" in said
+    assert "the list says events is 7" in said
 
 
 async def test_erased_bodies_are_gone_and_the_rest_still_verifies(postgres: PostgresServer) -> None:

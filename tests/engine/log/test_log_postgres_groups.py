@@ -16,7 +16,8 @@ from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.commit import Committer
 from duolog.engine.log.postgres.connection import Connection
-from duolog.engine.records import Draft, Record
+from duolog.engine.log.summary import SessionState
+from duolog.engine.records import Draft
 from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import collect, message
 from postgres_shell import shell
@@ -138,7 +139,7 @@ async def test_what_was_decided_of_ahead_is_decided_of_anew_where_others_write(
 async def test_what_could_not_be_decided_of_ahead_is_decided_of_anew(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take_ahead, take = Committer.take_ahead, Committer._take
+    take_ahead = Committer.take_ahead
     left: list[int] = []  # appends that can be taken before one fails
 
     def decided(self: Committer, group: Sequence[Append]) -> None:
@@ -148,17 +149,19 @@ async def test_what_could_not_be_decided_of_ahead_is_decided_of_anew(
         finally:
             left.clear()
 
-    def taken(self: Committer, append: Append) -> list[Record]:
+    advance = SessionState.advance
+
+    def advanced(self: SessionState, append: Append, position: int) -> bool:
         if left:
             left[0] -= 1
             if not left[0]:
                 failed.append(append.session)
                 raise ZeroDivisionError("a bug")
-        return take(self, append)
+        return advance(self, append, position)
 
     failed: list[str] = []
     monkeypatch.setattr(Committer, "take_ahead", decided)
-    monkeypatch.setattr(Committer, "_take", taken)
+    monkeypatch.setattr(SessionState, "advance", advanced)
     async with open_log(postgres.url()) as log:
         async with writing(log, "s"):
             pass

@@ -7,16 +7,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Barrier
+from typing import Literal
 
 import anyio
 import anyio.to_thread
 import pytest
-from duolog.engine.errors import LogUnavailable, NotALog
+from duolog.engine.errors import LogNotFound, LogUnavailable, NotALog
 from duolog.engine.events import MessageSent
-from duolog.engine.log.open import SqliteLog, open_log
-from duolog.engine.log.sqlite.file import parse
+from duolog.engine.log.open import open_log
+from duolog.engine.log.sqlite.file import connect, parse
+from duolog.engine.log.sqlite.log import sqlite_log
 from duolog.engine.records import Draft
 
 WORKER = Path(__file__).parent / "scripts" / "log_worker.py"
@@ -162,6 +166,26 @@ async def test_eight_processes_open_a_new_log_at_once(tmp_path: Path) -> None:
         assert (await log.verify()).problems == ()
 
 
+def test_a_log_that_is_being_created_is_whole_or_not_there(tmp_path: Path) -> None:
+    def open_it(path: Path, start: Barrier, mode: Literal["rw", "rwc"]) -> None:
+        start.wait()
+        while True:
+            try:
+                return connect(parse(str(path)), mode).close()
+            except LogNotFound:
+                continue
+            except NotALog as error:
+                if "is empty" not in str(error):  # a file is made before anything is in it
+                    raise
+
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(100):
+            path, start = tmp_path / f"{number}.db", Barrier(4)
+            modes: list[Literal["rw", "rwc"]] = ["rwc", "rwc", "rw", "rw"]
+            for opening in [threads.submit(open_it, path, start, mode) for mode in modes]:
+                opening.result()
+
+
 @pytest.mark.slow
 async def test_opening_a_log_again_keeps_the_locks_on_it(tmp_path: Path) -> None:
     """A process that opens and closes a file lets go of its locks on it. If a log did that to
@@ -183,12 +207,12 @@ async def test_who_follows_is_told_when_others_can_no_longer_be_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
-    async with SqliteLog(parse(url)) as log, open_log(url) as other, log.subscribe() as follower:
+    async with sqlite_log(parse(url)) as log, open_log(url) as other, log.subscribe() as follower:
 
         async def damaged() -> int:
             raise NotALog("damaged")
 
-        monkeypatch.setattr(log._log_reader, "head", damaged)
+        monkeypatch.setattr(log._backend.reader, "head", damaged)
         await other.append("s", [said("x")])
         with pytest.raises(NotALog, match="damaged"):
             await anext(follower)
@@ -198,8 +222,8 @@ async def test_a_moment_of_trouble_is_got_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
-    async with SqliteLog(parse(url)) as log, open_log(url) as other, log.subscribe() as follower:
-        head = log._log_reader.head
+    async with sqlite_log(parse(url)) as log, open_log(url) as other, log.subscribe() as follower:
+        head = log._backend.reader.head
         calls: list[int] = []
 
         async def trouble() -> int:
@@ -208,7 +232,7 @@ async def test_a_moment_of_trouble_is_got_over(
                 raise LogUnavailable("busy")
             return await head()
 
-        monkeypatch.setattr(log._log_reader, "head", trouble)
+        monkeypatch.setattr(log._backend.reader, "head", trouble)
         [record] = await other.append("s", [said("x")])
         assert await anext(follower) == record
         assert len(calls) >= 3

@@ -22,9 +22,11 @@ from duolog.engine.errors import (
 )
 from duolog.engine.events import MessageSent, Role
 from duolog.engine.log.contract import Advance
-from duolog.engine.log.open import SqliteLog, open_log
+from duolog.engine.log.open import open_log
 from duolog.engine.log.sqlite import thread, writer
 from duolog.engine.log.sqlite.file import parse
+from duolog.engine.log.sqlite.log import SqliteFile, sqlite_log
+from duolog.engine.log.stored import StoredLog
 from duolog.engine.records import Draft
 
 
@@ -32,12 +34,12 @@ def said(text: str, *, actor: str = "ann", role: Role = "human") -> Draft:
     return Draft(MessageSent(text=text), actor, role, 1.0)
 
 
-def sqlite_log(path: Path) -> SqliteLog:
-    return SqliteLog(parse(f"sqlite:///{path}"))
+def log_at(path: Path) -> StoredLog[SqliteFile]:
+    return sqlite_log(parse(f"sqlite:///{path}"))
 
 
 async def test_what_gathers_is_committed_as_one_group(tmp_path: Path) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         async with anyio.create_task_group() as tasks:
             for number in range(100):
                 tasks.start_soon(log.append, f"s{number}", [said("x")])
@@ -48,10 +50,10 @@ async def test_what_gathers_is_committed_as_one_group(tmp_path: Path) -> None:
 
 async def test_many_ids_are_looked_up_in_the_file(tmp_path: Path) -> None:
     drafts = [Draft(MessageSent(text=str(n)), "ann", "human", 1.0, id=f"id{n}") for n in range(150)]
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         first = await log.append("s", drafts)
         await log.append("other", drafts[:1])
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         assert await log.append("s", drafts) == first
         assert await log.append("s", drafts[149:]) == first[149:]
         new = Draft(MessageSent(text="new"), "ann", "human", 1.0, id="new")
@@ -64,7 +66,7 @@ async def test_many_ids_are_looked_up_in_the_file(tmp_path: Path) -> None:
 async def test_a_slow_commit_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("x")])
         assert "slow" not in caplog.text
         monkeypatch.setattr(writer, "_SLOW", -1.0)
@@ -74,7 +76,7 @@ async def test_a_slow_commit_is_reported(
 
 
 async def test_a_conflict_fails_alone_in_its_group(tmp_path: Path) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         outcomes: list[object] = []
 
         async def append(session: str, expected: int | None) -> None:
@@ -101,7 +103,7 @@ async def test_a_conflict_fails_alone_in_its_group(tmp_path: Path) -> None:
 async def test_a_value_that_sqlite_refuses_fails_alone_in_its_group(tmp_path: Path) -> None:
     bad = [said("x", actor="\ud800"), said("y")]
     huge = [Draft(MessageSent(text="x"), "ann", "human", 1.0, seen=2**70)]
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         refused: list[str] = []
 
         async def append(session: str, drafts: list[Draft]) -> None:
@@ -138,20 +140,20 @@ async def test_a_value_that_sqlite_refuses_fails_alone_in_its_group(tmp_path: Pa
 )
 async def test_events_cannot_be_changed_or_deleted(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "a.db"
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         before = await log.append("s", [said("x"), said("y")])
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA recursive_triggers = ON")
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         connection.execute(statement)
     connection.close()
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         assert [record async for record in log.read_all()] == before
 
 
 async def test_a_person_can_read_the_file_with_a_shell(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         await log.append("s", [said("hello")])
     connection = sqlite3.connect(path)
     [row] = connection.execute("SELECT session, stream, version, actor, kind, body FROM log")
@@ -161,11 +163,11 @@ async def test_a_person_can_read_the_file_with_a_shell(tmp_path: Path) -> None:
 
 async def test_a_reopened_log_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         first = await log.append("s", [said("x")])
         move = Advance(consumer="c", version="1", expected=0, position=1)
         await log.append("s", [], checkpoint=move)
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         assert await log.checkpoint("c", "1") == 1
         second = await log.append("s", [said("y")], expected_version=1)
         assert [record async for record in log.read_all()] == first + second
@@ -174,7 +176,7 @@ async def test_a_reopened_log_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("followed", [0, 1, 20])
 async def test_nothing_is_left_beside_a_closed_log(tmp_path: Path, followed: int) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         await log.append("s", [said("x")])
         if followed:
             async with log.subscribe():
@@ -185,16 +187,16 @@ async def test_nothing_is_left_beside_a_closed_log(tmp_path: Path, followed: int
 
 @pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
 async def test_durability_is_what_the_url_says(tmp_path: Path, durability: str, level: int) -> None:
-    log = SqliteLog(parse(f"sqlite:///{tmp_path}/a.db?durability={durability}"))
+    log = sqlite_log(parse(f"sqlite:///{tmp_path}/a.db?durability={durability}"))
     async with log:
-        connection = log._committer._connection
+        connection = log._backend.committer._connection
 
         def pragma() -> tuple[object, object]:
             (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
             (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
             return synchronous, journal
 
-        assert await log._writer.call(pragma) == (level, "wal")
+        assert await log._backend.writer.call(pragma) == (level, "wal")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ async def test_a_url_may_be_quoted(tmp_path: Path) -> None:
 async def test_the_queue_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duolog.engine.log.append_writer._APPENDS", 10)
     waiting: list[int] = []
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
 
         async def write(number: int) -> None:
             for _ in range(5):
@@ -258,7 +260,7 @@ async def test_who_waits_for_room_is_told_of_the_end(
 ) -> None:
     monkeypatch.setattr("duolog.engine.log.append_writer._APPENDS", 1)
     outcomes: list[str] = []
-    async with sqlite_log(tmp_path / "a.db") as log, anyio.create_task_group() as tasks:
+    async with log_at(tmp_path / "a.db") as log, anyio.create_task_group() as tasks:
 
         async def write(number: int) -> None:
             try:
@@ -271,14 +273,14 @@ async def test_who_waits_for_room_is_told_of_the_end(
             tasks.start_soon(write, number)
         await anyio.lowlevel.checkpoint()
         await log.aclose()
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         assert outcomes.count("there") == len([r async for r in log.read_all()])
     assert len(outcomes) == 5
 
 
 async def test_closing_commits_what_waits(tmp_path: Path) -> None:
     results: list[int] = []
-    async with sqlite_log(tmp_path / "a.db") as log, anyio.create_task_group() as tasks:
+    async with log_at(tmp_path / "a.db") as log, anyio.create_task_group() as tasks:
 
         async def write(number: int) -> None:
             results.append((await log.append(f"s{number}", [said("x")]))[0].position)
@@ -292,7 +294,7 @@ async def test_closing_commits_what_waits(tmp_path: Path) -> None:
 
 async def test_the_bodys_own_exception_comes_out_as_it_is(tmp_path: Path) -> None:
     async def fail() -> None:
-        async with sqlite_log(tmp_path / "a.db") as log:
+        async with log_at(tmp_path / "a.db") as log:
             await log.append("s", [said("x")])
             raise KeyError("mine")
 
@@ -301,7 +303,7 @@ async def test_the_bodys_own_exception_comes_out_as_it_is(tmp_path: Path) -> Non
 
 
 async def test_a_cancelled_scope_around_a_log_closes_it(tmp_path: Path) -> None:
-    log = sqlite_log(tmp_path / "a.db")
+    log = log_at(tmp_path / "a.db")
     with anyio.CancelScope() as scope:
         async with log, log.subscribe() as subscription:
             await log.append("s", [said("x")])
@@ -311,12 +313,12 @@ async def test_a_cancelled_scope_around_a_log_closes_it(tmp_path: Path) -> None:
     assert scope.cancelled_caught
     with pytest.raises(LogClosed):
         await log.append("s", [said("late")])
-    async with sqlite_log(tmp_path / "a.db") as again:
+    async with log_at(tmp_path / "a.db") as again:
         assert (await again.summary("s")).events == 1
 
 
 async def test_closing_early_leaves_the_rest_of_the_body_alone(tmp_path: Path) -> None:
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         async with log.subscribe():
             await log.append("s", [said("x")])
             await log.aclose()
@@ -327,13 +329,13 @@ async def test_a_writer_task_that_is_cancelled_by_force_loses_nothing(tmp_path: 
     path = tmp_path / "a.db"
     outcomes: list[object] = []
 
-    async def write(log: SqliteLog, number: int) -> None:
+    async def write(log: StoredLog[SqliteFile], number: int) -> None:
         try:
             outcomes.append(await log.append(f"s{number}", [said("x")]))
         except LogClosed as error:
             outcomes.append(error)
 
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         [writer] = [t for t in asyncio.all_tasks() if t.get_name().startswith("writer of")]
         async with anyio.create_task_group() as tasks:
             for number in range(50):
@@ -346,7 +348,7 @@ async def test_a_writer_task_that_is_cancelled_by_force_loses_nothing(tmp_path: 
             await log.append("s", [said("late")])
     acknowledged = [outcome for outcome in outcomes if isinstance(outcome, list)]
     assert len(outcomes) == 50
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         assert len([record async for record in log.read_all()]) == len(acknowledged)
 
 
@@ -409,11 +411,11 @@ async def test_one_hop_runs_a_function_whole_in_the_connections_thread(tmp_path:
 async def test_a_full_disk_is_a_clear_error_and_harms_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
 
-    async def limit(log: SqliteLog, pages: int) -> None:
-        connection = log._committer._connection
-        await log._writer.call(connection.execute, f"PRAGMA max_page_count = {pages}")
+    async def limit(log: StoredLog[SqliteFile], pages: int) -> None:
+        connection = log._backend.committer._connection
+        await log._backend.writer.call(connection.execute, f"PRAGMA max_page_count = {pages}")
 
-    async with sqlite_log(path) as log:
+    async with log_at(path) as log:
         await log.append("s", [said("x")])
         await limit(log, 40)
 
@@ -457,13 +459,13 @@ async def test_an_error_nobody_foresaw_reaches_who_appends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is left waiting, and the log goes on."""
-    async with sqlite_log(tmp_path / "a.db") as log:
+    async with log_at(tmp_path / "a.db") as log:
         with monkeypatch.context() as patch:
 
             def fail() -> None:
                 raise ZeroDivisionError("a bug")
 
-            patch.setattr(log._committer, "_refresh", fail)
+            patch.setattr(log._backend.committer, "_refresh", fail)
             with pytest.raises(ZeroDivisionError):
                 await log.append("s", [said("x")])
         [record] = await log.append("s", [said("y")], expected_version=0)

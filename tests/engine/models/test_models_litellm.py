@@ -305,7 +305,7 @@ async def test_no_answer_in_time(server: OpenAIServer, stream: bool) -> None:
     )
     with pytest.raises(ModelTimeout, match=r"no whole answer from 'openai/gpt-4o' within 0\.1 s"):
         await models.attempt(REQUEST)
-    assert len(server.requests) == 1
+    assert len(server.requests) <= 1  # it may not have arrived in that time
 
 
 async def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:

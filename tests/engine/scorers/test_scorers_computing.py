@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.lowlevel
@@ -17,19 +15,17 @@ from duolog.engine.events import ScorerFailed, ScorerRef, SnapshotTaken, Utility
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import MemoryLog, open_log
 from duolog.engine.records import TRACE, Record
-from duolog.engine.scorers.computing import ComputeThread, Computing, RunFunction, run_at_once
-from duolog.engine.scorers.pool import ScorerPool
-from duolog.engine.scorers.protocol import Measurement, Scorer, SessionScorer
-from duolog.engine.scorers.worker import Pace
+from duolog.engine.rounds import Round
+from duolog.engine.scorers.driver import Pace, ScorerPool
+from duolog.engine.scorers.hop import Hop
+from duolog.engine.scorers.observing import ComputeThread
+from duolog.engine.scorers.protocol import Computing, Cost, Measurement, Scorer, SessionScorer
 from duolog.engine.session.time.clock import RealClock
 from duolog.scoring.scorers.progress import Evidence, ProgressJudge, Verdict
 from duolog.scoring.scorers.retention import RetentionUtility, retention
 from duolog.testing import Script, a_session, agent, human
 from duolog.testing.folds import by, records_of
 from duolog.testing.tools import message
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 PATIENCE = 20
 
@@ -157,22 +153,25 @@ async def test_a_scorer_that_awaits_stays_on_the_event_loop() -> None:
 
 
 async def test_a_scorer_says_itself_what_of_it_computes() -> None:
-    seen: list[tuple[str, bool]] = []
+    seen: list[tuple[int, bool]] = []
     here = threading.get_ident()
 
-    class Both(Computes):
-        def compute_by(self, run: RunFunction) -> None:
-            self._run = run
+    class All(Computes):
+        def cost(self, record: Record, over: Round | None) -> Cost:
+            costs: tuple[Cost, ...] = ("quick", "computes", "waits")
+            return costs[record.version % 3]
 
         async def observe(self, record: Record) -> Sequence[Measurement]:
-            seen.append(("quick", threading.get_ident() == here))
-            await self._run(lambda: seen.append(("slow", threading.get_ident() == here)))
+            seen.append((record.version, threading.get_ident() == here))
+            if record.version % 3 == 2:
+                await anyio.lowlevel.checkpoint()
             return ()
 
     async with MemoryLog() as log:
-        await log.append("s", [message("x")])
-        await looked(log, Both(lambda _: None))
-    assert seen == [("quick", True), ("slow", False)]
+        for _ in range(2):
+            await log.append("s", [message("x") for _ in range(6)])
+        await looked(log, All(lambda _: None))
+    assert seen == [(version, version % 3 != 1) for version in range(1, 13)]
 
 
 async def test_one_scorer_computes_for_one_session_at_a_time_and_waiting_is_no_fault() -> None:
@@ -213,36 +212,112 @@ async def test_one_that_computes_for_too_long_is_quarantined_and_the_others_go_o
     assert sum(isinstance(event, UtilityScored) for event in events) == 1
 
 
+async def test_what_waits_is_looked_at_together_in_one_trip_to_the_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first record is held up until all others have come."""
+    trips: list[int] = []
+    go_on, seen = threading.Event(), []
+    run = Hop.run
+
+    def counted(self: Hop) -> None:
+        trips.append(0)
+        run(self)
+
+    def compute(record: Record) -> None:
+        seen.append((record.session, record.version))
+        trips[-1] += 1
+        if len(seen) == 1:
+            assert go_on.wait(PATIENCE)
+
+    monkeypatch.setattr(Hop, "run", counted)
+    async with MemoryLog() as log:
+        await log.append("s0", [message("x")])
+        pool = ScorerPool(log, [Computes(compute)])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.run)
+            while not seen:  # noqa: ASYNC110  (it is set in a thread)
+                await anyio.sleep(0.001)
+            for number in range(40):
+                await log.append(f"s{number}", [message("x") for _ in range(10)])
+            await anyio.wait_all_tasks_blocked()
+            go_on.set()
+            await pool.settle()
+            tasks.cancel_scope.cancel()
+        assert trips[0] == 1
+        assert sum(trips) == len(seen) == 401
+        assert len(trips) <= 4
+        for number in range(40):
+            measured = [r.id async for r in log.read(f"s{number}", stream="computes@1")]
+            count = 10 + (number == 0)
+            assert measured == [f"computes@1/record/{v}" for v in range(1, count + 1)]
+
+
+async def test_in_one_trip_who_raises_or_takes_too_long_is_alone_to_be_quarantined() -> None:
+    held = threading.Event()
+
+    def compute(record: Record) -> None:
+        if record.version == 2 and record.session == "raises":
+            raise ZeroDivisionError("no ground truth")
+        if record.version == 2 and record.session == "stuck":
+            held.wait(PATIENCE)
+
+    names = ("before", "raises", "between", "stuck", "after")
+    async with MemoryLog() as log:
+        for name in names:
+            await log.append(name, [message("x") for _ in range(4)])
+        await looked(log, Computes(compute), pace=Pace(within=0.05))
+        held.set()
+        found = {
+            name: [r.event async for r in log.read(name, stream="computes@1")] for name in names
+        }
+        causes = {
+            name: [r.cause async for r in log.read(name, stream="computes@1")] for name in names
+        }
+    for name, kind in (("raises", "ZeroDivisionError"), ("stuck", "TimeoutError")):
+        scored, failed = found.pop(name)
+        assert isinstance(scored, UtilityScored)
+        assert isinstance(failed, ScorerFailed)
+        assert failed.type == kind
+        assert causes[name] == ["trace/1", "trace/2"]
+    for events in found.values():
+        assert [type(event) for event in events] == [UtilityScored] * 4
+
+
+async def test_a_function_that_turns_out_to_be_async_is_waited_for() -> None:
+    async def ask() -> duolog.Score:
+        await anyio.lowlevel.checkpoint()
+        return duolog.Score(0.75)
+
+    scorer = duolog.SnapshotUtility("asks", "1", lambda snapshot, opened: ask())
+    async with duolog.open("memory://") as log:
+        updates = log.watch(scorers=[scorer]).start()
+        await talk(log)
+        await updates.settle()
+        [record] = [record async for record in log.read("s", stream="asks@1")]
+    assert isinstance(record.event, UtilityScored)
+    assert record.event.value == 0.75
+
+
 @pytest.mark.parametrize("error", [StopIteration("x"), GeneratorExit("x"), SystemExit("x")])
 async def test_what_is_raised_in_the_thread_is_an_exception_here(error: BaseException) -> None:
     def fail() -> None:
         raise error
 
-    run = ComputeThread().runner(nullcontext)
     with pytest.raises((PluginFailed, RuntimeError)):
-        await run(fail)
+        await ComputeThread().run(fail)
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
 async def test_large_drafts_are_compared_in_a_thread_and_small_ones_at_once(size: int) -> None:
-    threads: list[str] = []
     draft = "word " * (size // 5)
-
-    class Thread:
-        def __call__(
-            self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-        ) -> Awaitable[T]:
-            threads.append(function.__name__)
-            return run_at_once(function, *args, **kwargs)
-
     session = RetentionUtility().begin("s")
     assert isinstance(session, Computing)
-    session.compute_by(Thread())
     taken = SnapshotTaken(content=draft, digest=digest(draft))
     first, second = records_of(by("agent", taken), by("human", taken))
     await session.observe(first)
+    assert session.cost(second, None) == ("computes" if size > 4096 else "quick")
     [(scored, _)] = await session.observe(second)
-    assert bool(threads) == (size > 4096)
     kept = retention(draft, draft)
     assert isinstance(scored, UtilityScored)
     assert isinstance(kept, duolog.Score)

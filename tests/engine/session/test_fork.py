@@ -17,7 +17,7 @@ from duolog.engine.records import TRACE, Draft, Record
 from duolog.engine.session.fork import end_before_round, fork
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting
-from duolog.examples.travel.task import travel_task
+from duolog.examples.travel.travel_task import travel_task
 from duolog.scoring.stopping import ToleranceStop
 
 pytestmark = pytest.mark.slow

@@ -19,11 +19,12 @@ from duolog.engine.events import (
     ProgressRated,
     ScorerRef,
     SessionClosed,
+    SessionOpened,
     StopAdvised,
     UtilityScored,
 )
 from duolog.engine.log.open import open_log
-from duolog.engine.records import TRACE, Record
+from duolog.engine.records import ENGINE, TRACE, Draft, Record
 from duolog.engine.scorers.protocol import Measurement, SessionScorer
 from duolog.engine.session.actors import playing
 from duolog.engine.session.decisions import Submit
@@ -31,6 +32,7 @@ from duolog.engine.session.desk import Desk
 from duolog.engine.session.desk_parts.model_line import Reply
 from duolog.engine.session.fork import fork
 from duolog.engine.session.limits import Limits
+from duolog.engine.session.resume import ENGINE_NUMBER
 from duolog.engine.session.runner import Session, SessionResult, run_session
 from duolog.testing import (
     Improviser,
@@ -481,11 +483,6 @@ def other_seed(session: Session) -> Session:
     return msgspec.structs.replace(session, opened=msgspec.structs.replace(session.opened, seed=8))
 
 
-def other_package(session: Session) -> Session:
-    opened = msgspec.structs.replace(session.opened, package="9.9.9")
-    return msgspec.structs.replace(session, opened=opened)
-
-
 def other_policy(session: Session) -> Session:
     user, helper = session.players
     participant = Participant(name="agent", role="agent", policy="two-stage", prompt="abc")
@@ -545,7 +542,6 @@ def swallowing(session: Session) -> Session:
     ("change", "message"),
     [
         (other_seed, "seed was 7, now it would be 8"),
-        (other_package, "package was '', now it would be '9.9.9'"),
         (other_policy, "participants was .*scripted.* now it would be .*two-stage"),
         (other_behaviour, "MessageSent"),
         (another_model_is_asked, "ModelCalled"),
@@ -567,6 +563,28 @@ async def test_what_differs_is_an_error_and_nothing_is_written(
         assert await streams(log, "session") == before
         # and it can still be resumed as what it was
         await run_session(log, collaboration([]))
+        assert await streams(log, "session") == by_stream(whole)
+
+
+async def test_a_session_of_another_engine_is_not_executed_again() -> None:
+    whole, _, _ = await undisturbed(collaboration)
+    first = whole[0].event
+    assert isinstance(first, SessionOpened)
+    newer = msgspec.structs.replace(first, engine=ENGINE_NUMBER + 1, package="9.9.9")
+    async with open_log("memory://") as log:
+        await log.append("session", [Draft(newer, ENGINE, "environment", 0.0)])
+        with pytest.raises(Divergence, match=r"use Duolog 9\.9\.9 to resume it, or fork it from"):
+            await run_session(log, collaboration([]))
+        assert [record.version async for record in log.read_all()] == [1]
+
+
+async def test_another_version_of_the_same_engine_resumes_a_session() -> None:
+    whole, _, _ = await undisturbed(collaboration)
+    session = collaboration([])
+    opened = msgspec.structs.replace(session.opened, package="9.9.9")
+    async with open_log("memory://") as log:
+        await put_records(log, whole[:-4])
+        await run_session(log, msgspec.structs.replace(session, opened=opened))
         assert await streams(log, "session") == by_stream(whole)
 
 

@@ -8,10 +8,10 @@ from duolog.engine.events import JSON
 from duolog.engine.session.environment import Action
 from duolog.examples.data.actions import ACTIONS, World
 from duolog.examples.data.analysis import SHEETS, claims_of, query_for
+from duolog.examples.data.data_task import DataEnvironment
 from duolog.examples.data.database import MOST_ROWS, Database
-from duolog.examples.data.environment import DataEnvironment
 from duolog.examples.data.facts import agrees
-from duolog.examples.data.world.instances import make_instance
+from duolog.examples.data.instances import make_instance
 
 ONE = make_instance(1, "1")
 WORLD = World(ONE, Database(ONE.survey.tables))

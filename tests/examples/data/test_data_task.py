@@ -20,12 +20,11 @@ from duolog.engine.models.clients.rehearsal import Rehearsal
 from duolog.engine.records import Record
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import NOBODY, Cell, Setting
+from duolog.examples.data.data_task import data_task, worth
 from duolog.examples.data.facts import Claim, Topic, advice_on
+from duolog.examples.data.instances import Wants, make_instance
 from duolog.examples.data.profile import read_wants
 from duolog.examples.data.report import ReportReader
-from duolog.examples.data.task import data_task
-from duolog.examples.data.utility import worth
-from duolog.examples.data.world.instances import Wants, make_instance
 from duolog.testing import check_task
 from duolog.users.personas import PERSONAS
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import UtilityScored
+from duolog.examples.data.data_task import best_report, data_task, data_utility
 from duolog.examples.data.facts import DEFAULTS, RULINGS, Topic, agrees
+from duolog.examples.data.instances import Instance, invent_survey, make_instance, opened_by
 from duolog.examples.data.profile import profile_of, read_profile, write_profile
-from duolog.examples.data.task import best_report, data_task
-from duolog.examples.data.utility import data_utility
-from duolog.examples.data.world.generator import invent_survey
-from duolog.examples.data.world.instances import Instance, make_instance, opened_by
-from duolog.examples.data.world.truth import Sums
-from duolog.testing.records import RecordWriter
+from duolog.examples.data.truth import Sums
+from duolog.testing.records import RecordWriter, run_scorer
 
 ONES = [make_instance(1, str(number)) for number in range(6)]
 some = pytest.mark.parametrize("one", ONES, ids=range(len(ONES)))
@@ -93,9 +91,8 @@ async def test_the_witness_is_a_report_that_is_worth_1_to_who_has_understood_it(
     script.opened()
     script.output(best_report(one), by="human")
     script.closed()
-    session = data_utility(one).begin("s")
-    scored = [found.event for r in script.records for found in await session.observe(r)]
-    assert [e.value for e in scored if isinstance(e, UtilityScored)] == [1.0]
+    scored = await run_scorer(data_utility(one), script.records)
+    assert [e.value for e, _ in scored if isinstance(e, UtilityScored)] == [1.0]
     assert data_task().witness(str(ONES.index(one)), 1).value == 1.0
 
 

@@ -6,8 +6,7 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, SnapshotTaken
 from duolog.engine.task import Cell, Setting
-from duolog.examples.data.report_dumper import REPORT_DUMPER
-from duolog.examples.data.task import data_task
+from duolog.examples.data.data_task import REPORT_DUMPER, data_task
 from duolog.testing import played
 
 TASK = data_task()

@@ -22,10 +22,10 @@ from duolog.engine.models.clients.rehearsal import Rehearsal
 from duolog.engine.models.gateway import Models
 from duolog.engine.records import Record
 from duolog.engine.task import NOBODY, Cell, Setting
+from duolog.examples.finance.finance_task import finance_task
 from duolog.examples.finance.language.advice import read_figures
 from duolog.examples.finance.language.profiles import HEARD, read_profile
 from duolog.examples.finance.plan import Plan, parse_plan
-from duolog.examples.finance.task import finance_task
 from duolog.testing import Played, check_task, played
 
 TASK = finance_task()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from duolog.examples.kit.phrases import unread
 from duolog.examples.proof.language import agent, mathematician
 from duolog.examples.proof.language.labels import labels_in
 from duolog.examples.proof.language.mathematician import Heard, read_message
+from duolog.tasks.phrases import unread
 
 LABELS = tuple("ABCDEF")
 

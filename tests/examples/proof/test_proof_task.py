@@ -23,11 +23,11 @@ from duolog.engine.records import Record
 from duolog.engine.session.fork import fork
 from duolog.engine.session.runner import Session
 from duolog.engine.task import NOBODY, Cell, Setting
-from duolog.examples.kit.task import HUMAN_ALONE
-from duolog.examples.proof.person_state import TIME_AT_HAND
+from duolog.examples.proof.proof_task import proof_task
 from duolog.examples.proof.proving.checker import check_section
 from duolog.examples.proof.proving.document import read_document
-from duolog.examples.proof.task import proof_task
+from duolog.examples.proof.rule_user import TIME_AT_HAND
+from duolog.tasks.kit import HUMAN_ALONE
 from duolog.testing import Played, check_task, played
 from duolog.users.personas import PERSONAS
 

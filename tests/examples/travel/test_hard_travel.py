@@ -11,12 +11,11 @@ from duolog.engine.events import JSON, MessageSent, ProfileChanged, SessionOpene
 from duolog.engine.records import Record
 from duolog.engine.session.view import View
 from duolog.engine.task import Cell, Setting
-from duolog.examples.kit.views import own_messages
 from duolog.examples.travel.data.instances import make_instance, solution_of
 from duolog.examples.travel.data.sources import CONFLICTS
 from duolog.examples.travel.data.tables import Constraints, Trip
-from duolog.examples.travel.data.world.bounds import least_cost
 from duolog.examples.travel.data.world.generator import World
+from duolog.examples.travel.data.world.witness import least_cost
 from duolog.examples.travel.evaluation import evaluate
 from duolog.examples.travel.language.facts import ANY, Fact, facts_of
 from duolog.examples.travel.language.hints import hint, hinted, hints
@@ -26,7 +25,8 @@ from duolog.examples.travel.language.reports import read_price, say_understood, 
 from duolog.examples.travel.rule_agent import TravelPlanner
 from duolog.examples.travel.rule_user import Traveller
 from duolog.examples.travel.second_thoughts import give_way, second_thought, trip_as_changed
-from duolog.examples.travel.task import travel_task
+from duolog.examples.travel.travel_task import travel_task
+from duolog.tasks.views import own_messages
 from duolog.testing import Played, by, played, records_of
 from duolog.users.personas import PERSONAS
 

@@ -16,10 +16,10 @@ from duolog.examples.travel.data.tables import Accommodation, Attraction, Restau
 from duolog.examples.travel.data.world.generator import World
 from duolog.examples.travel.evaluation import evaluate
 from duolog.examples.travel.language.facts import ANY, Fact, facts_of
+from duolog.examples.travel.language.plans import edit_plan
 from duolog.examples.travel.language.profiles import understand_preferences
 from duolog.examples.travel.plan.plan import BLANK, Plan
 from duolog.examples.travel.plan.text import parse_plan, render_plan
-from duolog.examples.travel.planner.edit import edit_plan
 from duolog.examples.travel.planner.finds import Finds, SearchRequest
 from duolog.examples.travel.planner.knowledge import (
     Knowledge,

@@ -27,7 +27,7 @@ from duolog.engine.session.desk import Desk
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.session.view import View
 from duolog.engine.task import NOBODY, Cell, Setting, find_task
-from duolog.examples.travel.task import travel_task
+from duolog.examples.travel.travel_task import travel_task
 from duolog.users.personas import PERSONAS
 
 TASK = travel_task()

@@ -35,13 +35,17 @@ from duolog.engine.models.prompting.conversation import ModelUse
 from duolog.engine.records import TRACE, Record
 from duolog.engine.session.runner import Session, run_session
 from duolog.engine.task import Cell, Setting
-from duolog.examples.travel.briefing import TRAVEL_BRIEF
 from duolog.examples.travel.data.sources import InventedInstances
-from duolog.examples.travel.model_converter import ModelConverter
 from duolog.examples.travel.plan.text import parse_plan
-from duolog.examples.travel.task import travel_task
-from duolog.examples.travel.user_audit import TRAVEL_CHECKS, find_strange_wishes, find_too_much
-from duolog.examples.travel.utility import asking_travel_utility
+from duolog.examples.travel.travel_task import (
+    TRAVEL_BRIEF,
+    TRAVEL_CHECKS,
+    ModelConverter,
+    asking_travel_utility,
+    find_strange_wishes,
+    find_too_much,
+    travel_task,
+)
 from duolog.scoring.scorers.model_judge import JUDGE
 from duolog.testing import by, records_of, streams
 from duolog.testing.records import run_scorer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duolog.examples.tutoring.task import tutoring_task
+from duolog.examples.tutoring.tutoring_task import tutoring_task
 from duolog.testing import check_task
 
 

@@ -18,8 +18,7 @@ from duolog.examples.tutoring.student.student import (
     profile_of,
     student_of,
 )
-from duolog.examples.tutoring.utility import score_of
-from duolog.examples.tutoring.witness import best_lesson, witness_of
+from duolog.examples.tutoring.tutoring_task import best_lesson, score_of, witness_of
 
 HELD = {one: misconceptions_of(one)[0].name for one in COMPONENTS}
 PROBLEM = "1/2 + 1/3"

@@ -18,14 +18,14 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Record
 from duolog.engine.task import NOBODY, Cell, Setting
-from duolog.examples.kit.task import HUMAN_ALONE
 from duolog.examples.tutoring.generator import make_instance
 from duolog.examples.tutoring.maths.expressions import write_number
 from duolog.examples.tutoring.maths.solving import solve
 from duolog.examples.tutoring.sheet import number_of, read_sheet, written
 from duolog.examples.tutoring.student.fold import StudentFold
 from duolog.examples.tutoring.student.student import student_of
-from duolog.examples.tutoring.task import tutoring_task
+from duolog.examples.tutoring.tutoring_task import tutoring_task
+from duolog.tasks.kit import HUMAN_ALONE
 from duolog.testing import Played, played
 
 TASK = tutoring_task()

@@ -10,7 +10,7 @@ import duolog
 import pytest
 from agui_streams import CHAT, REQUEST, Front, Json, hostile, streamed
 from duolog.engine.errors import SessionNotFound
-from duolog.engine.events import ActionResolved, ActorFailed, Unknown
+from duolog.engine.events import ActionResolved, ActorFailed, MessageSent, Unknown
 from duolog.interop.agui import AguiRecorder, encode_sse, stream_agui
 from duolog.scoring.live import follow_updates
 from duolog.scoring.scorers.progress import rule_judge
@@ -102,7 +102,7 @@ async def quarrel(s: Recording[Awaited]) -> None:
     await s.human.acts("publish", result="done")
     await s.human.feedback(thumbs="down")
     await s.actor("bea", role="agent").says("I am new.")
-    await s.actor("system", role="environment").adds(duolog.MessageSent(text="Be nice."))
+    await s.actor("system", role="environment").adds(MessageSent(text="Be nice."))
     await s.agent.adds(ActorFailed(error="no more words", type="Speechless"))
     await s.human.says("Well.")
     await s.close(by="human")

@@ -12,8 +12,8 @@ import pytest
 from duolog.engine.log.contract import Store
 from duolog.engine.log.open import open_log
 from duolog.engine.records import TRACE
-from duolog.engine.scorers.pool import ScorerPool
-from duolog.interop.workbench.live.routes import LiveSessions, live_messages
+from duolog.engine.scorers.driver import ScorerPool
+from duolog.interop.workbench.live import LiveSessions, live_messages
 from duolog.scoring.live import follow_updates
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.testing.sessions import put_records

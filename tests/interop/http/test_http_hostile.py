@@ -11,13 +11,20 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 import pytest
+from duolog.engine.budget import Budget
 from duolog.engine.errors import InvalidInput
+from duolog.engine.events import MessageSent
 from duolog.engine.log.open import MemoryLog
+from duolog.interop.http.bodies import receive
 from duolog.interop.http.limits import HttpLimits
 from duolog.interop.http.requests import InvalidBatch, TooManyEvents, read_batch
+from duolog.testing import by
 from http_server import Answer, Client, message, serving, until
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import Message
 
 pytestmark = pytest.mark.slow
 
@@ -331,26 +338,33 @@ async def test_a_request_that_does_not_arrive_is_given_up() -> None:
                     await stream.send(part)
                 with anyio.fail_after(10), pytest.raises((anyio.EndOfStream, OSError, Broken)):
                     await stream.receive()
-        late = await client.raw(client.head("POST", POST, {}, 500) + b"{")
-        assert late.status == 408
-        assert (await client.get("/healthz")).status == 200
+
+
+async def test_a_body_that_does_not_arrive_is_given_up() -> None:
+    async def never() -> Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, never)
+    with pytest.raises(HTTPException, match=r"did not arrive within 0\.01 seconds") as caught:
+        await receive(request, Budget(seconds=0.01))
+    assert caught.value.status_code == 408
 
 
 Broken = anyio.BrokenResourceError
 
 
 async def test_a_client_that_does_not_read_is_given_up() -> None:
-    limits = HttpLimits(patience=0.2, body=2_000_000)
+    limits = HttpLimits(patience=0.2)
     async with MemoryLog() as log, serving(log, limits=limits) as (client, _):
         for _ in range(8):
-            await client.post("s", message("x" * 1_500_000))
+            await log.append("s", [by("human", MessageSent(text="x" * 1_500_000))])
         slow = socket.create_connection(("127.0.0.1", client.port))
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with slow:
             slow.sendall(client.head("GET", "/v1/stream", {}, None))
             await until(lambda: log.statistics().subscriptions)
             await until(lambda: not log.statistics().subscriptions)
-        assert (await client.get("/healthz")).json["streams"] == 0
 
 
 async def test_what_is_received_at_once_is_bounded() -> None:

@@ -19,6 +19,7 @@ from duolog.interop.importers.run import import_foreign
 from duolog.interop.importers.traces.live import LiveTraces
 from duolog.interop.importers.traces.otlp import OtlpImporter
 from http_server import Answer, Client, serving
+from log_measurements import rounds_of
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -149,7 +150,7 @@ async def test_what_is_rejected_is_counted_and_the_rest_is_taken() -> None:
         assert (answer.status, partial["rejectedSpans"]) == (200, "2")
         assert "span 10: no span: it has no id" in partial["errorMessage"]
         await traces.record(0.0, everything=True)
-        assert (await log.summary(CONVERSATION)).rounds == 2
+        assert await rounds_of(log, CONVERSATION) == 2
 
 
 async def test_protobuf_is_answered_in_protobuf() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from duolog.interop.importers.cogym.call_syntax import ActionCall, Signatures, parse_call, unquoted
+from duolog.interop.importers.cogym.sessions import ActionCall, Signatures, parse_call, unquoted
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -26,7 +26,7 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import Draft
 from duolog.interop.chat_export import items_of, messages_of
-from duolog.interop.importers.chat.importer import ChatImporter
+from duolog.interop.importers.chat import ChatImporter
 from duolog.interop.importers.json_sniff import shape_of
 from duolog.interop.importers.protocol import Foreign, Reading, Remark
 from duolog.testing import by, check_importer, records_of

@@ -22,8 +22,7 @@ from duolog.engine.events import (
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import TRACE
 from duolog.interop.importers.claude_code.entries import Envelope, envelopes_in
-from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
-from duolog.interop.importers.claude_code.tree import EntryTree
+from duolog.interop.importers.claude_code.sessions import ClaudeCodeImporter, EntryTree
 from duolog.interop.importers.protocol import Foreign, Reading
 from duolog.interop.importers.run import import_foreign
 from duolog.testing import check_importer

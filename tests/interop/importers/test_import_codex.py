@@ -17,7 +17,7 @@ from duolog.engine.events import (
     TurnYielded,
     Unknown,
 )
-from duolog.interop.importers.codex.importer import CodexImporter
+from duolog.interop.importers.codex import CodexImporter
 from duolog.interop.importers.protocol import Foreign, Reading
 from duolog.interop.importers.registry import recognise
 from duolog.testing import check_importer

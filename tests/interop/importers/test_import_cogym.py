@@ -31,10 +31,10 @@ from duolog.engine.events import (
 )
 from duolog.engine.records import TRACE, Record
 from duolog.engine.rounds import RoundProjector
-from duolog.interop.importers.cogym import differences as said
-from duolog.interop.importers.cogym.call_syntax import unquoted
-from duolog.interop.importers.cogym.importer import CogymImporter
+from duolog.interop.importers.cogym import files as said
 from duolog.interop.importers.cogym.outcome import persona_of
+from duolog.interop.importers.cogym.runs import CogymImporter
+from duolog.interop.importers.cogym.sessions import unquoted
 from duolog.interop.importers.json_sniff import shape_of
 from duolog.interop.importers.protocol import Foreign, Reading
 from duolog.testing import check_importer

@@ -11,7 +11,7 @@ import pytest
 from duolog.cli import main
 from duolog.engine.events import ProgressRated, SessionOpened, UtilityScored
 from duolog.interop.importers.cogym import evaluation as said
-from duolog.interop.importers.cogym.importer import CogymImporter
+from duolog.interop.importers.cogym.runs import CogymImporter
 from duolog.interop.importers.protocol import Foreign
 from duolog.testing import check_importer
 from foreign_logs import START, log_line, read, trace_of, write_lines

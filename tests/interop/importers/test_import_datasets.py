@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from duolog.engine.events import ActionResolved, ActionTaken, MessageSent, SessionOpened
-from duolog.interop.importers.datasets.lmsys import LmsysImporter
-from duolog.interop.importers.datasets.sharegpt import ShareGptImporter
+from duolog.interop.importers.datasets import LmsysImporter, ShareGptImporter
 from duolog.interop.importers.registry import recognise
 from duolog.testing import check_importer
 from foreign_logs import read, write_lines

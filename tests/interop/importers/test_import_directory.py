@@ -9,7 +9,8 @@ import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, SessionOpened
-from duolog.interop.importers.chat.importer import ChatImporter
+from duolog.interop.importers.chat import ChatImporter
+from duolog.interop.importers.cogym.runs import CogymImporter
 from duolog.interop.importers.directory import DirectoryImporter
 from duolog.interop.importers.registry import recognise
 from duolog.interop.importers.run import import_foreign
@@ -136,3 +137,28 @@ async def test_two_sessions_of_one_name_in_several_files_are_two(tmp_path: Path)
     assert importer.name == "chat"
     [note] = taken.remarks
     assert "another session is called '1' in" in note.what
+
+
+def test_a_link_leads_to_no_file_outside_of_the_directory(tmp_path: Path) -> None:
+    secret = write(tmp_path / "elsewhere" / "private.json", CHAT)
+    root = tmp_path / "mine"
+    write(root / "chat.json", {"messages": [{"role": "user", "content": "Mine"}]})
+    (root / "link.json").symlink_to(secret)
+    (root / "folder").symlink_to(secret.parent)
+    (root / "proc").symlink_to("/proc")
+    (root / "again.json").symlink_to(root / "chat.json")
+    for importer in (DirectoryImporter(), DirectoryImporter(ChatImporter()), ChatImporter()):
+        events, _ = read(importer, root)
+        said = {one.draft.event.text for one in events if isinstance(one.draft.event, MessageSent)}
+        assert said == {"Mine"}
+    assert recognise(root / "link.json") is not None  # a source that is named is read
+
+
+def test_files_of_one_result_are_not_taken_from_elsewhere(tmp_path: Path) -> None:
+    secret = tmp_path / "elsewhere" / "event_log.jsonl"
+    write_run(secret.parent, collaboration())
+    run = tmp_path / "results" / "env_trip_1"
+    run.mkdir(parents=True)
+    (run / "event_log.jsonl").symlink_to(secret)
+    with pytest.raises(InvalidInput, match="is no result"):
+        read(CogymImporter(), tmp_path / "results")

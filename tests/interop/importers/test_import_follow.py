@@ -14,8 +14,8 @@ from duolog.engine.errors import InvalidInput
 from duolog.engine.events import MessageSent, ModelCalled, Origin, SessionOpened
 from duolog.engine.log.contract import EventLog
 from duolog.interop.agui.file_importer import AguiImporter
-from duolog.interop.importers.claude_code.importer import ClaudeCodeImporter
-from duolog.interop.importers.codex.importer import CodexImporter
+from duolog.interop.importers.claude_code.sessions import ClaudeCodeImporter
+from duolog.interop.importers.codex import CodexImporter
 from duolog.interop.importers.follow import follow_foreign
 from duolog.interop.importers.protocol import Importer, Remark
 from duolog.interop.importers.run import import_foreign

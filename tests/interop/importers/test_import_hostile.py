@@ -23,23 +23,22 @@ from duolog.engine.events import (
 )
 from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import TRACE
-from duolog.interop.importers.chat.importer import ChatImporter
-from duolog.interop.importers.claude_code.injected import command_in, typed_part
-from duolog.interop.importers.codex.importer import CodexImporter
-from duolog.interop.importers.conversation.totals import RunningTotal
+from duolog.interop.importers.atif import AtifImporter
+from duolog.interop.importers.chat import ChatImporter
+from duolog.interop.importers.claude_code.entries import command_in, typed_part
+from duolog.interop.importers.codex import CodexImporter
+from duolog.interop.importers.conversation.numbers import RunningTotal
 from duolog.interop.importers.directory import DirectoryImporter
-from duolog.interop.importers.mapping.importer import MappingImporter
-from duolog.interop.importers.mapping.spec import load_mapping
-from duolog.interop.importers.openhands.importer import OpenHandsImporter
+from duolog.interop.importers.mapping import MappingImporter, load_mapping
+from duolog.interop.importers.openhands import OpenHandsImporter
 from duolog.interop.importers.preview import preview_foreign
 from duolog.interop.importers.protocol import Foreign, Found, Importer, Reading, Remark
 from duolog.interop.importers.registry import recognise
 from duolog.interop.importers.run import import_foreign
-from duolog.interop.importers.tau.importer import TauImporter
+from duolog.interop.importers.tau import TauImporter
 from duolog.interop.importers.traces.live import LiveTraces
 from duolog.interop.importers.traces.otlp import spans_of_request
 from duolog.interop.importers.traces.spans import Span
-from duolog.interop.importers.trajectories.atif import AtifImporter
 from duolog.testing import by
 from scripted_importer import Scripted
 

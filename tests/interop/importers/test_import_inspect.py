@@ -21,7 +21,7 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.interop.importers.directory import DirectoryImporter
-from duolog.interop.importers.inspect_logs.importer import InspectImporter
+from duolog.interop.importers.inspect_logs import InspectImporter
 from duolog.interop.importers.registry import recognise
 from duolog.testing import check_importer
 from foreign_logs import events_of, read

@@ -10,8 +10,8 @@ import pytest
 from duolog.cli import main
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import SessionOpened
-from duolog.interop.importers.chat.importer import ChatImporter
-from duolog.interop.importers.cogym.importer import CogymImporter
+from duolog.interop.importers.chat import ChatImporter
+from duolog.interop.importers.cogym.runs import CogymImporter
 from duolog.interop.importers.labels import LabelledImporter, Labels, labels_from
 from duolog.testing import check_importer
 from foreign_logs import collaboration, read, write_lines, write_run

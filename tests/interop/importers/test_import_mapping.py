@@ -17,8 +17,7 @@ from duolog.engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
-from duolog.interop.importers.mapping.importer import MappingImporter
-from duolog.interop.importers.mapping.spec import load_mapping
+from duolog.interop.importers.mapping import MappingImporter, load_mapping
 from duolog.testing import check_importer
 from foreign_logs import events_of, read
 

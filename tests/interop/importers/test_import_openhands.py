@@ -18,7 +18,7 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.interop.importers.directory import DirectoryImporter
-from duolog.interop.importers.openhands.importer import OpenHandsImporter
+from duolog.interop.importers.openhands import OpenHandsImporter
 from duolog.testing import check_importer
 from foreign_logs import events_of, read, write_lines
 

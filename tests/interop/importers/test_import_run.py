@@ -29,7 +29,7 @@ from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import TRACE, Record
 from duolog.engine.rounds import RoundProjector
 from duolog.interop.importers import registry as finding
-from duolog.interop.importers.cogym.importer import CogymImporter
+from duolog.interop.importers.cogym.runs import CogymImporter
 from duolog.interop.importers.protocol import Foreign, Found, Reading, Remark
 from duolog.interop.importers.registry import find_importer, importer_names, recognise
 from duolog.interop.importers.run import ImportResult, import_foreign, survey_foreign
@@ -39,6 +39,7 @@ from duolog.testing import by, check_importer, records_of
 from foreign_logs import collaboration, write_lines, write_run
 from hypothesis import given
 from hypothesis import strategies as st
+from log_measurements import last_utility
 from scripted_importer import Scripted
 
 OPENED = SessionOpened(task="t", instance="1", participants=(), clock="virtual")
@@ -206,7 +207,8 @@ async def test_a_result_of_collaborative_gym(tmp_path: Path) -> None:
         again = await import_foreign(log, run / "event_log.jsonl", CogymImporter())
         assert (again.records, again.known) == (0, first.records)
         [summary] = [one async for one in log.sessions()]
-        assert (summary.state, summary.utility, summary.task) == ("finished", 0.5, "t")
+        assert (summary.state, summary.task) == ("finished", "t")
+        assert await last_utility(log, summary.session) == 0.5
         verified = await log.verify()
         assert verified.problems == ()
 
@@ -314,12 +316,12 @@ def test_a_source_is_recognised(tmp_path: Path) -> None:
 
 
 def test_names_are_found_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    target = "duolog.interop.importers.cogym.importer:CogymImporter"
+    target = "duolog.interop.importers.cogym.runs:CogymImporter"
     entries = [
         EntryPoint("one", target, finding.GROUP),
         EntryPoint("one", target, finding.GROUP),
         EntryPoint("two", target, finding.GROUP),
-        EntryPoint("two", "duolog.interop.importers.chat.importer:ChatImporter", finding.GROUP),
+        EntryPoint("two", "duolog.interop.importers.chat:ChatImporter", finding.GROUP),
     ]
     monkeypatch.setattr(finding, "entry_points", lambda group: entries)
     assert find_importer("one").name == "cogym"

@@ -25,7 +25,7 @@ from duolog.engine.events import (
 from duolog.engine.records import TRACE
 from duolog.interop.importers.json_sniff import shape_of
 from duolog.interop.importers.protocol import Foreign, Reading, Remark
-from duolog.interop.importers.tau.importer import TauImporter
+from duolog.interop.importers.tau import TauImporter
 from duolog.testing import check_importer
 from foreign_logs import events_of, read, trace_of
 

@@ -16,9 +16,9 @@ from duolog.engine.events import (
     NoteTaken,
     SessionClosed,
 )
+from duolog.interop.importers.atif import AtifImporter
 from duolog.interop.importers.registry import recognise
-from duolog.interop.importers.trajectories.atif import AtifImporter
-from duolog.interop.importers.trajectories.swe_agent import SweAgentImporter
+from duolog.interop.importers.swe_agent import SweAgentImporter
 from duolog.testing import check_importer
 from foreign_logs import events_of, read
 

@@ -13,17 +13,17 @@ import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.log.open import MemoryLog
 from duolog.interop.importers import json_files, json_stream
-from duolog.interop.importers.chat.importer import ChatImporter
-from duolog.interop.importers.inspect_logs.importer import InspectImporter
+from duolog.interop.importers.atif import AtifImporter
+from duolog.interop.importers.chat import ChatImporter
+from duolog.interop.importers.inspect_logs import InspectImporter
 from duolog.interop.importers.json_stream import elements_of, members_of, places_of, read_at
 from duolog.interop.importers.protocol import Importer, Reading
 from duolog.interop.importers.run import import_foreign
+from duolog.interop.importers.swe_agent import SweAgentImporter
 from duolog.interop.importers.traces import langfuse, openinference, otlp
 from duolog.interop.importers.traces.langfuse import LangfuseImporter
 from duolog.interop.importers.traces.openinference import OpenInferenceImporter
 from duolog.interop.importers.traces.otlp import OtlpImporter
-from duolog.interop.importers.trajectories.atif import AtifImporter
-from duolog.interop.importers.trajectories.swe_agent import SweAgentImporter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from otlp_story import request

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from duolog.cli import main
-from duolog.interop.importers.candidates import candidates_for
 from duolog.interop.importers.json_sniff import shape_of_text
 from duolog.interop.importers.protocol import Importer
-from duolog.interop.importers.registry import installed_importers
+from duolog.interop.importers.registry import candidates_for, installed_importers
 
 NOWHERE = Path("nowhere.json")
 

@@ -6,7 +6,8 @@ import re
 import time
 
 import duolog
-from duolog.engine.events import Tokens
+from duolog.engine.events import ScorerRef, Tokens
+from duolog.engine.scorers.protocol import Scorer, SessionScorer
 from duolog.scoring.scorers.feedback import FeedbackUtility
 from duolog.scoring.scorers.progress import rule_judge
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
@@ -37,9 +38,9 @@ NAMES = {
 class Faulty:
     """A scorer that raises."""
 
-    ref = duolog.ScorerRef(name="faulty", version="1", config="")
+    ref = ScorerRef(name="faulty", version="1", config="")
 
-    def begin(self, session: str) -> duolog.SessionScorer:
+    def begin(self, session: str) -> SessionScorer:
         raise ValueError("it does not even begin")
 
 
@@ -49,7 +50,7 @@ async def scrape() -> str:
     meters = MeterProvider([reader])
     try:
         async with duolog.open("memory://") as log:
-            scorers: list[duolog.Scorer] = [FeedbackUtility(), rule_judge(), Faulty()]
+            scorers: list[Scorer] = [FeedbackUtility(), rule_judge(), Faulty()]
             log.watch(scorers=scorers).start()
             async with duolog.otel_export(log, meter_provider=meters, deadline=60):
                 s = await log.session("s", task="support", agent="v7", judge="human")

@@ -23,8 +23,8 @@ from duolog.interop.workbench.alerts.routes import alert_messages
 from duolog.interop.workbench.alerts.rules import parse_rule
 from duolog.interop.workbench.alerts.sending import AlertSender
 from duolog.interop.workbench.alerts.webhook import webhook
-from duolog.interop.workbench.sessions.table import SessionTable
-from duolog.scoring.listing.sessions import listed_session
+from duolog.scoring.index.lines import SessionLines
+from duolog.scoring.index.sessions import SessionIndex
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from gated_log import Gate
@@ -87,10 +87,8 @@ async def test_who_meets_a_rule_at_the_end_is_who_is_listed() -> None:
             async for record in log.read_all(session=summary.session):
                 fold.feed(record)
             for met, rule in zip(fold.met, rules, strict=True):
-                line = await listed_session(log, summary, rule.query.taus)
-                listed = rule.query.admits(line.summary) and rule.query.admits_measures(
-                    line.summary.utility, line.stops or {}
-                )
+                line = await SessionLines(log).line(summary)
+                listed = rule.query.admits(summary) and rule.query.admits_line(line)
                 assert met == listed, (summary.session, rule.text)
 
 
@@ -100,11 +98,11 @@ async def test_who_meets_a_rule_at_the_end_is_who_is_listed() -> None:
 @asynccontextmanager
 async def history_of(log: EventLog, *rules: str, most: int = 5000) -> AsyncIterator[AlertHistory]:
     async with anyio.create_task_group() as tasks:
-        table = SessionTable(log)
-        tasks.start_soon(table.run)
-        while not table.loaded:
-            await table.wait()
-        yield AlertHistory(log, table, [parse_rule(rule) for rule in rules], most=most)
+        index = SessionIndex(log)
+        tasks.start_soon(index.run)
+        while not index.loaded:
+            await index.wait()
+        yield AlertHistory(log, index, [parse_rule(rule) for rule in rules], most=most)
         tasks.cancel_scope.cancel()
 
 
@@ -176,7 +174,7 @@ async def test_the_page_shows_each_firing_and_what_its_webhook_answered() -> Non
         page = await visitor.get("/alerts")
         assert 'href="/alerts"' in page.text
         bench = visitor.bench
-        messages = alert_messages(bench, AlertHistory(log, bench.table, bench.alerts), None)
+        messages = alert_messages(bench, AlertHistory(log, bench.sessions, bench.alerts), None)
         script = story("s", [1, 1])
         sent = AlertSent("tau=2", "retrying", 2, 1.8e9, "<i>refused</i>")
 

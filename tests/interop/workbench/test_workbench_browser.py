@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browser import Watched, browsing, needs_browser, serious_findings
+from duolog.engine.events import NoteTaken
 from duolog.engine.log.open import open_log
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
@@ -87,6 +88,24 @@ def long_session(count: int) -> RecordWriter:
     return script
 
 
+async def test_a_private_note_is_hidden_until_it_is_asked_for() -> None:
+    script = RecordWriter("noted")
+    script.opened(clock="virtual")
+    script.human("Plan it.")
+    script.agent(NoteTaken(text="they like soup"))
+    async with open_log("memory://") as log, browsing() as browser:
+        await put_records(log, script.records)
+        async with working(log) as (_, port):
+            page = await browser.new_page()
+            await page.goto(f"http://127.0.0.1:{port}/session?id=noted#token={SECRET}")
+            await page.get_by_text("Plan it.").first.wait_for()
+            note = page.get_by_text("they like soup")
+            assert await note.count() == 1
+            assert not await note.is_visible()
+            await page.get_by_label("private notes and profiles").check()
+            assert await note.is_visible()
+
+
 async def test_a_session_in_a_browser() -> None:
     script = long_session(60)
     total = len(script.records)
@@ -164,9 +183,9 @@ async def test_a_report_in_a_browser() -> None:
             base = f"http://127.0.0.1:{port}"
             await page.goto(f"{base}/compare?state=finished,abandoned#token={SECRET}")
             await page.wait_for_selector("#tokens .spot.leads")
-            assert await page.locator("#curves svg").count() == 1
+            assert await page.locator("#curve svg").count() == 1
             async with page.expect_download() as drawing:
-                await page.locator("#curves").get_by_role("button", name="SVG").click()
+                await page.locator("#curve").get_by_role("button", name="SVG").click()
             text = (await (await drawing.value).path()).read_text(encoding="utf-8")
             assert text.startswith("<svg")
             assert "class=" not in text
@@ -180,7 +199,7 @@ async def test_a_report_in_a_browser() -> None:
             await page.wait_for_url("**/session?id=s-*")
             assert watched.complaints == []
             csv = await page.evaluate(
-                """async () => (await import("/assets/compare.js")).asCsv([{a: "=1+1", b: 'x,"y"'}])"""
+                """async () => (await import("/assets/charts.js")).asCsv([{a: "=1+1", b: 'x,"y"'}])"""
             )
             assert csv == 'a,b\r\n\'=1+1,"x,""y"""\r\n'
 

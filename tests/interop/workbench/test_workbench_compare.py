@@ -1,88 +1,141 @@
-"""The report of what a list shows: how it is read, what it holds, and for whom."""
+"""Compare: the report of the sessions in a list, and the roles that may read it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
+from duolog.cli.reporting import Asked, report_of
 from duolog.engine.errors import CodecError, InvalidInput
+from duolog.engine.events import Origin, SessionOpened
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
-from duolog.interop.workbench.compare.report import make_pairs, make_report
-from duolog.interop.workbench.compare.trajectories import Trajectories
+from duolog.interop.workbench.compare import pairs_document, shown_document
 from duolog.interop.workbench.sessions.address import parse_address
 from duolog.scoring.live import score_log
+from duolog.scoring.report import document_html, report_document
+from duolog.scoring.report.html import figure_data
 from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.points import Trajectory
 from duolog.scoring.trajectory.updates import Update
-from duolog.testing.records import RecordWriter
+from duolog.testing.records import AGENT, HUMAN, RecordWriter
 from duolog.testing.sessions import put_records
-from workbench import visiting
+from workbench import Visitor, visiting
 
 HOSTILE = "</pre><script>alert(1)</script>"
 
 
-async def put(log: EventLog, number: int, agent: str) -> None:
+async def put(
+    log: EventLog, number: int, agent: str, *, origin: str = "", automated: bool = False
+) -> None:
     script = RecordWriter(f"{agent}-{number}")
-    script.opened(clock="virtual", config={"group": {"agent": agent}})
-    script.human("a plan, please")
+    script.add(
+        SessionOpened(
+            task="test",
+            instance=str(number),
+            participants=(AGENT,) if automated else (HUMAN, AGENT),
+            clock="virtual",
+            config={"group": {"agent": agent}},
+            forked_from=Origin(session=origin, version=2) if origin else None,
+        ),
+        "engine",
+        "environment",
+        at=0.0,
+    )
+    if not automated:
+        script.human("a plan, please")
     script.scored(number / 10, snapshot=script.output(f"plan {number}"))
-    script.human("better")
-    script.scored(number / 10 + 0.2, snapshot=script.output(f"better plan {number}"))
+    if not automated:
+        script.human("better")
+        script.scored(number / 10 + 0.2, snapshot=script.output(f"better plan {number}"))
     script.closed("abandoned" if number % 2 else "finished")
     await put_records(log, script.records)
 
 
-async def test_trajectories_are_those_of_scoring_and_are_folded_once() -> None:
-    async with open_log("memory://") as log, visiting(log) as visitor:
-        for number in range(3):
-            await put(log, number, "a")
-        trajectories = Trajectories(visitor.bench)
-        summaries = [one async for one in log.sessions()]
-        readings = [one async for one in trajectories.of(summaries)]
-        assert (readings[0].read, readings[-1].read) == (0, 3)
-        found = readings[-1].trajectories
-        assert found == [await score_log(log, one.session) for one in summaries]
-        again = [one async for one in trajectories.of(summaries)][-1].trajectories
-        assert again is not None
-        assert found is not None
-        assert all(one is other for one, other in zip(again, found, strict=True))
+async def pairs_html(sessions: Sequence[Trajectory]) -> str:
+    document = await anyio.to_thread.run_sync(pairs_document, sessions, (1, 2))
+    return document_html(document)
 
 
-async def test_pairs_say_where_nothing_can_test_them(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pairs_say_what_is_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_log("memory://") as log:
         for number in range(6):
             for agent in ("a", "b"):
                 await put(log, number, agent)
         trajectories = [await score_log(log, one.session) async for one in log.sessions()]
-    assert "p is missing" not in make_pairs(trajectories, (1,))
+    tested = await pairs_html(trajectories)
+    assert "b against a" in tested
+    assert "analytics" not in tested
     monkeypatch.setattr("duolog.scoring.comparison.pairs.find_spec", lambda _: None)
-    assert "p is missing" in make_pairs(trajectories, (1,))
+    assert "analytics" in await pairs_html(trajectories)
 
 
-async def test_the_report_holds_table_figures_and_pairs_and_is_escaped() -> None:
+async def test_the_report_holds_tables_figures_and_sessions_and_is_escaped() -> None:
     async with open_log("memory://") as log:
         for number in range(6):
             for agent in ("a", HOSTILE):
                 await put(log, number, agent)
         trajectories = [await score_log(log, one.session) async for one in log.sessions()]
-        made = make_report(trajectories, (1, 2))
-        html, data = str(made["html"]), str(made["data"])
-        assert "<script" not in html
-        assert "&lt;script&gt;" in html
-        assert "style=" not in html
-        assert 'id="curves"' in html
-        assert 'id="survival"' in html
-        assert "0.450" in html  # mean of what stands at the end
-        found = json.loads(data)
-        assert found["link"] == "/session?id="
-        assert len(found["series"]) == 2
-        pairs = make_pairs(trajectories, (1, 2))
-        assert "beside" in pairs or "No comparison by pairs" in pairs
-        assert "<script" not in pairs
-        assert make_pairs(trajectories[:1], (1,)) == ""
-        assert "no sessions to report on" in str(make_report([], (1,))["html"])
+    document = await anyio.to_thread.run_sync(shown_document, trajectories, (1, 2))
+    html = document_html(document)
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "style=" not in html
+    assert 'id="curve"' in html
+    assert 'id="survival"' in html
+    assert "0.450" in html  # mean final utility
+    assert 'href="/session?id=a-1"' in html
+    assert len(document.figures[0].series) == 2
+    pairs = await pairs_html(trajectories)
+    assert "against" in pairs or "No comparison in pairs" in pairs
+    assert "<script" not in pairs
+    assert await pairs_html(trajectories[:1]) == ""
+    empty = await anyio.to_thread.run_sync(shown_document, [], (1,))
+    assert "no sessions to report on" in document_html(empty)
+
+
+async def sent(visitor: Visitor, **query: str) -> dict[str, Any]:
+    """The report as the page receives it."""
+    text = (await visitor.get("/v1/compare/stream", **query)).text
+    [data] = [
+        part.split("data: ", 1)[1].splitlines()[0]
+        for part in text.replace("\r\n", "\n").split("\n\n")
+        if "event: report" in part
+    ]
+    found: dict[str, Any] = json.loads(data)
+    return found
+
+
+async def played(file: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A log with a fork and an automated run; the report of all of it, and that of the fork alone."""
+    async with open_log(file) as log:
+        for number in range(5):
+            for agent in ("a", "b"):
+                await put(log, number, agent)
+        await put(log, 7, "c", origin="a-3")
+        await put(log, 8, "auto", automated=True)
+        async with visiting(log) as visitor:
+            return await sent(visitor), await sent(visitor, agent="c")
+
+
+def test_it_is_the_report_of_the_command_line(tmp_path: Path) -> None:
+    file = str(tmp_path / "some.db")
+    shown, filtered = anyio.run(played, file)
+    report = report_of(Asked(sources=[file]))
+    assert report.groups[-1].baseline
+    assert sum(group.sessions for group in report.groups) == 11
+    links = {one.session: f"/session?id={one.session}" for one in report.scores}
+    document = report_document(report, links=links)
+    assert shown["html"] == document_html(document)
+    assert shown["figures"] == json.loads(figure_data(document))
+    assert "12 sessions; 1 fork left out" in shown["text"]
+    assert "1 fork left out" in filtered["text"]  # though its origin is not in the list
 
 
 @pytest.mark.parametrize(

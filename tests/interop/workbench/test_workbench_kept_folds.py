@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duolog.interop.workbench.session.kept_folds import KeptFolds
+from duolog.interop.workbench.session.reading import KeptFolds
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 

@@ -8,10 +8,8 @@ import anyio
 import pytest
 from duolog.engine.events import ApprovalAsked
 from duolog.engine.log.open import open_log
-from duolog.interop.workbench.live.open_sessions import OpenSessions
-from duolog.interop.workbench.live.page import open_row
-from duolog.interop.workbench.live.routes import LiveSessions, live_messages
-from duolog.scoring.trajectory.options import Options
+from duolog.interop.workbench.live import LiveSessions, live_messages, open_row, urgency
+from duolog.scoring.index.lines import SessionLines
 from duolog.testing.sessions import put_records
 from workbench import story, visiting
 
@@ -23,19 +21,20 @@ async def test_those_about_to_give_up_come_first() -> None:
         asking = story("asking", [4])
         asking.agent(ApprovalAsked(question="may I?"))
         await put_records(log, asking.records)
-        sessions = OpenSessions(log, Options())
-        found = [await sessions.of(one) async for one in log.sessions()]
-        ordered = sorted(found, key=lambda one: one.urgency, reverse=True)
-        assert [one.summary.session for one in ordered][:2] == ["cross", "asking"]
+        lines = SessionLines(log)
+        found = [await lines.line(one) async for one in log.sessions()]
+        ordered = sorted(found, key=urgency, reverse=True)
+        assert [one.row.session for one in ordered][:2] == ["cross", "asking"]
         cross = ordered[0]
-        assert (cross.stall, cross.approvals, dict(cross.stops)) == (2, 0, {1: 2, 2: 3})
+        assert (cross.stall, cross.row.waiting, cross.stops()) == (2, 0, {1: 2, 2: 3})
         assert cross.flat == 3  # nothing rose after the first of four rounds
-        assert ordered[1].approvals == 1
+        assert ordered[1].row.waiting == 1
+        summary = await log.summary("cross")
+        assert "<script" not in open_row(summary, cross, (1, 2)).text
         await put_records(
             log, story("cross", [5, 1, 2, 5]).records[len(story("cross", [5, 1, 2]).records) :]
         )
-        assert (await sessions.of(await log.summary("cross"))).stall == 0
-        assert "<script" not in open_row(cross).text
+        assert (await lines.line(await log.summary("cross"))).stall == 0
 
 
 async def test_the_page_shows_open_sessions_and_lets_go_of_closed_ones() -> None:

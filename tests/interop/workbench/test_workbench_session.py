@@ -223,9 +223,10 @@ async def test_records_are_read_part_by_part_with_the_headings_of_rounds() -> No
                 ("2", "9"),
                 ("3", "14"),
             ]
-            assert "τ = 1 is used up after round 1" in whole
+            assert "τ = 1 is used up in round 1" in whole
             assert "<ins" in whole
-            assert "ok after 1.0 s" in whole
+            assert "→ search" in whole
+            assert "(1.0 s)" in whole
 
 
 async def test_versions_of_the_output_are_compared() -> None:

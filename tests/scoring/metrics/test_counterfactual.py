@@ -62,11 +62,9 @@ def test_worked_by_hand() -> None:
 
 
 def test_the_stop_is_where_the_observed_drop_has_it() -> None:
-    assert stops_of(session("a", (0.1, 2), (0.2, 1), (0.3, None), (0.4, 2)), (1, 2, 3)) == {
-        1: 1,
-        2: 2,
-    }
-    assert stops_of(session("a", (None, 2), evaluated=False), (1,)) == {}
+    rated = session("a", (0.1, 2), (0.2, 1), (0.3, None), (0.4, 2))
+    assert stops_of([rated], (1, 2, 3)) == [{1: 1, 2: 2}]
+    assert stops_of([session("a", (None, 2), evaluated=False)], (1,)) == [{}]
 
 
 def test_a_stop_in_the_last_round_costs_what_continuations_gain() -> None:

@@ -8,8 +8,9 @@ from typing import Literal
 
 import hypothesis.strategies as st
 import msgspec
+import numpy
 import pytest
-from duolog.scoring.metrics import Group, Report, aggregate
+from duolog.scoring.metrics import Group, Numbers, aggregate
 from duolog.scoring.metrics.explain import explain
 from duolog.scoring.metrics.numbers import mean, quantile, sem
 from duolog.scoring.trajectory.files import decode_trajectory
@@ -126,7 +127,7 @@ def test_every_absent_number_has_a_reason_and_none_is_nan(
 def test_explanations_add_up_to_the_means(
     sessions: Sequence[Trajectory], convention: Literal["formal", "paper"]
 ) -> None:
-    report: Report = aggregate(sessions, convention=convention, bootstrap=0)
+    report: Numbers = aggregate(sessions, convention=convention, bootstrap=0)
     for group in report.groups:
         members = [
             explain(item, convention=convention, max_step=group.max_step)
@@ -190,7 +191,6 @@ def test_mean_and_error_of_too_few_are_absent() -> None:
 
 @given(NUMBERS, st.sampled_from([0.025, 0.2, 0.4, 0.6, 0.8, 0.975]))
 def test_quantile_is_numpys_to_the_bit(values: list[float], q: float) -> None:
-    numpy = pytest.importorskip("numpy")
     assert quantile(sorted(values), q) == numpy.percentile(values, q * 100.0)
 
 

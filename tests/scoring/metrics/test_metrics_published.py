@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from duolog.scoring.metrics import Estimate, Report, aggregate
+from duolog.scoring.metrics import Estimate, Numbers, aggregate
 from duolog.scoring.trajectory.files import read_trajectories
 
 _HOME = Path(__file__).parents[4] / "shared" / "data"
@@ -25,7 +25,7 @@ def same(found: float | None, expected: float | None) -> bool:
     return abs(found - expected) <= 1e-9
 
 
-def load(name: str) -> tuple[Report, Mapping[str, Any]]:
+def load(name: str) -> tuple[Numbers, Mapping[str, Any]]:
     trajectories = read_trajectories(DATA / f"{name}.jsonl")
     expected = json.loads((DATA / f"{name}.expected.json").read_text(encoding="utf-8"))
     return aggregate(trajectories, convention="paper", bootstrap=0), expected

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
-from duolog.scoring.metrics.completion import completion_of
-from duolog.scoring.metrics.survival import (
-    hazard_by_stall,
-    survival_curve,
-    wilson,
-)
+from duolog.scoring.metrics import SessionOutcomes, aggregate
+from duolog.scoring.metrics.survival import survival_curve, wilson
 from duolog.scoring.trajectory.points import Point, Trajectory
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +79,11 @@ def session(state: str, *ratings: int | None) -> Trajectory:
     return Trajectory(session=f"{state}-{len(ratings)}", points=points, state=state)
 
 
+def completion_of(sessions: Sequence[Trajectory]) -> SessionOutcomes:
+    [group] = aggregate(sessions, bootstrap=0).groups
+    return group.completion
+
+
 def test_only_who_leaves_is_an_event() -> None:
     states = ("abandoned", "tolerance", "finished", "ended", "open", "limit")
     found = completion_of([session(state, 3) for state in states])
@@ -92,15 +95,14 @@ def test_only_who_leaves_is_an_event() -> None:
 
 
 def test_the_hazard_grows_with_the_run() -> None:
-    rows = hazard_by_stall(
+    rows = completion_of(
         [
             session("abandoned", 3, 2, 1),
             session("finished", 2, 2, 5),
             session("abandoned", 1),
             session("finished", 2, None, 4),
-        ],
-        least=3,
-    )
+        ]
+    ).hazard
     # Runs of 0: five rounds, nobody leaves; of 1: four, one leaves; of 2: two, one leaves.
     assert [(row.stalled, row.rounds, row.left) for row in rows] == [
         (0, 4, 0),
@@ -112,7 +114,7 @@ def test_the_hazard_grows_with_the_run() -> None:
 
 
 def test_without_ratings_there_is_no_hazard() -> None:
-    assert hazard_by_stall([session("abandoned", None, None)], least=3) == ()
+    assert completion_of([session("abandoned", None, None)]).hazard == ()
 
 
 @given(st.integers(0, 50), st.integers(1, 50))

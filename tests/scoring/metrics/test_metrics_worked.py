@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.scoring.metrics import Group, Report, aggregate
+from duolog.scoring.metrics import Group, Numbers, aggregate
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.points import Trajectory
 
@@ -36,11 +36,11 @@ AUTO = (
 )
 
 
-def report(*sessions: Trajectory, paper: bool = False) -> Report:
+def report(*sessions: Trajectory, paper: bool = False) -> Numbers:
     return aggregate(sessions, convention="paper" if paper else "formal", bootstrap=0)
 
 
-def only(made: Report) -> Group:
+def only(made: Numbers) -> Group:
     [group] = [group for group in made.groups if not group.baseline]
     return group
 

@@ -16,9 +16,25 @@ from duolog.engine.errors import InvalidInput, MissingExtra
 from duolog.engine.installation import install_command
 from duolog.scoring.metrics import aggregate
 from duolog.scoring.process import Process
-from duolog.scoring.report import report_csv, report_data, report_json, report_rows, to_dataframe
+from duolog.scoring.report import (
+    Numbers,
+    document_csv,
+    document_json,
+    report_data,
+    report_document,
+    report_rows,
+    to_dataframe,
+)
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.points import Point, Trajectory
+
+
+def report_json(report: Numbers, *, indent: int = 2) -> str:
+    return document_json(report_document(report), indent=indent)
+
+
+def report_csv(report: Numbers) -> str:
+    return document_csv(report_document(report))
 
 
 def made(number: int, agent: str, *utilities: float) -> Trajectory:

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
-from duolog.scoring.metrics import Report, aggregate
+from duolog.scoring.metrics import Numbers, aggregate
 from duolog.scoring.process import Process
-from duolog.scoring.report.html import report_html
-from duolog.scoring.report.page.sessions import LISTED
+from duolog.scoring.report import document_page, report_document
+from duolog.scoring.report.summary import LISTED
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 
@@ -30,10 +30,14 @@ def made(number: int, agent: str, model: str = "m") -> Trajectory:
     )
 
 
-def reported() -> Report:
+def reported() -> Numbers:
     agents = ("one-stage", "two-stage", "auto")
     sessions = [made(n, agent, model) for agent in agents for model in "mn" for n in range(8)]
     return aggregate(sessions, bootstrap=40)
+
+
+def report_html(report: Numbers) -> str:
+    return document_page(report_document(report))
 
 
 class Reader(HTMLParser):
@@ -87,28 +91,30 @@ def test_page_holds_everything_and_loads_nothing() -> None:
 
 def test_data_are_those_of_the_report() -> None:
     report = reported()
-    data = json.loads(read(report_html(report)).text["data"])
-    assert [series["name"] for series in data["series"]] == ["one-stage", "two-stage"]
-    assert [panel["title"] for panel in data["panels"]] == ["m", "n"]
+    curves, tokens, ratio = json.loads(read(report_html(report)).text["data"])
+    assert [one["name"] for one in (curves, tokens, ratio)] == ["curve", "tokens", "ratio"]
+    names = [one["name"] for one in curves["series"]]
+    assert names == ["one-stage", "two-stage"]
+    assert [panel["title"] for panel in curves["panels"]] == ["m", "n"]
     groups = {tuple(group.group.values()): group for group in report.groups}
-    for panel in data["panels"]:
-        assert len(panel["sessions"]) == 16
-        for drawn in panel["groups"]:
-            name = data["series"][drawn["series"]]["name"]
-            group = groups[name, panel["title"]]
-            assert [point["mean"] for point in drawn["curve"]] == [p.mean for p in group.curve]
-            assert drawn["reference"] == group.reference.value
-    assert sum(len(panel["sessions"]) for panel in data["buckets"]) == 32
-    assert data["buckets"][0]["edges"][-1] is None
+    for panel in curves["panels"]:
+        for drawn in panel["lines"]:
+            group = groups[names[drawn["series"]], panel["title"]]
+            assert [point["y"] for point in drawn["points"]] == [p.mean for p in group.curve]
+            assert panel["rules"][0]["y"] == [group.reference.value] * 2
+    for panel in tokens["panels"]:
+        assert len([dot for dot in panel["dots"] if dot["session"]]) == 16
+    assert sum(len(panel["dots"]) for panel in ratio["panels"]) == 32
+    assert ratio["panels"][0]["ticks"][-1][1] == "∞"
 
 
 def test_table_has_a_row_per_group_that_can_be_switched() -> None:
     reader = read(report_html(reported()))
     rows = [attrs.get("data-series") for tag, attrs in reader.tags if tag == "tr"]
     marked = [row for row in rows if row is not None]
-    assert marked == ["0", "1", "0", "1"] * 2  # utility, and how sessions ended
-    assert "one-stage" in reader.text["td"]
-    assert "model n" in reader.text["td"]
+    assert marked == ["0", "1", "0", "1"] * 3  # utility, effort, and how sessions ended
+    assert "one-stage" in reader.text["a"]
+    assert "model n" in reader.text["th"]
     assert "–" in reader.text["small"]
 
 
@@ -126,13 +132,13 @@ def test_page_says_how_sessions_ended_and_how_many_there_are() -> None:
 
 def test_effort_and_relative_numbers_have_intervals_too() -> None:
     sessions = [made(n, "one-stage") for n in range(8)]
-    [first, *_] = re.findall(
+    [first, effort, *_] = re.findall(
         r'<tr data-series="0">.*', report_html(aggregate(sessions, bootstrap=200))
     )
-    cells = re.findall(r"<td>(.*?)</td>", first)
-    assert len(cells) == 17
-    assert all("<small>" in cell for cell in cells[-4:] if not cell.startswith("200"))
-    assert re.fullmatch(r"[\d.]+%<small>\d+ to \d+%</small>", cells[6])
+    cells, efforts = (re.findall(r"<td>(.*?)</td>", row) for row in (first, effort))
+    assert (len(cells), len(efforts)) == (12, 4)
+    assert all("<small>" in cell for cell in efforts if not cell.startswith("200"))
+    assert re.fullmatch(r"[\d.]+%<small>\d+ to \d+%</small>", cells[5])
 
 
 def test_who_left_is_drawn_and_has_a_hazard() -> None:
@@ -145,15 +151,14 @@ def test_who_left_is_drawn_and_has_a_hazard() -> None:
     report = aggregate(left, bootstrap=0)
     page = report_html(report)
     reader = read(page)
-    assert "Hazard by rounds without progress" in reader.text["th"]
+    assert "Hazard by unproductive rounds" in reader.text["th"]
     assert "Survival" in reader.text["h2"]
-    data = json.loads(reader.text["data"])
-    assert data["left"] is True
-    [panel] = data["panels"]
+    [survival] = [one for one in json.loads(reader.text["data"]) if one["name"] == "survival"]
+    [panel] = survival["panels"]
     [group] = report.groups
-    drawn = panel["groups"][0]["survival"]
-    assert [point["survival"] for point in drawn] == [
-        point.survival for point in group.completion.survival
+    assert [point["y"] for point in panel["lines"][0]["points"]] == [
+        1,
+        *[point.survival for point in group.completion.survival],
     ]
     assert "Survival" not in read(report_html(reported())).text["h2"]
 
@@ -163,7 +168,8 @@ def test_rows_lead_to_sessions_and_sessions_to_transcripts() -> None:
     report = aggregate([made(n, agent) for agent in agents for n in range(8)], bootstrap=0)
     names = [score.session for score in report.scores]
     commands = {name: f"duolog show x.db {name}" for name in names}
-    reader = read(report_html(report, transcripts={names[0]: "ann: hello"}, commands=commands))
+    document = report_document(report, links={names[0]: "#t0"}, commands=commands)
+    reader = read(document_page(document, transcripts={"t0": (names[0], "ann: hello")}))
     ids = {attrs["id"] for _, attrs in reader.tags if attrs.get("id")}
     assert {f"g{n}" for n in range(len(report.groups))} <= ids
     assert {f"s{n}" for n in range(len(names))} <= ids
@@ -185,9 +191,11 @@ def test_too_many_sessions_are_not_listed() -> None:
 def test_panels_share_their_axes() -> None:
     short = [made(n, "one-stage", "m") for n in range(1)]
     long = [made(n, "one-stage", "n") for n in range(4)]
-    data = json.loads(read(report_html(aggregate([*short, *long], bootstrap=0))).text["data"])
-    assert data["rounds"] == 4
-    assert data["reached"] == 4
+    [curves, *_] = json.loads(
+        read(report_html(aggregate([*short, *long], bootstrap=0))).text["data"]
+    )
+    assert curves["x"]["high"] > 4  # of the longest session in any panel
+    assert curves["sizes"][-1] == 4  # sessions that the largest dot in any panel shows
 
 
 def test_process_measures_have_a_table_if_any_are_known() -> None:
@@ -203,8 +211,10 @@ def test_process_measures_have_a_table_if_any_are_known() -> None:
 
 
 def test_absent_numbers_say_why() -> None:
-    alone = Trajectory(session="s", points=(Point(round=1, value=0.0, updated=True, rating=3),))
-    reader = read(report_html(aggregate([alone], bootstrap=0)))
+    point = Point(round=1, value=0.0, updated=True, rating=3)
+    alone = Trajectory(session="s", group={"agent": "one-stage", "model": "m"}, points=(point,))
+    others = [made(0, agent, "n") for agent in ("one-stage", "auto")]
+    reader = read(report_html(aggregate([alone, *others], bootstrap=0)))
     titles = [attrs["title"] for tag, attrs in reader.tags if tag == "abbr"]
     assert "no automated run to compare with" in titles
     assert "the final utility to which it relates is 0" in titles
@@ -218,19 +228,19 @@ def test_labels_are_text_and_nothing_else(nasty: str) -> None:
     names = {session.session: nasty for session in sessions}
     one = next(iter(names))
     report = aggregate(sessions, bootstrap=0)
-    page = report_html(report, title=nasty, transcripts={one: nasty}, commands=names)
-    reader = read(page)
+    document = report_document(report, links={one: "#t0"}, commands=names)
+    reader = read(document_page(document, title=nasty, transcripts={"t0": (one, nasty)}))
     assert {tag for tag, _ in reader.tags} <= {
         *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "table"),
         *("thead", "tbody", "tr", "th", "td", "span", "small", "abbr", "script"),
-        *("a", "details", "summary", "pre", "code", "section"),
+        *("a", "details", "summary", "pre", "code", "section", "main"),
     }
-    data = json.loads(reader.text["data"])
-    assert nasty in [series["name"] for series in data["series"]]
+    [curves, *_] = json.loads(reader.text["data"])
+    assert nasty in [one["name"] for one in curves["series"]]
     assert reader.text["title"] == nasty
 
 
 def test_without_sessions_there_is_a_page_all_the_same() -> None:
     reader = read(report_html(aggregate([])))
     assert "There are no sessions to report on." in reader.text["p"]
-    assert json.loads(reader.text["data"])["panels"] == []
+    assert json.loads(reader.text["data"]) == []

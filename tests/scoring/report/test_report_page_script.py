@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from duolog.scoring.metrics import aggregate
-from duolog.scoring.report.html import report_html
+from duolog.scoring.report import document_page, report_document
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -21,8 +21,8 @@ pytestmark = [
 ]
 
 CLICK = """
-<script>document.querySelector("#tokens .spot").dispatchEvent(new MouseEvent("click"));
-document.querySelector("#switches button").click();</script></body>"""
+<script type="module">document.querySelector("#tokens .spot").dispatchEvent(new MouseEvent("click"));
+document.querySelector(".switches button").click();</script></body>"""
 
 
 def made(number: int, agent: str) -> Trajectory:
@@ -41,12 +41,13 @@ def made(number: int, agent: str) -> Trajectory:
 def page() -> str:
     sessions = [made(n, agent) for agent in ("one-stage", "two-stage") for n in range(8)]
     report = aggregate(sessions, bootstrap=20)
-    return report_html(report, transcripts={score.session: "hello" for score in report.scores})
+    texts = {f"t{place}": (one.session, "hello") for place, one in enumerate(report.scores)}
+    return document_page(report_document(report), transcripts=texts)
 
 
 @pytest.fixture
 def dom(tmp_path: Path) -> Callable[[str], str]:
-    """What a page is once its script has run."""
+    """The page after its script has run."""
 
     def run(page: str) -> str:
         file = tmp_path / "page.html"
@@ -63,7 +64,7 @@ def dom(tmp_path: Path) -> Callable[[str], str]:
 def test_it_draws_all_there_is(page: str, dom: Callable[[str], str]) -> None:
     found = dom(page)
     assert found.count('class="spot leads"') == 2 * 16  # by tokens, and by their ratio
-    assert found.count('class="survival"') == 2
+    assert found.split('id="survival"')[1].split("</section>")[0].count('class="course"') == 2
     assert len(re.findall(r"<figure>", found)) == 4
     drawn = re.findall(r' (?:d|cx|cy|x|y)="([^"]*)"', found)
     assert len(drawn) > 100

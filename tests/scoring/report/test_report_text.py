@@ -6,8 +6,17 @@ import io
 
 import pytest
 from duolog.scoring.metrics import aggregate
-from duolog.scoring.report import Report, ReportTable, explain, explanation_text, report_markdown
-from duolog.scoring.report.text.wording import completeness
+from duolog.scoring.report import (
+    Document,
+    Explanation,
+    Numbers,
+    TerminalDocument,
+    document_markdown,
+    explain,
+    explanation_document,
+    report_document,
+)
+from duolog.scoring.report.summary import completeness
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.points import Point, Trajectory
 from rich.console import Console
@@ -37,11 +46,23 @@ SESSIONS = [
 ]
 
 
-def drawn(report: Report, width: int, encoding: str = "utf-8") -> list[str]:
+def drawn(report: Numbers, width: int, encoding: str = "utf-8") -> list[str]:
+    return printed(report_document(report), width, encoding)
+
+
+def printed(document: Document, width: int, encoding: str = "utf-8") -> list[str]:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    Console(file=file, width=width).print(ReportTable(report))
+    Console(file=file, width=width).print(TerminalDocument(document))
     file.seek(0)
     return file.read().splitlines()
+
+
+def report_markdown(report: Numbers) -> str:
+    return document_markdown(report_document(report))
+
+
+def explanation_text(found: Explanation) -> str:
+    return "\n".join(printed(explanation_document(found), 100)).strip() + "\n"
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 140, 200])
@@ -105,7 +126,7 @@ def test_notes_say_why_numbers_are_absent_and_what_is_missing() -> None:
     assert "1 of 3 rounds has no progress rating." in text
     unrated = session(8, ONE, "0.5/null 0.6/null")
     text = "\n".join(drawn(aggregate([unrated], bootstrap=0), 200))
-    assert "No round has a progress rating, so nobody knows when a human would leave." in text
+    assert "No round has a progress rating, so it is unknown when a human would leave." in text
     stale = decode_trajectory('{"session": "s", "rounds": [{"utility": null, "updated": true}]}')
     text = "\n".join(drawn(aggregate([stale], bootstrap=0), 200))
     assert "1 of 1 round is stale: the output changed, and its score is missing." in text
@@ -136,7 +157,7 @@ def test_notes_are_sentences_in_singular_and_plural() -> None:
 
 def test_where_all_is_forgotten_that_is_said() -> None:
     report = aggregate([Trajectory(session="e", state="forgotten")], bootstrap=0)
-    assert drawn(report, 100) == [
+    assert drawn(report, 100)[-2:] == [
         "There are no sessions to report on.",
         "1 forgotten session is left out.",
     ]
@@ -195,15 +216,15 @@ def test_effort_and_hazard_have_tables_in_markdown() -> None:
     assert hazard.splitlines()[0] == "| Agent | Hazard after 0 | Hazard after 1 | Hazard after 2 |"
     hazards = "| one-stage | 0.0% [.00–.66] | 50.0% [.15–.85] | 0.0% [.00–.66] |"
     assert hazard.splitlines()[2] == hazards
-    assert "by the number of rounds without progress in a row" in notes
+    assert "by the number of unproductive rounds in a row" in notes
     assert "Hazard" not in report_markdown(aggregate(SESSIONS, bootstrap=0))
 
 
 def test_process_measures_are_a_table_of_their_own_in_markdown() -> None:
     measured = session(9, ONE + M, "0.5/4", PROCESS)
     text = report_markdown(aggregate([measured], bootstrap=0))
-    first, _, second, _, notes = text.split("\n\n")
-    assert first.startswith("| Agent | N | Automated baseline |")
+    first, second, _, notes = text.split("\n\n")
+    assert first.startswith("| Agent | N | First update |")
     head, rule, row = second.splitlines()
     assert head.startswith("| Agent | N | Initiatives: agent | Initiatives: human |")
     assert rule.count("|") == head.count("|") == row.count("|")
@@ -214,7 +235,7 @@ def test_process_measures_are_a_table_of_their_own_in_markdown() -> None:
 def test_only_automated_runs_get_rows_of_their_own() -> None:
     lines = drawn(aggregate([SESSIONS[6]], bootstrap=0), 100)
     assert any(line.split()[:4] == ["auto", "1", "0.550", "–"] for line in lines)
-    assert drawn(aggregate([]), 80) == ["There are no sessions to report on."]
+    assert drawn(aggregate([]), 80)[-1] == "There are no sessions to report on."
 
 
 def test_ascii_terminals_get_ascii() -> None:
@@ -248,27 +269,30 @@ def test_explanation_in_words() -> None:
     assert text == (
         "Session s2, convention formal\n"
         "\n"
-        "round  evaluated  utility  rating   run\n"
-        "    1      0.200    0.200       2     1  k', τ = 1 reached, updated, unsatisfactory\n"
-        "    2      0.400    0.400       2     2  τ = 2 reached, updated, unsatisfactory\n"
-        "    3      0.600    0.600       3        best, K, updated\n"
+        "round  evaluated  utility  rating  run  marks\n"
+        "─────────────────────────────────────────────\n"
+        "    1      0.200    0.200       2    1  k', τ = 1 reached, updated, unproductive\n"
+        "    2      0.400    0.400       2    2  τ = 2 reached, updated, unproductive\n"
+        "    3      0.600    0.600       3       best, K, updated\n"
         "\n"
-        "first      0.200   U at k' = 1, the first round that updates the output\n"
-        "final      0.600   U at K = 3, the last round\n"
-        "overall    0.600   the greatest U, first reached at round 3\n"
-        "gain       0.400   overall - first\n"
-        "drop@1    -0.400   τ = 1 is reached at round 1, where U = 0.200; less final, 0.600\n"
-        "drop@2    -0.200   τ = 2 is reached at round 2, where U = 0.400; less final, 0.600\n"
-        "drop@3     0.000   τ = 3 is never reached: nothing is lost\n"
+        "number    value  how\n"
+        "────────────────────\n"
+        "first     0.200  U at k' = 1, the first round that updates the output\n"
+        "final     0.600  U at K = 3, the last round\n"
+        "overall   0.600  the greatest U, first reached at round 3\n"
+        "gain      0.400  overall - first\n"
+        "drop@1   -0.400  τ = 1 is reached at round 1, where U = 0.200; less final, 0.600\n"
+        "drop@2   -0.200  τ = 2 is reached at round 2, where U = 0.400; less final, 0.600\n"
+        "drop@3    0.000  τ = 3 is never reached: nothing is lost\n"
     )
 
 
 def test_explanation_of_the_papers_way() -> None:
     text = explanation_text(explain(SESSIONS[1], convention="paper", max_step=2, taus=(1, 2)))
-    assert "    3      0.600    0.600       3        best, K, updated, cut from the drop\n" in text
-    assert "never      0.400   U at round 2, the last of the trajectory cut to 2 rounds" in text
-    assert "drop@1         –   τ = 1 is reached at round 1, and there is no row before it" in text
-    assert "drop@2    -0.200   τ = 2 is reached at round 2; U = 0.200 in the row before, 1" in text
+    assert "    3      0.600    0.600       3       best, K, updated, cut from the drop\n" in text
+    assert "never     0.400  U at round 2, the last of the trajectory cut to 2 rounds" in text
+    assert "drop@1        –  τ = 1 is reached at round 1, and there is no row before it" in text
+    assert "drop@2   -0.200  τ = 2 is reached at round 2; U = 0.200 in the row before, 1" in text
 
 
 def test_explanation_of_what_has_no_numbers_and_of_silence() -> None:
@@ -281,5 +305,5 @@ def test_explanation_of_what_has_no_numbers_and_of_silence() -> None:
         '{"session": "s", "rounds": [{"utility": 0.4, "pending": true}, {"utility": null}]}'
     )
     text = explanation_text(explain(pending))
-    assert "    1      0.400    0.400  pending     …  k', best, updated, holds the" in text
-    assert "    2          –    0.400       –     …  K, not counted yet\n" in text
+    assert "    1      0.400    0.400  pending    …  k', best, updated, holds the" in text
+    assert "    2          –    0.400        –    …  K, not counted yet\n" in text

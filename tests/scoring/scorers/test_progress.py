@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -22,14 +21,6 @@ from duolog.scoring.scorers.progress import (
     ProgressJudge,
     Verdict,
     rule_judge,
-)
-from duolog.scoring.trajectory.phrases import (
-    asks_to_confirm,
-    is_answer,
-    is_complaint,
-    is_halt,
-    is_praise,
-    takes_initiative,
 )
 from duolog.testing.records import RecordWriter, run_scorer
 from step_counter import count_lines
@@ -214,30 +205,3 @@ async def test_a_judge_counts_rounds_as_it_is_told() -> None:
 def test_a_verdict_is_a_rating_or_a_reason(fields: dict[str, int | str]) -> None:
     with pytest.raises(InvalidInput):
         Verdict(**fields)  # type: ignore[arg-type]
-
-
-# --- phrases -----------------------------------------------------------------------------------
-
-
-def test_a_long_thank_you_is_no_initiative_and_is_seen_in_no_time() -> None:
-    assert not takes_initiative("Thank you! " * 10_000)
-    assert takes_initiative("Thank you! " * 10_000 + "Now the hotel.")
-
-
-@pytest.mark.parametrize(
-    ("cue", "yes", "no"),
-    [
-        (is_complaint, "That isn't what I asked for", "Two people, please"),
-        (is_praise, "Looks good to me", "Two people, please"),
-        (is_halt, "Please stop editing the plan", "We stop in Rome for a day"),
-        (is_halt, "Hold on.", "No, I don't think that's a good idea."),
-        (asks_to_confirm, "Shall I go on?", "Where do you leave from?"),
-        (asks_to_confirm, "Is that ok?", "I should go on."),
-        (is_answer, "No, let me think", "I want to go to Canada"),
-        (takes_initiative, "Let's consider driving.", "Right, okay."),
-        (takes_initiative, "What do you think about the first day?", "Any suggestions?"),
-    ],
-)
-def test_cues(cue: Callable[[str], bool], yes: str, no: str) -> None:
-    assert cue(yes)
-    assert not cue(no)

@@ -19,9 +19,9 @@ from duolog.engine.text import new_lines, new_words
 from duolog.scoring.live import score_records
 from duolog.scoring.trajectory.effort import MEASURES
 from duolog.scoring.trajectory.options import Options
-from duolog.scoring.trajectory.phrases import is_vague
 from duolog.scoring.trajectory.points import Trajectory
 from duolog.scoring.trajectory.token_estimate import estimate_tokens
+from duolog.scoring.turns import is_vague
 from duolog.testing.records import RecordWriter
 from hypothesis import given
 from hypothesis import strategies as st

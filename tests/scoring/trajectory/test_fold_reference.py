@@ -29,7 +29,6 @@ from duolog.engine.rounds import RoundProjector, Rounds
 from duolog.engine.text import new_lines, new_words
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
-from duolog.scoring.trajectory.phrases import is_vague
 from duolog.scoring.trajectory.points import NO_SCORE, NOT_EVALUATED
 from duolog.scoring.trajectory.token_estimate import estimate_tokens
 from duolog.scoring.trajectory.updates import (
@@ -41,6 +40,7 @@ from duolog.scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
+from duolog.scoring.turns import is_vague
 from duolog.testing.records import AGENT, HUMAN, RecordWriter
 
 TEXTS = ("", "hello there", "plan a day in Oslo", "make it better", "up to you")

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from duolog.engine.events import JSON, SnapshotTaken
 from duolog.engine.log.open import open_log
+from duolog.scoring.columns.rows import SessionFold
 from duolog.scoring.process import ProcessFold
-from duolog.scoring.session_folds import SessionFolds
 from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.output_lines import OutputLines
 from duolog.testing.tools import collect
 from scripted_logs import MOVES, interleave, script_of
@@ -50,13 +51,13 @@ async def test_folds_that_share_them_find_what_each_finds_alone(tmp_path: Path) 
     async with open_log(str(tmp_path / "log.db")) as log:
         await interleave(log, scripts, [chance.randrange(6) for _ in range(200)])
         records = await collect(log.read_all())
-    together = SessionFolds(None, process=True)
-    together.consume(records)
-    for shared in together.trajectories():
-        fold, process = TrajectoryFold(shared.session, emit=False), ProcessFold()
+    for session in {record.session for record in records}:
+        together = SessionFold(session, Options())
+        fold, process = TrajectoryFold(session, emit=False), ProcessFold()
         for record in records:
-            if record.session == shared.session:
+            if record.session == session:
+                together.feed(record)
                 fold.feed(record)
                 process.feed(record)
-        assert shared.process == process.measures
-        assert shared.points == fold.trajectory().points
+        assert together.folded().session.process == process.measures
+        assert together.folded().rounds == fold.trajectory().points

@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 
 import pytest
-from duolog.examples.kit.phrases import DEFERRALS
-from duolog.examples.kit.rule_user import VAGUE
-from duolog.scoring.trajectory.phrases import is_vague
+from duolog.scoring.turns import is_vague
+from duolog.tasks.phrases import DEFERRALS
+from duolog.tasks.rule_user import VAGUE
 
 LABELLED: dict[str, list[str]] = json.loads(
     (Path(__file__).parent / "vague_asks.json").read_text(encoding="utf-8")

@@ -1,0 +1,196 @@
+"""The options of ``duolog run``: what each is called, what it takes, and its line in the help.
+
+An option that is not given is None, so that it leaves open what a file in TOML says. The default
+that the help shows is the one of ``Experiment``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = (
+    "Actions",
+    "AgentEnv",
+    "AgentTimeout",
+    "Agents",
+    "ApiBase",
+    "AsJson",
+    "BudgetCost",
+    "BudgetTokens",
+    "Cache",
+    "Concurrency",
+    "Dataset",
+    "DryRun",
+    "Instances",
+    "JudgeModel",
+    "Log",
+    "Models",
+    "OfTask",
+    "Patience",
+    "Redact",
+    "Rounds",
+    "Seed",
+    "SessionCost",
+    "SessionTokens",
+    "Sessions",
+    "StopAt",
+    "TaskOrFile",
+    "TextActions",
+    "UserModel",
+    "Users",
+)
+
+TaskOrFile = Annotated[
+    str,
+    typer.Argument(
+        help="The task, e.g. travel; yours, as file.py:Name; or a file in TOML that describes it all."
+    ),
+]
+OfTask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TASK",
+        help="The task of the sessions, as file.py:Name, if its file is not here or has changed.",
+        show_default="the recorded one",
+    ),
+]
+
+# --- who works with whom ---------------------------------------------------------------------
+
+Agents = Annotated[
+    str | None,
+    typer.Option(
+        help="Kinds of agents, file.py:Name, openai:URL, acp:COMMAND or exec:COMMAND, separated by commas.",
+        show_default="the task's",
+    ),
+]
+AgentTimeout = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", help="Time for a turn of an external agent.", show_default="300"
+    ),
+]
+AgentEnv = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Environment variable that the program of an external agent gets too, such as its API key.",
+    ),
+]
+Users = Annotated[
+    str | None,
+    typer.Option(
+        help="Personas, perhaps with numbers, as bounded+memory=3; persona.toml; or file.py:Name; by commas.",
+        show_default="the task's",
+    ),
+]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Models behind the agents, as LiteLLM names them, separated by commas.",
+        show_default="rules",
+    ),
+]
+UserModel = Annotated[
+    str | None, typer.Option(help="Model behind the users.", show_default="rules")
+]
+JudgeModel = Annotated[
+    str | None, typer.Option(help="Model that rates progress, and reads odd plans.")
+]
+
+# --- how models are reached ------------------------------------------------------------------
+
+ApiBase = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where models are reached, if on your server.")
+]
+TextActions = Annotated[
+    str | None,
+    typer.Option(metavar="MODELS", help="Models that cannot call tools: they write actions."),
+]
+Cache = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="Directory that keeps replies, for equal requests."),
+]
+
+# --- on what ---------------------------------------------------------------------------------
+
+Sessions = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Sessions per cell, from the first instance on; 1,000,000 in all cells at most.",
+        show_default="30",
+    ),
+]
+Instances = Annotated[str | None, typer.Option(help="Which instances instead, e.g. 0-9,17.")]
+Dataset = Annotated[
+    str | None, typer.Option(help="File or directory with data of the task's own kind.")
+]
+Seed = Annotated[
+    int | None, typer.Option(help="Decides the world and all randomness.", show_default="0")
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many sessions run at the same time.", show_default="32"),
+]
+Log = Annotated[
+    str | None,
+    typer.Option(
+        help="Path or URL of the log; created if it does not exist.", show_default="duolog.db"
+    ),
+]
+
+# --- limits ----------------------------------------------------------------------------------
+
+Redact = Annotated[
+    str | None,
+    typer.Option(
+        metavar="default|off|FILE",
+        show_default="default",
+        help="Secrets that are not recorded: keys and tokens of known forms, none, or those and the "
+        "regular expressions in a file.",
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(min=1, help="Rounds after which a session ends.", show_default="30"),
+]
+Actions = Annotated[
+    int | None,
+    typer.Option(min=1, help="Acts after which a session ends.", show_default="200"),
+]
+SessionTokens = Annotated[
+    int | None, typer.Option(min=1, help="Tokens of models after which a session ends.")
+]
+SessionCost = Annotated[
+    float | None, typer.Option(min=0, help="US dollars after which a session ends.")
+]
+BudgetTokens = Annotated[
+    int | None, typer.Option(min=0, help="Tokens that all sessions together may use.")
+]
+BudgetCost = Annotated[
+    float | None, typer.Option(min=0, help="US dollars that all sessions together may cost.")
+]
+StopAt = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="TAU",
+        help="Sessions are stopped after this many rounds in a row that the judge rates 1 or 2.",
+    ),
+]
+Patience = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|off",
+        help="Users give up after this many rounds in a row that they rate 1 or 2 themselves.",
+        show_default="off",
+    ),
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="The outcome as JSON, with the report's numbers, for programs."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate calls, tokens and cost.")]

@@ -1,0 +1,278 @@
+"""The documents of ``duolog report``: from sources and options to what is printed, drawn and saved."""
+
+from __future__ import annotations
+
+import io
+import shlex
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import Literal, TypeAlias
+
+import msgspec
+from rich.console import Console
+
+from ..engine.errors import InvalidInput
+from ..engine.log.contract import EventLog
+from ..experiments.sources import directory_of, is_file, judges_of, load
+from ..scoring.columns.table import Columns
+from ..scoring.comparison.agreement import agreement
+from ..scoring.comparison.pairs import compare
+from ..scoring.comparison.sensitivity import sensitivity
+from ..scoring.metrics import Convention, Numbers
+from ..scoring.metrics.forks import compare_forks, without_forks
+from ..scoring.report import (
+    Document,
+    TerminalDocument,
+    agreement_document,
+    comparison_document,
+    document_csv,
+    document_json,
+    document_markdown,
+    document_page,
+    explain,
+    explanation_document,
+    forks_document,
+    make_report,
+    report_document,
+    sensitivity_document,
+)
+from ..scoring.report.summary import LISTED
+from ..scoring.trajectory.options import Options
+from .lookup import existing_log, one_named
+from .output import print_text, say, say_left_out
+from .runtime import run
+from .text.terminal import screen
+from .text.transcript import load_transcript
+from .text.transcript_view import print_transcript
+
+__all__ = (
+    "EMBEDDED",
+    "Analysis",
+    "Asked",
+    "Form",
+    "analysis_of",
+    "page_of",
+    "print_document",
+    "report_of",
+)
+
+EMBEDDED = 2_000_000
+"""Characters of transcripts on a page at most; the other sessions say by which command to see them."""
+
+_LISTED = 100_000  # sessions that a report lists one by one even if only text is wanted
+_WIDTH = 110  # columns of a transcript
+
+Analysis: TypeAlias = Literal["forks", "compare", "sensitivity", "agreement", "explain"]
+"""What is asked for instead of the report's tables."""
+
+Form: TypeAlias = Literal["text", "json", "csv", "markdown"]
+"""What a document is printed as."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What to report on, and how.
+
+    Attributes:
+        sources: logs, files of trajectories, or a directory of tables.
+        options: how to score.
+        convention: how sessions are aggregated.
+        group_by: labels; None for the usual ones.
+        bootstrap: resamples for the intervals.
+        seed: of the resampling.
+        workers: processes that read a large log together; None for one for each processor.
+        agents: those to compare.
+        session: the one to explain, or how its id begins.
+        whole: list each session, which takes memory if there are many.
+    """
+
+    sources: Sequence[str]
+    options: Options = Options()
+    convention: Convention = "formal"
+    group_by: Sequence[str] | None = None
+    bootstrap: int = 1000
+    seed: int = 0
+    workers: int | None = None
+    agents: Sequence[str] = ()
+    session: str = ""
+    whole: bool = True
+
+
+def report_of(asked: Asked) -> Numbers:
+    """The report on some sources.
+
+    Raises:
+        InvalidInput: the sources cannot give it.
+        LogError: a log cannot be read.
+    """
+    return _report(
+        asked,
+        _without_forks(
+            load(asked.sources, asked.options, workers=asked.workers, on_ended=_say_ended)
+        ),
+    )
+
+
+def analysis_of(asked: Asked, analysis: Analysis) -> Document:
+    """The document of another analysis than the report.
+
+    Raises:
+        InvalidInput: the sources cannot give it.
+        LogError: a log cannot be read.
+    """
+    taus, bootstrap, seed = asked.options.taus, asked.bootstrap, asked.seed
+    if analysis == "sensitivity":
+        return sensitivity_document(
+            sensitivity(_by_judge(asked), taus=taus, bootstrap=bootstrap, seed=seed)
+        )
+    if analysis == "agreement":
+        return agreement_document(agreement(_ratings(asked), resamples=bootstrap, seed=seed))
+    sessions = load(asked.sources, asked.options, workers=asked.workers, on_ended=_say_ended)
+    if analysis == "forks":
+        return forks_document(compare_forks(sessions, bootstrap=bootstrap, seed=seed))
+    kept = _without_forks(sessions)
+    if analysis == "compare":
+        return comparison_document(
+            compare(kept, asked.agents, taus=taus, bootstrap=bootstrap, seed=seed)
+        )
+    return _explained(asked, sessions, kept)
+
+
+def _report(asked: Asked, sessions: Columns) -> Numbers:
+    return make_report(
+        sessions,
+        convention=asked.convention,
+        taus=asked.options.taus,
+        group_by=asked.group_by,
+        bootstrap=asked.bootstrap,
+        seed=asked.seed,
+        scores=asked.whole or len(sessions) <= _LISTED,
+    )
+
+
+def _without_forks(sessions: Columns) -> Columns:
+    found = without_forks(sessions)
+    say_left_out(len(sessions) - len(found))
+    return found
+
+
+def _explained(asked: Asked, sessions: Columns, kept: Columns) -> Document:
+    """A session's numbers; under ``paper`` they depend on the cut of its group."""
+    ids = [*sessions.session]
+    row = ids.index(one_named(asked.session, ids, "the report"))
+    report = _report(msgspec.structs.replace(asked, bootstrap=0), kept)
+    mine = sessions.group(row, report.group_by)
+    cuts = [
+        group.max_step
+        for group in report.groups
+        if group.group == mine and group.baseline == sessions.baseline[row]
+    ]
+    return explanation_document(
+        explain(
+            sessions,
+            session=sessions.session[row],
+            convention=report.convention,
+            taus=report.taus,
+            max_step=cuts[0] if cuts else None,
+        )
+    )
+
+
+def _by_judge(asked: Asked) -> dict[str, Columns]:
+    """The same sessions with the ratings of each judge, without forks of what is there already.
+
+    Raises:
+        InvalidInput: no round has a rating, or a source does not say who rated.
+    """
+    judges = judges_of(asked.sources)
+    if not judges:
+        raise InvalidInput(f"no round has a progress rating in {', '.join(asked.sources)}")
+    options = [msgspec.structs.replace(asked.options, judge=judge) for judge in judges]
+    found = [
+        load(asked.sources, one, workers=asked.workers, on_ended=_say_ended) for one in options
+    ]
+    return dict(zip(judges, map(without_forks, found), strict=True))
+
+
+def _ratings(asked: Asked) -> dict[str, list[dict[str, int]]]:
+    """By session, the ratings of each round by judge."""
+    rounds: dict[str, list[dict[str, int]]] = {}
+    for judge, columns in _by_judge(asked).items():
+        ends, given = columns.starts.tolist(), columns.rounds.rating.tolist()
+        for row, session in enumerate(columns.session):
+            mine = given[ends[row] : ends[row + 1]]
+            found = rounds.setdefault(session, [{} for _ in mine])
+            for ratings, rating in zip(found, mine, strict=True):
+                if rating:
+                    ratings[judge] = rating
+    return rounds
+
+
+def print_document(document: Document, form: Form = "text") -> None:
+    """Prints a document on the standard output."""
+    forms: dict[Form, Callable[[Document], str]] = {
+        "json": document_json,
+        "csv": document_csv,
+        "markdown": document_markdown,
+    }
+    if form == "text":
+        screen().print(TerminalDocument(document))
+    else:
+        print_text(forms[form](document))
+
+
+def page_of(report: Numbers, asked: Asked) -> str:
+    """The page of a report, with transcripts of its sessions as long as they are not too much text.
+
+    Raises:
+        LogError: a log cannot be read.
+    """
+    places = {one.session: place for place, one in enumerate(report.scores)}
+    transcripts: dict[str, str] = {}
+    commands: dict[str, str] = {}
+    for source in asked.sources if 0 < len(places) <= LISTED else ():
+        if directory_of([source]) is not None or is_file(source):
+            how = ["duolog", "report", source, "--explain"]
+            commands |= {name: shlex.join([*how, name]) for name in places.keys() - commands}
+        else:
+            room = EMBEDDED - sum(map(len, transcripts.values()))
+            here = run(partial(_read, source, places.keys(), room, asked.options))
+            commands |= {name: shlex.join(["duolog", "show", source, name]) for name in here}
+            transcripts |= {name: text for name, text in here.items() if text is not None}
+    links = {name: f"#t{places[name]}" for name in transcripts}
+    return document_page(
+        report_document(report, links=links, commands=commands),
+        transcripts={
+            f"t{place}": (name, transcripts[name])
+            for name, place in places.items()
+            if name in transcripts
+        },
+    )
+
+
+async def _read(
+    source: str, wanted: AbstractSet[str], room: int, options: Options
+) -> dict[str, str | None]:
+    """The sessions of a log that are wanted, with their transcripts as far as there is room."""
+    found: dict[str, str | None] = {}
+    async with existing_log(source) as log:
+        names = [one.session async for one in log.sessions() if one.session in wanted]
+        for name in names:
+            text = await _transcript(log, name, options) if room > 0 else ""
+            room -= len(text)
+            found[name] = text if text and room >= 0 else None
+    return found
+
+
+async def _transcript(log: EventLog, session: str, options: Options) -> str:
+    summary = await log.summary(session)
+    file = io.StringIO()
+    console = Console(
+        file=file, width=_WIDTH, markup=False, highlight=False, emoji=False, no_color=True
+    )
+    print_transcript(console, await load_transcript(log, summary, options), full=False)
+    return file.getvalue().strip()
+
+
+def _say_ended(how: str) -> None:
+    say(f"a process that read the log with this one has ended ({how}): its part is read again")

@@ -1,0 +1,148 @@
+"""Takes secrets out of events before they are recorded: the default, none, or forms of your own.
+
+Keys and tokens are replaced by their documented forms, wherever they are in an event. A text without
+any is left byte for byte. What was replaced once is not replaced again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+
+from . import codec
+from .errors import CodecError, InvalidInput
+from .events import JSON, SnapshotTaken, Unknown
+from .records import Draft
+from .redaction import REMOVED, may_hold_forms, redact_forms
+
+__all__ = ("DEFAULT", "OFF", "Redact", "redact_secrets", "redaction_in", "redaction_of", "said_of")
+
+Redact: TypeAlias = Callable[[Draft], Draft]
+"""Takes out of a draft what must not be written."""
+
+DEFAULT: Final = "default"
+"""The name of the redaction that every door has unless a user says otherwise."""
+
+OFF: Final = "off"
+"""The name of no redaction."""
+
+_MOST: Final = 1 << 20  # bytes of a file with patterns
+
+
+def redact_secrets(draft: Draft) -> Draft:
+    """The draft with keys and tokens of documented forms replaced; the same if it has none."""
+    try:
+        body = codec.encode_body(draft.event)
+    except CodecError:  # nothing of it will be written: the log refuses it
+        return draft
+    return _redacted(draft, body, redact_forms) if may_hold_forms(body.decode()) else draft
+
+
+def redaction_of(name: str) -> Redact | None:
+    """The redaction that a user names.
+
+    Args:
+        name: ``default``, ``off``, or a file with a regular expression on each line. Their matches are
+            replaced besides what the default replaces. Empty lines and those that begin with # do
+            not count.
+
+    Raises:
+        InvalidInput: there is no such file, or a line is not a regular expression.
+    """
+    if name in (DEFAULT, OFF):
+        return redact_secrets if name == DEFAULT else None
+    return _by_patterns(_patterns_in(Path(name)))
+
+
+def said_of(name: str) -> JSON:
+    """How a session says by what its events were redacted; None for the default, which goes unsaid.
+
+    Raises:
+        InvalidInput: as ``redaction_of``.
+    """
+    if name == DEFAULT:
+        return None
+    return OFF if name == OFF else _patterns_in(Path(name))
+
+
+def redaction_in(said: JSON) -> Redact | None:
+    """The redaction that a session says it was recorded with; see ``said_of``.
+
+    Raises:
+        InvalidInput: it says something else.
+    """
+    if said is None:
+        return redact_secrets
+    if said == OFF:
+        return None
+    if isinstance(said, str) or not isinstance(said, Sequence):
+        raise InvalidInput(f"the session does not say how it was redacted: {said!r}")
+    return _by_patterns([str(one) for one in said])
+
+
+def _patterns_in(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            lines = file.read(_MOST).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidInput(
+            f"--redact takes {DEFAULT}, {OFF} or a file of patterns; cannot read {path}: {why}"
+        ) from None
+    found = [line for line in lines if line.strip() and not line.startswith("#")]
+    for number, line in enumerate(found, start=1):
+        try:
+            re.compile(line)
+        except re.error as error:
+            raise InvalidInput(
+                f"{path}, pattern {number}: {line!r} is not valid: {error}"
+            ) from None
+    return found
+
+
+def _by_patterns(patterns: Sequence[str]) -> Redact:
+    compiled = [re.compile(one) for one in patterns]
+
+    def clean(text: str) -> str:
+        for one in compiled:
+            text = one.sub(REMOVED, text)
+        return redact_forms(text)
+
+    def redact(draft: Draft) -> Draft:
+        try:
+            body = codec.encode_body(draft.event)
+        except CodecError:
+            return draft
+        return _redacted(draft, body, clean)
+
+    return redact
+
+
+def _redacted(draft: Draft, body: bytes, clean: Callable[[str], str]) -> Draft:
+    before: JSON = msgspec.json.decode(body)
+    held = _cleaned(before, clean)
+    if held == before:
+        return draft
+    event = draft.event
+    if isinstance(event, Unknown):
+        event = Unknown(event.kind, event.schema, msgspec.json.encode(held))
+    else:
+        event = msgspec.convert(held, type=type(event))
+        if isinstance(event, SnapshotTaken):
+            event = msgspec.structs.replace(event, digest=codec.digest(event.content))
+    return msgspec.structs.replace(draft, event=event)
+
+
+def _cleaned(value: JSON, clean: Callable[[str], str]) -> JSON:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(key): _cleaned(held, clean) for key, held in value.items()}
+    if isinstance(value, Sequence):
+        return list(map(partial(_cleaned, clean=clean), value))
+    return value

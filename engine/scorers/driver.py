@@ -1,0 +1,865 @@
+"""The driver of scorers over a log: follows it as it grows, and loses nothing.
+
+Each session is measured in the order of its records, and sessions side by side. A record that is
+quick to look at is looked at once; those that take computing are collected for a worker thread; a
+task is started only if a scorer waits for something, if something was measured, or if records have to
+be read from the log. A checkpoint says up to where everything is measured. A driver that is started
+again begins there; what it then measures once more is recorded once.
+
+With leases, several processes divide the sessions by shards, and each shard has its own checkpoint.
+A process that takes over a shard finds what is to be done in the list of sessions.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import Final, TypeAlias, final
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from anyio.abc import TaskGroup
+
+from ..errors import (
+    CheckpointConflict,
+    InvalidInput,
+    LogClosed,
+    LogError,
+    LogUnavailable,
+    SessionClosedError,
+    SessionInterrupted,
+    SessionNotFound,
+    first_error,
+)
+from ..events import ScorerRef
+from ..log.backoff import Backoff
+from ..log.contract import Advance, EventLog
+from ..log.follower import CheckpointKey, Follower
+from ..log.leases import LeaseHolder, Leases, LeaseTerms
+from ..log.session_states import SessionStates
+from ..logger import get_logger
+from ..plugins import PluginCall
+from ..records import TRACE, Record
+from .hop import Hop, Look
+from .observing import ComputeThread
+from .protocol import Scorer, stream_of
+from .runner import Found, ScorerRunner
+from .shards import SHARDS, ShardKeeper, shard_of
+
+__all__ = ("Pace", "ScorerDriver", "ScorerPool", "ScorerStatistics", "ScorersOf", "checkpoint_key")
+
+ScorersOf: TypeAlias = Callable[[str], Awaitable[Sequence[Scorer]]]
+"""Makes the scorers of a session; none if it cannot be scored."""
+
+_BACKLOG: Final = 4096  # records that wait, from which on the log is read no further
+_SESSION: Final = 256  # of those, of one session; what comes then is read from the log later
+_BATCH: Final = 512  # records taken from the log, or looked at in the thread, at once
+_QUICK: Final = 64  # records looked at on the event loop before others have their turn
+_SAVE: Final = 1.0  # seconds between checkpoints
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scorer may take.
+
+    Attributes:
+        within: seconds over one record; a scorer that takes longer is quarantined.
+        at_once: sessions that it waits for, or that are read from the log, at a time.
+        keep: open sessions whose state is kept at hand; for others it is made anew when something
+            comes, by reading the session from the log.
+        retry: seconds before the first new attempt if the log, or a model that a scorer asks,
+            cannot be reached.
+    """
+
+    within: float = 60.0
+    at_once: int = 64
+    keep: int = 4096
+    retry: float = 0.25
+
+
+class ScorerStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a driver has come.
+
+    Attributes:
+        scorer: what measures, ``name@version``.
+        position: of the log, up to which all of its sessions are measured.
+        lag: how many positions the log is ahead of that.
+        waiting: sessions that have records which are not measured yet.
+        working: of those, sessions that are at work now.
+        measured: records that the scorers have looked at since it was started.
+        quarantined: failures of scorers in sessions since it was started; each measures its session
+            no more.
+        shards: how many of the shards of sessions this process has.
+        processes: how many processes divide them.
+    """
+
+    scorer: str = ""
+    position: int
+    lag: int
+    waiting: int
+    working: int
+    measured: int
+    quarantined: int = 0
+    shards: int = SHARDS
+    processes: int = 1
+
+
+def checkpoint_key(ref: ScorerRef, session: str | None = None) -> CheckpointKey:
+    """Under what the log keeps a scorer's checkpoint."""
+    name = f"scorer/{ref.name}"
+    return CheckpointKey(name if session is None else f"{name}/{session}", ref.version)
+
+
+class _Part:
+    """Sessions that share a checkpoint: a shard, or all.
+
+    Attributes:
+        key: under what the log keeps the checkpoint.
+        saved: position that it has.
+        waiting: sessions that have records which are not measured, with the position of the first
+            of them; of a session from the list of sessions, of the last.
+        listing: whether it is not known yet which sessions wait.
+        latest: the last session of which a record came.
+    """
+
+    __slots__ = ("key", "latest", "listing", "saved", "waiting")
+
+    def __init__(self, key: CheckpointKey, saved: int, *, listing: bool) -> None:
+        self.key = key
+        self.saved = saved
+        self.waiting: dict[str, int] = {}
+        self.listing = listing
+        self.latest = ""
+
+    def position(self, taken: int) -> int:
+        """Up to where its sessions are measured, if records up to ``taken`` have come."""
+        if self.listing:
+            return self.saved
+        return min([taken, *(position - 1 for position in self.waiting.values())])
+
+
+class _Work:
+    """What has been looked at of one session, and what waits.
+
+    Attributes:
+        runner: runs the scorers; None until they begin, or if they have to begin again.
+        version: trace version of the last record that was looked at.
+        pending: records that wait, in order.
+        behind: position of a record that is in the log and not in ``pending``; 0 if there is none.
+        results: what was measured and is not recorded yet.
+        busy: whether a task or the thread is at work on it, or is to be.
+        closed: whether the session is closed, as far as is known.
+        over: whether there is nothing to measure any more.
+        since: when a scorer that waits began to look at a record; None while none does.
+        excused: how many of its calls wait for something that does not count as its time.
+        backoff: waits between attempts, while they fail.
+    """
+
+    __slots__ = (
+        "backoff",
+        "behind",
+        "busy",
+        "closed",
+        "excused",
+        "over",
+        "pending",
+        "results",
+        "runner",
+        "session",
+        "since",
+        "version",
+    )
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.runner: ScorerRunner | None = None
+        self.version = 0
+        self.pending: deque[Record] = deque()
+        self.behind = 0
+        self.results: deque[tuple[Record, Sequence[Found]]] = deque()
+        self.busy = False
+        self.closed = False
+        self.over = False
+        self.since: float | None = None
+        self.excused = 0
+        self.backoff: Backoff | None = None
+
+    @property
+    def first(self) -> int:
+        """Position of the first record that is not measured; 0 if all are."""
+        if self.results:
+            return self.results[0][0].position
+        if self.over:
+            return 0
+        if not self.pending:
+            return self.behind
+        first = self.pending[0].position
+        return min(first, self.behind or first)
+
+    @contextmanager
+    def excuse(self) -> Iterator[None]:
+        """While a scorer waits for something else, its time stops."""
+        self.excused += 1
+        try:
+            yield
+        finally:
+            self.excused -= 1
+            self.since = time.monotonic()
+
+    def restart(self) -> None:
+        """Has the scorers begin again, from the session's first record."""
+        self.behind = self.first
+        self.results.clear()
+        self.runner = None
+        self.version = 0
+
+    def stop_if_late(self, begun_before: float) -> None:
+        """Quarantines a scorer that has waited over a record since before this time."""
+        late = self.since is not None and self.since < begun_before
+        if late and self.runner is not None and not self.excused:
+            self.runner.give_up()
+
+
+@final
+class ScorerDriver:
+    """Some scorers at work on a log.
+
+    Args:
+        log: whose sessions they measure, and where their measurements go.
+        scorers: what measures; or what makes the scorers of each session.
+        key: of the checkpoint. Drivers that divide a log by leases have the same.
+        session: only this session; None for all.
+        pace: what the scorers may take.
+        leases: of the log, to divide its sessions with other processes; None to measure all.
+        terms: how long a process may be silent before others take over its shards.
+        stopped: why models are asked no more, if they are not; a session that needs one then ends
+            the run.
+
+    Raises:
+        InvalidInput: a pace that makes no sense.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        scorers: Sequence[Scorer] | ScorersOf,
+        key: CheckpointKey,
+        *,
+        session: str | None = None,
+        pace: Pace = Pace(),  # noqa: B008  (it is frozen)
+        leases: Leases | None = None,
+        terms: LeaseTerms = LeaseTerms(),  # noqa: B008
+        stopped: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        if not (pace.within > 0 and pace.at_once > 0 and pace.keep > 0 and pace.retry >= 0):
+            raise InvalidInput(f"a pace needs numbers above 0, not {pace}")
+        self._log = log
+        self._scorers = scorers
+        self._key = key
+        self._session = session
+        self._pace = pace
+        self._terms = terms
+        self._stopped = stopped
+        self._streams = {stream_of(s.ref) for s in (() if callable(scorers) else scorers)}
+        self._name = "+".join(sorted(self._streams)) or "@".join(key)
+        self._keeper: ShardKeeper | None = None
+        if leases is not None:
+            self._keeper = ShardKeeper(
+                LeaseHolder(leases, terms),
+                "@".join(key),
+                on_taken=self._take_parts,
+                on_left=self._leave_part,
+                on_lost=self._lose_part,
+            )
+        self._parts: dict[int, _Part] = {}
+        self._works: SessionStates[_Work] = SessionStates(
+            pace.keep, busy=lambda work: work.busy or work.first > 0
+        )
+        # Sessions that wait and are not at work, in order; likewise for a slot, and for the thread.
+        self._ready: OrderedDict[str, None] = OrderedDict()
+        self._queued: OrderedDict[_Work, None] = OrderedDict()
+        self._to_compute: OrderedDict[_Work, None] = OrderedDict()
+        self._computing = ComputeThread()
+        self._hop: Hop | None = None
+        self._waited_for: dict[_Work, None] = {}  # those whose scorers wait over a record
+        self._slots = pace.at_once
+        self._news = self._room = self._computable = anyio.Event()
+        self._progress: anyio.Event | None = None
+        self._tasks: TaskGroup | None = None
+        self._taken = self._head = 0
+        self._backlog = self._at_work = self._measured = self._quarantined = 0
+        self._begun = self.ended = False
+
+    # --- following the log ------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Measures until it is cancelled; then saves the checkpoints of shards, and gives them back.
+
+        Raises:
+            LogError: the log failed, or was closed.
+            SessionInterrupted: a model or its budget is used up for good.
+        """
+        keeper = self._keeper
+        try:
+            async with anyio.create_task_group() as outer:
+                if keeper is not None:
+                    outer.start_soon(keeper.holder.keep)
+                try:
+                    await self._run()
+                finally:
+                    if keeper is not None:
+                        with anyio.move_on_after(self._terms.lasts, shield=True):
+                            await self.save()
+                    outer.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise first_error(group) from None
+        finally:
+            self.ended = True
+            self._note_progress()
+
+    async def _run(self) -> None:
+        head = self._log.statistics().position
+        follower = Follower(
+            self._log,
+            session=self._session,
+            key=None if self._keeper else self._key,
+            after_position=head if self._keeper else 0,
+            backoff=Backoff(self._pace.retry),
+            on_unavailable=self._report_unavailable,
+        )
+        async with follower, anyio.create_task_group() as tasks:
+            await follower.retry(follower.begin)
+            self._taken, self._head = follower.taken, follower.head_at_start
+            if self._keeper is None:
+                self._parts[0] = _Part(self._key, self._taken, listing=False)
+            else:
+                tasks.start_soon(self._keeper.keep, self._terms.looked_at)
+            self._begun = True
+            self._note_progress()
+            self._tasks = tasks
+            for work in (self._look_often, self._compute, self._watch_the_time, self._save_often):
+                tasks.start_soon(work)
+            while True:
+                for record in await follower.take(min(_BATCH, _BACKLOG - self._backlog)):
+                    self._take(record)
+                    follower.done(record.position)
+                self._taken = follower.taken
+                self._note_progress()
+                while self._backlog >= _BACKLOG:
+                    self._room = anyio.Event()
+                    await self._room.wait()
+
+    def _take(self, record: Record) -> None:
+        """Takes the next record of the log: something to look at, or not."""
+        session = record.session
+        part = self._part_of(session)
+        if part is None:  # another process has it
+            return
+        if record.stream != TRACE:
+            failed = record.kind == "ScorerFailed" and record.stream in self._streams
+            if failed and record.position > self._head:
+                self._quarantined += 1  # whoever measured it, here or elsewhere, has logged it
+            return
+        part.latest = session
+        work = self._works.get(session) or _Work(session)
+        if work.over:
+            return
+        work.closed = work.closed or record.kind == "SessionClosed"
+        if session not in part.waiting:
+            part.waiting[session] = record.position
+            self._works.keep(session, work)
+            self._make_ready(work)
+        if work.behind:  # this one is read with those before it
+            pass
+        elif len(work.pending) >= _SESSION:
+            work.behind = record.position
+        else:
+            work.pending.append(record)
+            self._backlog += 1
+
+    def _make_ready(self, work: _Work) -> None:
+        if not work.busy:
+            self._ready[work.session] = None
+            self._news.set()
+
+    def _part_of(self, session: str) -> _Part | None:
+        return self._parts.get(0 if self._keeper is None else shard_of(session))
+
+    # --- shards -----------------------------------------------------------------------------------
+
+    async def _take_parts(self, numbers: Sequence[int]) -> None:
+        """Finds what is to be done of shards; what comes from now on is seen as it comes."""
+        taken: dict[int, _Part] = {}
+        for number in numbers:
+            name = f"score/{self._key.consumer}/{number}-of-{SHARDS}"
+            key = CheckpointKey(name, self._key.version)
+            taken[number] = _Part(key, await self._log.checkpoint(*key), listing=True)
+        self._parts |= taken
+        found: list[tuple[int, str, int]] = []
+        async for summary in self._log.sessions():
+            number = shard_of(summary.session)
+            if number in taken and summary.position > taken[number].saved:
+                found.append((summary.position, summary.session, number))
+        for position, session, number in sorted(found):  # the order in which checkpoints can move
+            part = taken[number]
+            if self._parts.get(number) is part and session not in part.waiting:
+                part.waiting[session] = position
+                part.latest = session
+                work = self._works.get(session)
+                if work is not None and work.busy:
+                    work.behind = work.behind or position
+                else:
+                    self._ready[session] = None
+        for part in taken.values():
+            part.listing = False
+        self._news.set()
+
+    async def _leave_part(self, number: int) -> None:
+        await self._save(self._parts.get(number))
+        self._lose_part(number)
+
+    def _lose_part(self, number: int) -> None:
+        part = self._parts.pop(number, None)
+        for session in part.waiting if part is not None else ():
+            self._ready.pop(session, None)
+            work = self._works.get(session)
+            if work is not None and not work.busy:
+                self._route(work)
+
+    # --- looking at records -----------------------------------------------------------------------
+
+    async def _look_often(self) -> None:
+        """Looks at sessions of which something came, in order."""
+        while True:
+            looked = 0
+            while self._ready and looked < _QUICK:
+                session, _ = self._ready.popitem(last=False)
+                part, work = self._part_of(session), self._works.get(session)
+                if work is None:
+                    work = _Work(session)
+                    self._works.keep(session, work)
+                if part is not None and not work.first:  # it is known from the list of sessions
+                    work.behind = part.waiting.get(session, 0)
+                looked += self._route(work)
+            while self._queued and self._slots and len(self._to_compute) < self._pace.at_once:
+                work, _ = self._queued.popitem(last=False)
+                self._slots -= 1
+                self._start(work, slot=True)
+            if self._ready:
+                await anyio.lowlevel.checkpoint()
+            else:
+                self._news = anyio.Event()
+                await self._news.wait()
+
+    def _route(self, work: _Work) -> int:
+        """Looks at what is quick of a session, and passes on what is not; gives how many records."""
+        session = work.session
+        part = self._part_of(session)
+        if part is None or work.over:
+            self._drop(work, len(work.pending))
+            work.behind = 0
+        if part is None:
+            work.results.clear()
+        elif work.runner is None and not callable(self._scorers) and self._is_new(work):
+            work.runner = self._runner(work, self._scorers)
+        looked = 0
+        cost = None
+        while not work.results and (record := self._next(work)) is not None:
+            assert work.runner is not None
+            cost = work.runner.cost(record)
+            if cost != "quick" or looked >= _QUICK:
+                break
+            found = work.runner.look(record)
+            looked += 1
+            self._looked(work, record, [(record, found)] if found else ())
+        first = work.first
+        work.busy = first > 0
+        if part is not None and first:
+            part.waiting[session] = first
+        if work.results:
+            self._start(work, slot=False)
+        elif not first:
+            self._rest(part, work)
+        elif self._next(work) is None or cost == "waits":
+            self._queued[work] = None
+            self._news.set()
+        elif cost == "computes":
+            self._to_compute[work] = None
+            self._computable.set()
+        else:
+            work.busy = False
+            self._make_ready(work)
+        return looked
+
+    def _is_new(self, work: _Work) -> bool:
+        """Whether a session has begun since the driver did, so that nothing was measured of it."""
+        first = work.pending[0] if work.pending and not work.behind else None
+        return first is not None and first.version == 1 and first.position > self._head
+
+    def _next(self, work: _Work) -> Record | None:
+        """The next record to look at, if it is at hand, and the scorers have begun."""
+        if work.runner is None or work.over:
+            return None
+        while work.pending and work.pending[0].version <= work.version:
+            self._drop(work, 1)
+        at_hand = work.pending and work.pending[0].version == work.version + 1
+        return work.pending[0] if at_hand else None
+
+    def _looked(
+        self, work: _Work, last: Record, found: Sequence[tuple[Record, Sequence[Found]]]
+    ) -> None:
+        """The scorers have looked at the records that wait, up to one."""
+        looked = last.version - work.version
+        work.version = last.version
+        work.results += found
+        work.over = work.runner is None or not work.runner.active
+        self._measured += looked
+        self._drop(work, looked)
+
+    def _drop(self, work: _Work, count: int) -> None:
+        """The first records that wait were looked at, or need not be."""
+        for _ in range(count):
+            work.pending.popleft()
+        self._backlog -= count
+        self._room.set()
+
+    def _rest(self, part: _Part | None, work: _Work) -> None:
+        """Nothing is left to be done of a session."""
+        if part is not None:
+            part.waiting.pop(work.session, None)
+        self._note_progress()
+        if work.closed:  # what may still come, feedback, has it read again
+            self._works.drop(work.session)
+        self._works.evict()
+
+    # --- computing in a thread --------------------------------------------------------------------
+
+    async def _compute(self) -> None:
+        """Has the thread look at what takes computing, many records at a time."""
+        while True:
+            if not self._to_compute:
+                self._computable = anyio.Event()
+                await self._computable.wait()
+            works: list[_Work] = []
+            looks: list[Look] = []
+            room = _BATCH
+            while self._to_compute and room > 0:
+                work, _ = self._to_compute.popitem(last=False)
+                assert work.runner is not None
+                works.append(work)
+                looks.append(Look(work.runner, tuple(islice(work.pending, room))))
+                room -= len(looks[-1].records)
+            self._news.set()  # more may be read
+            self._at_work += len(works)
+            self._hop = Hop(looks)
+            with self._hop.scope:
+                await self._computing.run(self._hop.run)
+            self._hop = None
+            self._at_work -= len(works)
+            for work, look in zip(works, looks, strict=True):
+                if look.count:
+                    self._looked(work, look.records[look.count - 1], look.found)
+                if look.late is not None:  # others may still have to look at the record
+                    work.results.append(look.late)
+                self._route(work)
+
+    async def _watch_the_time(self) -> None:
+        """Quarantines a scorer that takes too long over a record."""
+        within = self._pace.within
+        while within < math.inf:
+            await anyio.sleep(within / 4)
+            late = time.monotonic() - within
+            for work in tuple(self._waited_for):
+                work.stop_if_late(late)
+            if self._hop is not None:
+                self._hop.stop_if_late(late)
+
+    # --- tasks of sessions ------------------------------------------------------------------------
+
+    def _start(self, work: _Work, *, slot: bool) -> None:
+        assert self._tasks is not None
+        self._at_work += 1
+        self._tasks.start_soon(self._work, work, slot)
+
+    async def _work(self, work: _Work, slot: bool) -> None:
+        """Records what was measured of a session; with a slot, reads it from the log too."""
+        try:
+            with PluginCall(f"the scorers of {work.session!r}"):  # lest this task end unnoticed
+                await self._record(work)
+                if slot:
+                    await self._catch_up(work)
+            work.backoff = None
+        except LogClosed:
+            raise
+        except (LogUnavailable, SessionInterrupted) as error:
+            if isinstance(error, SessionInterrupted) and self._stopped() is not None:
+                raise
+            work.restart()
+            work.backoff = work.backoff or Backoff(self._pace.retry)
+            seconds = work.backoff.next()
+            what = "a session cannot be scored now; trying again"
+            self._report(what, error, work.session, seconds=seconds)
+            if slot:
+                self._free_slot()
+                slot = False
+            await anyio.sleep(seconds)
+        except SessionClosedError:
+            self._end_work(work)  # the session was forgotten
+        except Exception as error:  # noqa: BLE001  (logged; the other sessions continue)
+            self._report("a session cannot be measured", error, work.session)
+            self._end_work(work)
+        if slot:
+            self._free_slot()
+        self._at_work -= 1
+        self._route(work)
+
+    def _free_slot(self) -> None:
+        self._slots += 1
+        self._news.set()
+
+    def _end_work(self, work: _Work) -> None:
+        work.results.clear()
+        work.over = True
+
+    async def _record(self, work: _Work) -> None:
+        while work.results and work.runner is not None:
+            record, found = work.results[0]
+            await work.runner.keep(record, found)
+            work.results.popleft()
+
+    async def _catch_up(self, work: _Work) -> None:
+        """Reads what is not at hand, and has the scorers look for as long as they wait for something."""
+        while work.first and self._part_of(work.session) is not None:
+            if work.runner is None:
+                work.runner = await self._begin(work)
+                if work.runner is None:
+                    work.over = True
+                    return
+            record = self._next(work)
+            if record is None:
+                await self._read_on(work)
+            elif work.runner.cost(record) == "waits":
+                await self._wait_for(work, work.runner, record)
+            else:
+                return
+
+    async def _read_on(self, work: _Work) -> None:
+        """Reads the next records that were not looked at."""
+        behind, work.behind = work.behind, 0  # what comes from here on waits in ``pending`` again
+        read: list[Record] = []
+        try:
+            async for record in self._log.read(work.session, after_version=work.version):
+                if len(read) >= _SESSION:
+                    work.behind = record.position
+                    break
+                read.append(record)
+        except BaseException:
+            work.behind = behind
+            raise
+        last = read[-1].version if read else work.version
+        later = [record for record in work.pending if record.version > last]
+        if later and later[0].version == last + 1:  # else it is read the next time
+            read += later
+        work.closed = work.closed or any(record.kind == "SessionClosed" for record in read)
+        self._backlog += len(read) - len(work.pending)
+        work.pending = deque(read)
+        self._room.set()
+
+    async def _wait_for(self, work: _Work, runner: ScorerRunner, record: Record) -> None:
+        work.since = time.monotonic()
+        self._waited_for[work] = None
+        try:
+            await runner.measure((record,))
+        finally:
+            work.since = None
+            del self._waited_for[work]
+        self._looked(work, record, ())
+
+    async def _begin(self, work: _Work) -> ScorerRunner | None:
+        """Has scorers begin with a session, given what they have measured of it before."""
+        scorers = await self._scorers(work.session) if callable(self._scorers) else self._scorers
+        if not scorers:
+            return None
+        recorded: list[Record] = []
+        for scorer in () if self._is_new(work) else scorers:
+            stream = stream_of(scorer.ref)
+            recorded += [record async for record in self._log.read(work.session, stream=stream)]
+        return self._runner(work, scorers, recorded)
+
+    def _runner(
+        self, work: _Work, scorers: Sequence[Scorer], recorded: Sequence[Record] = ()
+    ) -> ScorerRunner:
+        self._streams.update(stream_of(scorer.ref) for scorer in scorers)
+        return ScorerRunner(
+            self._log,
+            work.session,
+            scorers,
+            recorded=recorded,
+            excused=work.excuse,
+            computing=self._computing,
+        )
+
+    # --- progress ---------------------------------------------------------------------------------
+
+    async def _save_often(self) -> None:
+        while True:
+            await anyio.sleep(_SAVE)
+            await self._try_to_save()
+
+    async def _try_to_save(self) -> None:
+        try:
+            await self.save()
+        except LogClosed:
+            raise
+        except LogError as error:
+            self._report("a checkpoint was not saved", error)
+
+    async def save(self) -> None:
+        """Moves the checkpoints to where everything before is measured and recorded.
+
+        Those of all shards at once, so that the log commits them together. If that fails, a checkpoint
+        lags: what lies behind it is looked at again after a restart, and recorded once.
+
+        Raises:
+            LogError: the log cannot take it.
+        """
+        try:
+            async with anyio.create_task_group() as tasks:
+                for part in tuple(self._parts.values()):
+                    tasks.start_soon(self._save, part)
+        except BaseExceptionGroup as group:
+            raise first_error(group) from None
+
+    async def _save(self, part: _Part | None) -> None:
+        position = 0 if part is None else part.position(self._taken)
+        if part is None or position <= part.saved or not part.latest:
+            return
+        consumer, version = part.key
+        advance = Advance(
+            consumer=consumer, version=version, expected=part.saved, position=position
+        )
+        try:
+            await self._log.append(part.latest, [], checkpoint=advance)
+            part.saved = position
+        except CheckpointConflict as conflict:  # another process measures this too, or did
+            part.saved = conflict.actual
+
+    async def settle(self) -> None:
+        """Waits until all that the log holds now is measured, and the checkpoint says so.
+
+        Returns as well once the driver has ended.
+        """
+        try:
+            position = self._log.statistics().position
+            if self._session is not None:
+                position = (await self._log.summary(self._session)).position
+        except (LogClosed, SessionNotFound):
+            return
+        while not self.ended and (not self._begun or self._position() < position):
+            self._progress = progress = self._progress or anyio.Event()
+            await progress.wait()
+        if not self.ended:
+            with suppress(LogClosed):
+                await self._try_to_save()
+
+    def _position(self) -> int:
+        parts = self._parts.values()
+        return min([part.position(self._taken) for part in parts], default=self._taken)
+
+    def _note_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.set()
+            self._progress = None
+
+    def statistics(self) -> ScorerStatistics:
+        """How far it has come."""
+        position = self._position()
+        return ScorerStatistics(
+            scorer=self._name,
+            position=position,
+            lag=max(0, self._log.statistics().position - position),
+            waiting=sum(len(part.waiting) for part in self._parts.values()),
+            working=self._at_work,
+            measured=self._measured,
+            quarantined=self._quarantined,
+            shards=len(self._parts) if self._keeper else SHARDS,
+            processes=self._keeper.processes if self._keeper else 1,
+        )
+
+    def _report_unavailable(self, error: LogUnavailable, seconds: float) -> None:
+        self._report("the log cannot be read now; trying again", error, seconds=seconds)
+
+    def _report(
+        self, what: str, error: Exception, session: str | None = None, **more: float
+    ) -> None:
+        get_logger("scorers").warning(
+            what, scorer=self._name, session=session or self._session, error=str(error), **more
+        )
+
+
+@final
+class ScorerPool:
+    """Scorers at work on a log, each with its own driver: a slow one holds up no other.
+
+    Args:
+        log: whose sessions they measure, and where their measurements go.
+        scorers: what measures.
+        session: only this session; None for all.
+        pace: what each of them may take.
+
+    Raises:
+        InvalidInput: two scorers of one name and version, or a pace that makes no sense.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        scorers: Iterable[Scorer],
+        *,
+        session: str | None = None,
+        pace: Pace = Pace(),  # noqa: B008
+    ) -> None:
+        scorers = tuple(scorers)
+        streams = [stream_of(scorer.ref) for scorer in scorers]
+        if len(set(streams)) < len(streams):
+            raise InvalidInput(f"two scorers of one name and version: {', '.join(streams)}")
+        self._drivers = [
+            ScorerDriver(
+                log, (scorer,), checkpoint_key(scorer.ref, session), session=session, pace=pace
+            )
+            for scorer in scorers
+        ]
+
+    async def run(self) -> None:
+        """Measures until it is cancelled, or the log is closed or can be read no longer."""
+        async with anyio.create_task_group() as tasks:
+            for driver in self._drivers:
+                tasks.start_soon(self._run, driver, name=f"scorer {driver.statistics().scorer}")
+
+    async def _run(self, driver: ScorerDriver) -> None:
+        try:
+            await driver.run()
+        except LogClosed:
+            pass
+        except LogError as error:
+            get_logger("scorers").warning(
+                "a scorer has ended: the log cannot be read any more",
+                scorer=driver.statistics().scorer,
+                error=str(error),
+            )
+
+    async def settle(self) -> None:
+        """Waits until all that the log holds now is measured, and the checkpoints say so.
+
+        Returns as well once the scorers have ended.
+        """
+        for driver in self._drivers:
+            await driver.settle()
+
+    def statistics(self) -> tuple[ScorerStatistics, ...]:
+        """How far the scorers have come."""
+        return tuple(driver.statistics() for driver in self._drivers)

@@ -1,0 +1,99 @@
+"""One trip to a worker thread, in which scorers look at many records, those of one session in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from threading import Lock
+from typing import final
+
+import anyio
+
+from ..records import Record
+from .runner import Found, RunningScorer, ScorerRunner
+
+__all__ = ("Hop", "Look")
+
+
+@final
+class Look:
+    """A look of scorers at records of one session.
+
+    Attributes:
+        runner: runs the scorers.
+        records: the records to look at, in order.
+        count: how many of them were looked at.
+        found: those at which something was measured, with what was measured.
+        late: the record after them over which a scorer took too long; None if none did. It may be due
+            for other scorers.
+    """
+
+    __slots__ = ("count", "found", "late", "records", "runner")
+
+    def __init__(self, runner: ScorerRunner, records: Sequence[Record]) -> None:
+        self.runner = runner
+        self.records = records
+        self.count = 0
+        self.found: list[tuple[Record, list[Found]]] = []
+        self.late: tuple[Record, list[Found]] | None = None
+
+
+@final
+class Hop:
+    """Has scorers look at records in a worker thread, one after the other.
+
+    Python cannot end a thread. If a scorer takes too long, the thread is abandoned: the scorer is
+    quarantined, and what was looked at before counts. What is left is for the next hop.
+
+    Args:
+        looks: what to look at.
+
+    Attributes:
+        scope: to be entered by the task that waits for the thread; cancelled if it is abandoned.
+    """
+
+    def __init__(self, looks: Sequence[Look]) -> None:
+        self._looks = looks
+        self._lock = Lock()
+        self._abandoned = False
+        self._at: tuple[Look, Record, RunningScorer, list[Found]] | None = None
+        self._since = 0.0
+        self.scope = anyio.CancelScope()
+
+    def run(self) -> None:
+        """Looks at all of it; called in the thread."""
+        for look in self._looks:
+            runner = look.runner
+            for record in look.records:
+                if runner.cost(record) == "waits":
+                    break
+                found: list[Found] = []
+                for running in runner.due(record):
+                    if not self._move((look, record, running, found)):
+                        return
+                    outcome = running.look(record)
+                    if not self._move(None):
+                        return
+                    if outcome != ():
+                        found.append(Found(running, outcome))
+                look.count += 1
+                if found:
+                    look.found.append((record, found))
+
+    def _move(self, at: tuple[Look, Record, RunningScorer, list[Found]] | None) -> bool:
+        """Whether the thread may continue there."""
+        with self._lock:
+            self._at = at
+            self._since = time.monotonic()
+            return not self._abandoned
+
+    def stop_if_late(self, begun_before: float) -> None:
+        """Abandons the thread if a scorer has looked at a record since before this time."""
+        with self._lock:
+            if self._at is None or self._since >= begun_before:
+                return
+            look, record, running, found = self._at
+            late = running.quarantine(TimeoutError("it took too long"))
+            look.late = record, [*found, Found(running, late)]
+            self._abandoned = True
+        self.scope.cancel()

@@ -1,0 +1,240 @@
+"""Data analysis as a task: its parts put together; see ``duolog.tasks.kit``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Final, final
+
+from anyio import to_thread
+
+from ...agents.rules_file import shipped_rules
+from ...engine.events import ActionResolved, ProfileChanged
+from ...engine.records import Record
+from ...engine.rounds import Round
+from ...engine.scorers.protocol import Scorer
+from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
+from ...engine.session.environment import Action, ActionSpec, Outcome
+from ...engine.session.view import View
+from ...scoring.scorers.fold_utility import FoldUtility
+from ...scoring.scorers.utility import Score
+from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
+from ...tasks.rule_agent import RuleAgent
+from ...tasks.rule_user import HumanAlone, RuleUser, changing
+from ...tasks.views import nudged, owes_reply
+from .actions import ACTIONS, World
+from .analysis import SHEETS, query_for, sheet_of
+from .attention import Reading
+from .database import Database
+from .facts import Advice, Claim, Topic, advice_on, agrees
+from .instances import Instance, Wants, make_instance, opened_by
+from .knowledge import Known, Memory
+from .language.messages import say_request
+from .profile import profile_of, read_wants, write_profile
+from .report import say_advice, say_claim
+from .rule_agent import HAND_OVER, LOOK, DataPlanner
+from .rule_user import DataPerson
+from .truth import Answers
+
+__all__ = (
+    "REPORT_DUMPER",
+    "DataEnvironment",
+    "best_report",
+    "data_scorer",
+    "data_task",
+    "data_utility",
+    "worth",
+)
+
+DATA = "data"
+"""Name of the task and of its scorer."""
+
+_VERSION = "1"
+_UNDERSTOOD, _ADVISED, _MISLED = 0.8, 0.2, 0.5
+
+
+def worth(
+    believed: Mapping[Topic, Claim], advice: Advice | None, wants: Wants, truth: Answers
+) -> Score:
+    """The utility of what an analyst believes, by what they want.
+
+    Args:
+        believed: the claim believed, by topic.
+        advice: the recommendation that they go by.
+        wants: what they want now.
+        truth: the true claims; a topic that the data do not decide neither helps nor misleads.
+    """
+    right = sum(1 for t in wants.topics if t in believed and agrees(believed[t], truth[t]))
+    wrong = sum(1 for t, claim in believed.items() if t in truth and not agrees(claim, truth[t]))
+    advised = advice is not None and advice == advice_on(truth[wants.goal])
+    follows = (
+        advice is None or advice.topic not in truth or advice == advice_on(truth[advice.topic])
+    )
+    understood = right / len(wants.topics)
+    misled = min(1.0, (wrong + (not follows)) / len(wants.topics))
+    value = _UNDERSTOOD * understood + _ADVISED * advised - _MISLED * misled
+    return Score(
+        min(1.0, max(0.0, value)),
+        {"understood": understood, "advised": float(advised), "misled": misled},
+    )
+
+
+def data_utility(instance: Instance) -> Scorer:
+    """The scorer of sessions on an instance; it scores every closed round."""
+    return FoldUtility(DATA, _VERSION, lambda: _Fold(instance))
+
+
+@final
+class _Fold:
+    """What the analyst has taken in, and wants, by now."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._reading = Reading(instance.survey.names, instance.attention, instance.stamina)
+        self._recorded: Wants | None = None
+
+    def feed(self, record: Record) -> None:
+        self._reading.feed(record)
+        if isinstance(record.event, ProfileChanged):
+            self._recorded = read_wants(record.event.profile)
+
+    def score(self, over: Round) -> Score:
+        now = self._reading.copy()
+        now.catch_up()
+        one = self._instance
+        wants = self._recorded or opened_by(one.interests, one.opens, one.pivot, now.believed)
+        return worth(now.believed, now.advice, wants, one.truth)
+
+
+# --- data analysis as a task environment ----------------------------------------------------------
+
+
+@final
+class DataEnvironment:
+    """The actions of one session. They have no effect, so no state is kept between them.
+
+    Args:
+        world: the instance's.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        """Schema, Query and Chart."""
+        return ACTIONS.specs
+
+    async def perform(self, action: Action) -> Outcome:
+        """Selects; the message of an error says how to continue."""
+        found = ACTIONS.find(action.name, action.role)
+        observation = await to_thread.run_sync(found.perform, self._world, action.arguments)
+        return Outcome(observation=observation, seconds=found.seconds(action.arguments))
+
+    def recall(self, action: Action, resolved: ActionResolved) -> None:
+        """Does nothing, since no action has an effect."""
+
+
+# --- a bad example --------------------------------------------------------------------------------
+
+
+REPORT_DUMPER: Final = "report-dumper"
+"""Its name among the agents of the task."""
+
+_DONE: Final = "The full report is up, with all queries and findings."
+_AGAIN: Final = "All of that is in the report."
+
+
+@final
+class ReportDumper:
+    """The policy of the agent; one for each session."""
+
+    def __init__(self) -> None:
+        self._memory = Memory()
+
+    async def decide(self, view: View) -> Decision:
+        """Lists the tables, queries all of them, and puts the report up; then refers to it."""
+        known = self._memory.recall(view)
+        if view.in_flight:
+            return NOTHING
+        if known.names is None:
+            return Decision((Act("Schema"),))
+        queries = [query_for(sheet, known.rulings) for sheet in SHEETS]
+        missing = [sql for sql in queries if sql not in known.findings.rows]
+        if missing:
+            return Decision(tuple(Act("Query", {"sql": sql}) for sql in missing))
+        if view.own_snapshot is None:
+            return Decision((Submit("\n".join(_dump(known))), Say(_DONE)))
+        if owes_reply(view):
+            return Decision((Say(_AGAIN),))
+        return Decision((Finish("the report is there"),)) if nudged(view) else NOTHING
+
+
+def _dump(known: Known) -> Iterator[str]:
+    """Query by query, what it found."""
+    claims = known.claims()
+    for sheet in SHEETS:
+        yield f"Method: {query_for(sheet, known.rulings)}"
+        yield from (
+            say_claim(claim) for topic, claim in claims.items() if sheet_of(topic.kind) == sheet
+        )
+
+
+# --- data analysis as a task ----------------------------------------------------------------------
+
+
+def data_task() -> KitTask[World]:
+    """Analyse a survey together: a narrow question, findings, and the interests that they raise."""
+    return KitTask(_SPEC)
+
+
+def data_scorer() -> TaskScorer:
+    """The scorer of recorded sessions of this task."""
+    return TaskScorer(data_task())
+
+
+def _case(name: str, seed: int) -> Case[World]:
+    instance = make_instance(seed, name)
+    first, subject = instance.interests[0], instance.survey.names.subject
+    return Case(
+        request=say_request(first, subject, Random(instance.seed)),
+        private=write_profile(profile_of(instance)),
+        world=World(instance, Database(instance.survey.tables)),
+    )
+
+
+def best_report(instance: Instance) -> str:
+    """The true findings on all that the analyst comes to want, and the recommendation that follows.
+
+    To somebody who has understood all of it, which takes several looks, it is worth 1.
+    """
+    goal = instance.pivot or instance.interests[0]
+    found = [say_claim(instance.truth[topic]) for topic in instance.interests]
+    return "\n".join([*found, say_advice(advice_on(instance.truth[goal]))])
+
+
+def _witness(name: str, seed: int) -> Witness:
+    """What the best report is worth; no report shows it by itself, since it has to be understood."""
+    instance = make_instance(seed, name)
+    claims = {topic: instance.truth[topic] for topic in instance.interests}
+    wants = Wants(instance.interests, instance.pivot or instance.interests[0])
+    return Witness(worth(claims, advice_on(claims[wants.goal]), wants, instance.truth).value)
+
+
+_SPEC: TaskSpec[World] = TaskSpec(
+    name=DATA,
+    description="analyse a survey together: a narrow question, findings that raise others",
+    brief=load_brief(__package__),
+    case=_case,
+    environment=DataEnvironment,
+    utility=lambda world: data_utility(world.instance),
+    agent=lambda habits: RuleAgent(DataPlanner(habits), look=LOOK, hand_over=HAND_OVER),
+    control=shipped_rules(__package__),
+    others={
+        REPORT_DUMPER: ("a bad example: a whole report at once, and no word on it", ReportDumper)
+    },
+    user=lambda: RuleUser(DataPerson()),
+    alone=lambda: HumanAlone(DataPerson()),
+    changing=lambda: changing(DataPerson()),
+    witness=_witness,
+)

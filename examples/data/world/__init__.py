@@ -1,3 +1,0 @@
-"""Survey data: instances, their tables, and what is true of them."""
-
-__all__ = ()

@@ -1,3 +1,0 @@
-"""What every shipped task is made of: a task by composition, rules for agents and people, actions, phrases."""
-
-__all__ = ()

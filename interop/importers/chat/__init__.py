@@ -1,5 +1,0 @@
-"""Chat messages."""
-
-from __future__ import annotations
-
-__all__ = ()

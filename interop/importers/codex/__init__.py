@@ -1,5 +1,0 @@
-"""Rollouts of Codex."""
-
-from __future__ import annotations
-
-__all__ = ()

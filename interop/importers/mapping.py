@@ -1,0 +1,387 @@
+"""The importer that a mapping describes."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, final
+
+import msgspec
+
+from ...engine import codec
+from ...engine.errors import InvalidInput, MissingExtra
+from ...engine.events import JSON, ScorerRef, Tokens, UtilityScored
+from .conversation.builder import Cast
+from .conversation.numbers import count_of, share_of
+from .conversation.steps import (
+    AGENT,
+    HUMAN,
+    ModelUse,
+    Output,
+    Step,
+    ToolCall,
+    ToolResult,
+    Utterance,
+)
+from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
+from .json_files import Piece, decode, pieces_of
+from .json_sniff import Shape
+from .protocol import Found, Reading, Remark
+from .timestamps import seconds_of
+from .trace_builder import arguments_of
+
+__all__ = ("MappingImporter", "load_mapping")
+
+if TYPE_CHECKING:
+    from jsonpath_rfc9535 import JSONPathQuery
+
+
+Side: TypeAlias = Literal["human", "agent", "system", "result", "skip"]
+"""What a role in the source is: a person, an agent, the environment, the result of a call, or
+nothing that is imported."""
+
+
+class SessionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where sessions are; all but ``each`` looked up in a session.
+
+    Attributes:
+        each: the sessions in a document; the document itself unless said. Lines, and the elements of
+            an array, are documents of their own.
+        id: the session's own id.
+        task: name of the task.
+        instance: of the task.
+        agent: who the agent was, to group by.
+        model: that the agent ran on.
+        utility: a score in [0, 1].
+    """
+
+    each: str = "$"
+    id: str | None = None
+    task: str | None = None
+    instance: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    utility: str | None = None
+
+
+class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where messages are; all but ``each`` looked up in a message.
+
+    Attributes:
+        each: the messages in a session, in order.
+        role: who speaks, one of the names in ``roles``.
+        text: what is said.
+        name: of the speaker, where several have one role.
+        time: ISO 8601, or seconds since the epoch.
+        call: for a result, the id of its call.
+        input_tokens: of the model call behind the message.
+        output_tokens: likewise.
+    """
+
+    each: str
+    role: str
+    text: str
+    name: str | None = None
+    time: str | None = None
+    call: str | None = None
+    input_tokens: str | None = None
+    output_tokens: str | None = None
+
+
+class CallMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where tool calls are; all but ``each`` looked up in a call.
+
+    Attributes:
+        each: the calls in a message, in order.
+        name: of the tool.
+        id: of the call.
+        arguments: an object, or JSON in a text.
+        result: what the tool gave.
+        error: why it failed; no error where it is missing, null, false or empty.
+    """
+
+    each: str
+    name: str
+    id: str | None = None
+    arguments: str | None = None
+    result: str | None = None
+    error: str | None = None
+
+
+class OutputMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the shared output stands in a message, as it is after it.
+
+    Attributes:
+        content: text, or structure.
+        media_type: of the content.
+    """
+
+    content: str
+    media_type: str = "text/plain"
+
+
+class MappingSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A mapping.
+
+    Attributes:
+        session: where sessions are.
+        message: where messages are in a session.
+        roles: what each role is; a role that is not named is a problem.
+        call: where calls are in a message; None for no calls.
+        output: where the shared output is in a message; None for none.
+    """
+
+    message: MessageMapping
+    roles: Mapping[str, Side]
+    session: SessionMapping = SessionMapping()
+    call: CallMapping | None = None
+    output: OutputMapping | None = None
+
+
+def load_mapping(path: Path) -> MappingSpec:
+    """The mapping in a TOML file.
+
+    Raises:
+        InvalidInput: it cannot be read, is no mapping, or has a path that is none.
+        MissingExtra: there is nothing to evaluate JSONPath with.
+    """
+    try:
+        spec = msgspec.toml.decode(path.read_bytes(), type=MappingSpec)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from error
+    except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is no mapping: {error}") from error
+    for table, part in msgspec.structs.asdict(spec).items():
+        if isinstance(part, msgspec.Struct):
+            for name, held in msgspec.structs.asdict(part).items():
+                if isinstance(held, str) and name != "media_type":
+                    query(held, f"{path}: {table}.{name}")
+    return spec
+
+
+def query(text: str, where: str) -> JSONPathQuery:
+    """A JSONPath, compiled.
+
+    Raises:
+        InvalidInput: it is none.
+        MissingExtra: there is nothing to evaluate it with.
+    """
+    try:
+        import jsonpath_rfc9535
+    except ModuleNotFoundError as error:
+        raise MissingExtra("mapping", "a mapping") from error
+    try:
+        return jsonpath_rfc9535.compile(text)
+    except jsonpath_rfc9535.JSONPathError as error:
+        raise InvalidInput(f"{where}: {text!r} is no JSONPath: {error}") from error
+
+
+def found(path: JSONPathQuery | None, value: JSON) -> JSON:
+    """The first value that a path finds; None where it finds none."""
+    return next(iter(all_found(path, value)), None) if path is not None else None
+
+
+def all_found(path: JSONPathQuery | None, value: JSON) -> list[JSON]:
+    """All values that a path finds, in order.
+
+    Raises:
+        InvalidInput: it cannot be followed in this value.
+    """
+    if path is None or not isinstance(value, (dict, list)):
+        return [value] if path is not None and str(path) == "$" else []
+    from jsonpath_rfc9535 import JSONPathError
+
+    try:
+        return [cast("JSON", node.value) for node in path.find(value)]
+    except JSONPathError as error:
+        raise InvalidInput(f"{str(path)!r} cannot be followed: {error}") from error
+
+
+# --- the importer that a mapping describes --------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from jsonpath_rfc9535 import JSONPathQuery
+
+
+_NAME: Final = "mapping"
+_SCORER: Final = ScorerRef(name=_NAME, version="1", config=codec.digest({"value": "utility"}))
+_SIDES: Final[Mapping[Side, str]] = {"human": HUMAN, "agent": AGENT, "system": "system"}
+
+
+@final
+class MappingImporter:
+    """Reads JSON or JSON Lines as a mapping says.
+
+    Args:
+        spec: where things are.
+        name: of the mapping, for what it is imported as.
+    """
+
+    def __init__(self, spec: MappingSpec, name: str = _NAME) -> None:
+        self._spec = spec
+        self._name = name
+        self._paths: dict[str, JSONPathQuery] = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the mapping."""
+        return self._name
+
+    @property
+    def about(self) -> str:
+        """In a few words."""
+        return "JSON as a mapping describes it"
+
+    def recognises(self, source: Path, shape: Shape | None) -> bool:
+        """Never: a mapping is named, not guessed."""
+        return False
+
+    def read(self, source: Path, reading: Reading) -> Iterator[Found]:
+        """Reads all sessions.
+
+        Raises:
+            InvalidInput: there are none, or the file cannot be read.
+        """
+        some = False
+        for piece in pieces_of(source):
+            try:
+                document = _document(piece)
+                for number, session in enumerate(self._all("session", "each", document), start=1):
+                    some = True
+                    yield from self._session(session, piece, number, reading)
+            except InvalidInput as error:
+                some = True
+                yield Remark("problem", f"no document: {error}", piece.where)
+        if not some:
+            path = self._spec.session.each
+            raise InvalidInput(f"{source}: nothing is found at session.each, which is {path!r}")
+
+    def _session(self, held: JSON, piece: Piece, number: int, reading: Reading) -> Iterator[Found]:
+        where = piece.where if number == 1 else f"{piece.where}, session {number}"
+        own = self._one("session", "id", held)
+        name = str(own) if isinstance(own, (str, int)) and str(own).strip() else None
+        session = name or f"{self._name}-{codec.digest(held)[:12]}"
+        entries: list[Entry] = []
+        for count, message in enumerate(self._all("message", "each", held), start=1):
+            place = f"{where}, message {count}"
+            try:
+                steps = tuple(self._steps(message))
+            except InvalidInput as error:
+                yield Remark("problem", str(error), place, session)
+                continue
+            time = seconds_of(self._one("message", "time", message), reading.zone)
+            entries.append(Entry(count, place, time, steps))
+        if not entries:
+            path = self._spec.message.each
+            what = f"nothing is found at message.each, which is {path!r}"
+            yield Remark("problem", what, where, session)
+            return
+        agent = _text(self._one("session", "agent", held))
+        transcript = Transcript(
+            session=session,
+            format=self._name,
+            where=where,
+            entries=entries,
+            cast=Cast((step for entry in entries for step in entry.steps), (HUMAN, AGENT)),
+            start=beginning_of(entries),
+            task=_text(self._one("session", "task", held)),
+            instance=_text(self._one("session", "instance", held)),
+            models={AGENT: _text(self._one("session", "model", held))},
+            config={"group": {"agent": agent}} if agent else {},
+            scores=tuple(self._scores(held)),
+        )
+        yield from read_transcript(transcript, reading)
+
+    def _steps(self, message: JSON) -> Iterator[Step]:
+        role = self._one("message", "role", message)
+        side = self._spec.roles.get(str(role))
+        if side is None:
+            known = ", ".join(sorted(self._spec.roles))
+            raise InvalidInput(f"its role is {role!r}, and roles names only {known}")
+        if side == "skip":
+            return
+        name = _text(self._one("message", "name", message))
+        counts = {
+            "prompt": self._one("message", "input_tokens", message),
+            "completion": self._one("message", "output_tokens", message),
+        }
+        used = Tokens(**{field: count_of(count) for field, count in counts.items()})
+        if used != Tokens() and side == "agent":
+            yield ModelUse(tokens=used, name=name)
+        text = self._one("message", "text", message)
+        if side == "result":
+            call = self._one("message", "call", message)
+            yield ToolResult(str(call) if call is not None else "", text)
+            return
+        said = text if isinstance(text, str) else "" if text is None else _json(text)
+        if said.strip():
+            yield Utterance(_SIDES[side], name, said)
+        if self._spec.call is not None:
+            for number, call in enumerate(self._all("call", "each", message), start=1):
+                yield from self._call(call, side, name, number)
+        if self._spec.output is not None:
+            content = self._one("output", "content", message)
+            if content is not None and side in ("human", "agent"):
+                yield Output(_SIDES[side], name, content, self._spec.output.media_type)
+
+    def _call(self, call: JSON, side: Side, name: str | None, number: int) -> Iterator[Step]:
+        tool = _text(self._one("call", "name", call))
+        if tool is None:
+            raise InvalidInput(f"call {number} has no name")
+        ident = self._one("call", "id", call)
+        given = self._one("call", "arguments", call)
+        raw: str | None = None
+        if isinstance(given, str):
+            given, raw = arguments_of(given)
+        key = str(ident) if ident is not None else ""
+        arguments = given if isinstance(given, Mapping) else {}
+        yield ToolCall(_SIDES.get(side, AGENT), name, key, tool, arguments, raw)
+        result, error = self._one("call", "result", call), self._one("call", "error", call)
+        if result is not None or error:
+            why = None if not error else error if isinstance(error, str) else _json(error)
+            yield ToolResult(key, result, why)
+
+    def _scores(self, held: JSON) -> Iterator[UtilityScored]:
+        if self._spec.session.utility is None:
+            return
+        value = self._one("session", "utility", held)
+        share = share_of(value)
+        if share is not None:
+            yield UtilityScored(scorer=_SCORER, value=share)
+        else:
+            missing = "the source has no score" if value is None else f"{value!r} is not in [0, 1]"
+            yield UtilityScored(scorer=_SCORER, missing=missing[:200])
+
+    def _path(self, table: str, field: str) -> JSONPathQuery | None:
+        part = getattr(self._spec, table)
+        text = getattr(part, field, None)
+        if text is None:
+            return None
+        key = f"{table}.{field}"
+        if key not in self._paths:
+            self._paths[key] = query(text, key)
+        return self._paths[key]
+
+    def _one(self, table: str, field: str, value: JSON) -> JSON:
+        return found(self._path(table, field), value)
+
+    def _all(self, table: str, field: str, value: JSON) -> list[JSON]:
+        return all_found(self._path(table, field), value)
+
+
+def _document(piece: Piece) -> JSON:
+    if bytes(piece.data).lstrip()[:1] == b"[":
+        return decode(piece.data, list[JSON])
+    return decode(piece.data, dict[str, JSON])
+
+
+def _text(value: JSON) -> str | None:
+    if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip():
+        return str(value)
+    return None
+
+
+def _json(value: JSON) -> str:
+    return msgspec.json.encode(value).decode()

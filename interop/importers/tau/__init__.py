@@ -1,5 +1,0 @@
-"""tau-bench."""
-
-from __future__ import annotations
-
-__all__ = ()

@@ -1,0 +1,190 @@
+"""The page of what happens now: the open sessions, those first whose human is about to give up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, TypeAlias, final
+
+import anyio
+import msgspec
+from sse_starlette import ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...engine.log.contract import SessionSummary
+from ...engine.text import quantity
+from ...scoring.display.texts import shorten
+from ...scoring.index.lines import SessionLine
+from ...scoring.index.order import parse_order
+from ...scoring.index.query import parse_query
+from ..http.sse import EventStream
+from .access.guard import identity_of
+from .access.roles import readers
+from .bench import Bench
+from .events import message, position_of, streaming
+from .frame import page
+from .links import session_link
+from .markup.html import Html, Node, tag
+from .sessions.rows import utility_cell
+
+__all__ = ("LiveSessions", "Urgency", "live_messages", "live_routes", "open_row", "urgency")
+
+_MOST: Final = 300  # open sessions on the page: those that were written to last
+_SLOWER: Final = 5  # times the pace of other pages: there is more to be computed
+_ROWS: Final = 20  # rows in one message
+_NAME: Final = 60
+_OPEN: Final = parse_query(["state=open"])
+_LATEST: Final = parse_order("-written")
+_TITLES: Final = (
+    "Session",
+    "Labels",
+    "Rounds without progress",
+    "τ used up",
+    "Waiting for approval",
+    "Rounds since utility rose",
+    "Utility",
+    "Rounds",
+    "Records",
+)
+
+
+Urgency: TypeAlias = tuple[int, int, int]
+"""What open sessions are sorted by, the greatest first: unproductive rounds in a row, approvals that
+wait, and rounds since the utility last rose.
+"""
+
+
+def urgency(line: SessionLine) -> Urgency:
+    """How near a session's human is to giving up."""
+    return (line.stall, line.row.waiting, line.flat)
+
+
+def live_routes(bench: Bench) -> Sequence[Route]:
+    """The routes."""
+    live = LiveSessions(bench)
+
+    async def shown(request: Request) -> Response:
+        contents = _contents()
+        return page(bench, identity_of(request), "Live", *contents, script="live.js", at="/live")
+
+    async def stream(request: Request) -> EventStream:
+        return streaming(bench, live_messages(live, position_of(request)))
+
+    return Route("/live", readers(shown)), Route("/v1/live/stream", readers(stream))
+
+
+async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[ServerSentEvent, None]:
+    """All open sessions, whatever the client had, and then those that change."""
+    index = live.bench.sessions
+    shown: dict[str, int] = {}
+    while True:
+        position = index.position
+        latest = await live.open()
+        changed = [one for one in latest if shown.get(one.session) != one.position]
+        now = {one.session: one.position for one in latest}
+        gone = [session for session in shown if session not in now]
+        note = live.note(len(latest))
+        for start in range(0, max(len(changed), 1), _ROWS):
+            rows = {one.session: await live.row(one) for one in changed[start : start + _ROWS]}
+            yield message("live", {"rows": rows, "gone": gone, "note": note})
+        yield message("live", {"rows": {}, "gone": [], "note": note}, max(position, after))
+        shown = now
+        if index.position <= position:
+            await index.wait()
+        await anyio.sleep(_SLOWER * live.bench.limits.pace)
+
+
+@final
+class LiveSessions:
+    """The open sessions, shared by all who look at them.
+
+    Args:
+        bench: what the parts of the workbench share.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    async def row(self, summary: SessionSummary) -> str:
+        """The row of an open session."""
+        line = await self.bench.lists.lines.line(summary)
+        return open_row(summary, line, self.bench.options.taus).text
+
+    def note(self, shown: int) -> str:
+        """How many sessions are open."""
+        index = self.bench.sessions
+        count = index.values("state").get("open", 0)
+        if not index.loaded:
+            so_far = quantity(len(index), "session")
+            return f"open ones among the latest; reading the list: {so_far} so far …"
+        note = f"{quantity(count, 'open session')} of {len(index):,}"
+        if count > shown:
+            note += f"; the {shown} that were written to last are shown"
+        return note
+
+    async def open(self) -> Sequence[SessionSummary]:
+        """The open sessions that were written to last."""
+        if not self.bench.sessions.loaded:
+            found = await self.bench.sessions.latest(_MOST)
+            return [summary for summary in found if summary.state == "open"]
+        shown = self.bench.lists.of(_OPEN, _LATEST)
+        await shown.refresh()
+        return shown.page(_MOST).sessions
+
+
+def _contents() -> list[Node]:
+    """The contents of the page before its script fills it."""
+    head = tag(
+        "tr",
+        [tag("th", title, scope="col") for title in _TITLES[:2]],
+        [tag("th", title, scope="col", class_="number") for title in _TITLES[2:]],
+    )
+    table = tag(
+        "table",
+        tag("caption", "Open sessions", class_="unseen"),
+        tag("thead", head),
+        tag("tbody", id="rows"),
+        class_="sessions",
+    )
+    return [
+        tag("h1", "Live"),
+        tag("p", "Reading …", id="count", role="status", class_="note"),
+        tag("div", table, class_="wide", tabindex=0, role="region", aria_label="Open sessions"),
+    ]
+
+
+def open_row(summary: SessionSummary, line: SessionLine, taus: Sequence[int]) -> Html:
+    """The row of an open session.
+
+    Args:
+        summary: of the session.
+        line: what was measured of it.
+        taus: the tolerances to show.
+    """
+    about = " · ".join(part for part in (summary.task, summary.instance) if part)
+    labels = [tag("span", shorten(one, 40), class_="label") for one in summary.group.values()]
+    used = [tag("span", f"τ{tau}", class_="tau") for tau in sorted(line.stops(taus))]
+    stall = line.stall
+    cells: list[Node] = [
+        tag(
+            "th",
+            session_link(summary.session, shorten(summary.session, _NAME)),
+            tag("small", shorten(about, _NAME), dir="auto"),
+            scope="row",
+        ),
+        tag("td", labels),
+        tag("td", tag("b", stall) if stall else "0", class_=f"number stall-{min(stall, 3)}"),
+        tag("td", used, class_="number"),
+        tag("td", line.row.waiting or "", class_="number"),
+        tag("td", line.flat, class_="number"),
+        tag("td", utility_cell(line), class_="number"),
+        tag("td", line.rounds, class_="number"),
+        tag("td", f"{summary.events:,}", class_="number"),
+    ]
+    return tag(
+        "tr",
+        cells,
+        data_session=summary.session,
+        data_key=msgspec.json.encode((*urgency(line), summary.position)).decode(),
+    )

@@ -1,0 +1,77 @@
+"""Rows of sessions as a log keeps them, so that no session is folded twice."""
+
+from __future__ import annotations
+
+import zlib
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from ...engine.log.contract import Derived
+from ..process import Process
+from ..trajectory.effort import MEASURES
+from ..trajectory.options import Options
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED
+from ..trajectory.token_estimate import estimate_tokens
+from ..turns import is_vague
+from .rows import FOLD_VERSION, Folded, RoundRow, SessionRow
+
+__all__ = ("MISSING", "kind_of", "pack", "unpack")
+
+MISSING: Final = (None, NOT_EVALUATED, NO_SCORE)
+"""Why a session that can be read has no utility; None if it has one."""
+
+_WINDOW: Final = -12  # 4 kB, without a header
+_MEMORY: Final = 5
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(Folded).decode
+
+_NAMES: Final = _encode(
+    (
+        dict.fromkeys(SessionRow.__struct_fields__),
+        Process(initiatives={}),
+        RoundRow(round=1, effort=dict.fromkeys(MEASURES, 0)),
+    )
+)
+"""The names of all columns, which compression knows beforehand: rows shrink to a quarter by that."""
+
+
+def kind_of(options: Options) -> str:
+    """The kind of the rows that these options give; empty if they cannot be kept.
+
+    The tolerances make no difference, since rows hold the ratings. What a function of the user's own
+    does is not known, so its rows are not kept.
+    """
+    if options.count is not estimate_tokens or options.vague is not is_vague:
+        return ""
+    deciding = (options.rounds, options.utility, options.judge, options.timing, options.idle_cap)
+    return f"columns/{sha256(msgspec.json.encode(deciding) + _NAMES).hexdigest()[:16]}"
+
+
+def pack(folded: Folded, position: int, kind: str) -> Derived:
+    """Rows as a log keeps them. Their numbers: the rounds, the utility after the last one, and why it is
+    missing, as the index in ``MISSING``; so most lists need not unpack the rows.
+
+    Args:
+        folded: the rows.
+        position: of the last record that they rest on.
+        kind: from ``kind_of``.
+    """
+    why = folded.utility_missing
+    missing = MISSING.index(why) if why in MISSING else None
+    packing = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, _MEMORY, zdict=_NAMES)
+    return Derived(
+        session=folded.session.session,
+        kind=kind,
+        version=FOLD_VERSION,
+        position=position,
+        payload=packing.compress(_encode(folded)) + packing.flush(),
+        numbers=(len(folded.rounds), folded.utility, missing, folded.session.lost),
+    )
+
+
+def unpack(kept: Derived) -> Folded:
+    """The rows that ``pack`` packed."""
+    return _decode(zlib.decompressobj(_WINDOW, zdict=_NAMES).decompress(kept.payload))

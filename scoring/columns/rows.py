@@ -1,0 +1,302 @@
+"""The rows of a session: one of the session table, and one of the round table per round.
+
+``docs/columns.md`` lists the columns; Parquet files use the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias, final
+
+import msgspec
+
+from ...engine.errors import CodecError, InvalidInput
+from ...engine.events import ApprovalGiven, Origin, SessionOpened
+from ...engine.log.summary import FORGOTTEN
+from ...engine.records import TRACE, Record
+from ..process import Process, ProcessFold
+from ..trajectory.fold import TrajectoryFold
+from ..trajectory.options import Options
+from ..trajectory.output_lines import OutputLines
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Point, Trajectory
+
+__all__ = (
+    "ERASED",
+    "FOLD_VERSION",
+    "PROCESS_MEASURES",
+    "Folded",
+    "RoundRow",
+    "SessionFold",
+    "SessionRow",
+    "in_64_bits",
+    "rows_of",
+    "trajectory_of",
+)
+
+ERASED: Final = "erased: what was measured is gone"
+"""Why a forgotten session has no utility."""
+
+FOLD_VERSION: Final = 2
+"""Version of the fold from records to rows. Raise it if the same records give other rows."""
+
+PROCESS_MEASURES: Final = (
+    "agent_initiatives",
+    "human_initiatives",
+    "initiative_entropy",
+    "confirmations_asked",
+    "confirmations_answered",
+    "approved",
+    "denied",
+    "halts",
+    "interruptions",
+    "peak_reading",
+    "hesitation",
+    "clarifications",
+    "reworked_lines",
+    "inquiries",
+    "loops",
+    "looping_acts",
+)
+"""Numbers of ``Process``: columns of the session table, in the order of a report."""
+
+RoundRow: TypeAlias = Point
+"""A row of the round table."""
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A row of the session table.
+
+    Attributes:
+        session: session id.
+        key: position of its first record in the log; 0 if it does not come from a log.
+        state: ``open``, the reason why the session was closed, or ``forgotten``.
+        labels: labels to group by: agent, user, model, task, ...
+        instance: the task instance.
+        seed: the seed in its opening; None if there is none.
+        scorer: the stream of the scorer whose utility counts, ``name@version``; None if no scorer
+            measured utility, or if the source does not say.
+        judges: whose ratings count.
+        baseline: an automated run, without a collaborating human.
+        evaluated: utility was measured, or was to be.
+        silent: the human took no turn after the request; known only if rounds are human turns.
+        estimated: token counts are estimated from texts.
+        agent_tokens: tokens that the agent generated; None if unknown.
+        human_tokens: tokens that the human generated; None if unknown.
+        final: final performance, if it is known apart from the rounds.
+        final_missing: the source says that the final performance is missing.
+        forked_from: id of the session that it was forked from; None if it is not a fork.
+        forked_version: the last trace version that it shares with that session.
+        forked_at: round of a fork's first own act; None before that.
+        faults: faults of the simulated user, by kind.
+        process: how the parties worked together; None if it was not measured.
+        lost: events that could not be recorded; rounds and effort of such a session are incomplete.
+        rounds: how many rounds it has, a closing one included.
+        waiting: approvals that an agent has asked for and no human has answered yet.
+        problem: why a record could not be read, if there was one; the row says what the others give.
+    """
+
+    session: str
+    key: int = 0
+    state: str = "finished"
+    labels: Mapping[str, str] = {}
+    instance: str = ""
+    seed: int | None = None
+    scorer: str | None = None
+    judges: tuple[str, ...] = ()
+    baseline: bool = False
+    evaluated: bool = True
+    silent: bool = False
+    estimated: bool = False
+    agent_tokens: int | None = None
+    human_tokens: int | None = None
+    final: float | None = None
+    final_missing: bool = False
+    forked_from: str | None = None
+    forked_version: int | None = None
+    forked_at: int | None = None
+    faults: Mapping[str, int] = {}
+    process: Process | None = None
+    lost: int = 0
+    rounds: int = 0
+    waiting: int = 0
+    problem: str = ""
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """The rows of one session.
+
+    Attributes:
+        session: its row of the session table.
+        rounds: its rows of the round table, in order.
+    """
+
+    session: SessionRow
+    rounds: tuple[RoundRow, ...] = ()
+
+    @property
+    def utility(self) -> float | None:
+        """The utility after the last round; None if it is missing."""
+        return self.rounds[-1].utility if self.rounds and self.utility_missing is None else None
+
+    @property
+    def utility_missing(self) -> str | None:
+        """Why the session has no utility; None if it has one."""
+        row = self.session
+        if row.state == FORGOTTEN:
+            return ERASED
+        if row.problem or not row.evaluated:
+            return row.problem or NOT_EVALUATED
+        return NO_SCORE if self.rounds and self.rounds[-1].utility is None else None
+
+
+def rows_of(
+    trajectory: Trajectory,
+    *,
+    key: int = 0,
+    seed: int | None = None,
+    scorer: str | None = None,
+    waiting: int = 0,
+    problem: str = "",
+) -> Folded:
+    """The rows of a trajectory.
+
+    Args:
+        trajectory: the trajectory.
+        key: see ``SessionRow``, like the others.
+        seed: likewise.
+        scorer: likewise.
+        waiting: likewise.
+        problem: likewise.
+    """
+    origin = trajectory.forked_from
+    row = SessionRow(
+        session=trajectory.session,
+        key=key,
+        state=trajectory.state,
+        labels=trajectory.group,
+        instance=trajectory.instance,
+        seed=seed,
+        scorer=scorer,
+        judges=trajectory.judges,
+        baseline=trajectory.baseline,
+        evaluated=trajectory.evaluated,
+        silent=trajectory.silent,
+        estimated=trajectory.estimated,
+        agent_tokens=trajectory.agent_tokens,
+        human_tokens=trajectory.human_tokens,
+        final=trajectory.final,
+        final_missing=trajectory.final_missing,
+        forked_from=None if origin is None else origin.session,
+        forked_version=None if origin is None else origin.version,
+        forked_at=trajectory.forked_at,
+        faults=trajectory.faults,
+        process=trajectory.process,
+        lost=trajectory.lost,
+        rounds=len(trajectory.points),
+        waiting=waiting,
+        problem=problem,
+    )
+    return Folded(row, trajectory.points)
+
+
+def trajectory_of(folded: Folded) -> Trajectory:
+    """The trajectory that some rows are of."""
+    row = folded.session
+    origin = None
+    if row.forked_from is not None:
+        origin = Origin(session=row.forked_from, version=row.forked_version or 0)
+    return Trajectory(
+        session=row.session,
+        group=row.labels,
+        instance=row.instance,
+        points=folded.rounds,
+        silent=row.silent,
+        agent_tokens=row.agent_tokens,
+        human_tokens=row.human_tokens,
+        estimated=row.estimated,
+        evaluated=row.evaluated,
+        final=row.final,
+        final_missing=row.final_missing,
+        judges=row.judges,
+        baseline=row.baseline,
+        state=row.state,
+        forked_from=origin,
+        forked_at=row.forked_at,
+        faults=row.faults,
+        process=row.process,
+        lost=row.lost,
+    )
+
+
+def in_64_bits(value: int | None) -> int | None:
+    """A seed as Parquet can hold it: None if it needs more than 64 bits."""
+    return value if value is None or -(2**63) <= value < 2**63 else None
+
+
+@final
+class SessionFold:
+    """Folds the records of one session into its rows, one at a time; it can continue at any time.
+
+    Args:
+        session: session id.
+        options: how to score.
+        strict: raise if a body that is needed is damaged; otherwise the row names the problem.
+
+    Attributes:
+        session: session id.
+        position: of the last record that it was given.
+        time: of the last record of the trace.
+    """
+
+    def __init__(self, session: str, options: Options, *, strict: bool = False) -> None:
+        output = OutputLines()
+        self.session = session
+        self.position = 0
+        self.time = 0.0
+        self.trajectory = TrajectoryFold(session, options, emit=False, output=output)
+        self._process = ProcessFold(output=output)
+        self._strict = strict
+        self._key = 0
+        self._seed: int | None = None
+        self._asked: set[int] = set()  # versions of approvals that wait for an answer
+        self._problem = ""
+
+    def feed(self, record: Record) -> None:
+        """Takes the next record of the session, of any stream, in order of position.
+
+        Raises:
+            CodecError: the fold is strict, and a body that is needed is damaged.
+            InvalidInput: the fold is strict, and an opening holds no valid timing.
+            PluginFailed: ``Options.count`` or ``Options.vague`` raised.
+        """
+        self._key = self._key or record.position
+        self.position = record.position
+        if record.stream == TRACE:
+            self.time = record.time
+        try:
+            self.trajectory.feed(record)
+            self._process.feed(record)
+            if record.kind == "SessionOpened" and isinstance(event := record.event, SessionOpened):
+                self._seed = event.seed
+            elif record.kind == "ApprovalAsked":
+                self._asked.add(record.version)
+            elif record.kind == "ApprovalGiven" and isinstance(
+                event := record.event, ApprovalGiven
+            ):
+                self._asked.discard(event.asked)
+        except (CodecError, InvalidInput) as error:
+            if self._strict:
+                raise
+            self._problem = self._problem or str(error)
+
+    def folded(self) -> Folded:
+        """The rows as of the last record."""
+        fold = self.trajectory
+        return rows_of(
+            msgspec.structs.replace(fold.trajectory(), process=self._process.measures),
+            key=self._key,
+            seed=self._seed,
+            scorer=fold.utility_scorer,
+            waiting=len(self._asked),
+            problem=self._problem,
+        )

@@ -1,0 +1,128 @@
+"""The order of listed sessions: by any of their properties or labels, missing values last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.log.contract import SessionSummary
+from ...engine.text import suggestion
+from .lines import ListedSession, SessionLine
+
+__all__ = ("BEGUN", "SORT_KEYS", "SessionOrder", "Sortable", "parse_order")
+
+SORT_KEYS: Final = (
+    "session",
+    "task",
+    "instance",
+    "state",
+    "rounds",
+    "events",
+    "utility",
+    "lasted",
+    "opened",
+    "last",
+    "written",
+)
+"""The keys that sessions can be sorted by, apart from their labels. ``written``: their latest record."""
+
+_MEASURED: Final = ("rounds", "utility")
+_DIGITS = re.compile(r"(\d+)")
+
+Sortable: TypeAlias = float | tuple[tuple[str, int], ...]
+"""What values are compared by: a number, or a text in which 2 comes before 10."""
+
+
+class SessionOrder(msgspec.Struct, frozen=True):
+    """An order of sessions. Sessions with equal values stay in the order in which they began.
+
+    Attributes:
+        key: what they are sorted by: one of ``SORT_KEYS``, a label, or empty for the order in which they
+            began.
+        descending: whether the greatest comes first.
+    """
+
+    key: str
+    descending: bool = False
+
+    def __str__(self) -> str:
+        return f"{'-' if self.descending else ''}{self.key}"
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The key, if it has to be a label."""
+        return frozenset(() if self.key in (*SORT_KEYS, "") else (self.key,))
+
+    @property
+    def needs_lines(self) -> bool:
+        """Whether the order is by measurements of rounds."""
+        return self.key in _MEASURED
+
+    def check_label(self, known: Collection[str]) -> None:
+        """Checks that the key is a property, or a label that occurs in a log.
+
+        Raises:
+            InvalidInput: it is neither.
+        """
+        if self.labels.difference(known):
+            near = suggestion(self.key, [*SORT_KEYS, *known])
+            raise InvalidInput(f"sessions cannot be sorted by {self.key!r}{near}")
+
+    def value(
+        self,
+        session: SessionSummary | ListedSession,
+        line: SessionLine | ListedSession | None = None,
+    ) -> Sortable | None:
+        """The value that a session is sorted by; None if it is missing.
+
+        Args:
+            session: the session.
+            line: its line, for an order that ``needs_lines``.
+        """
+        match self.key:
+            case "":
+                return 0  # all alike: their places decide
+            case "utility":
+                return None if line is None else line.utility
+            case "rounds":
+                return None if line is None else line.rounds
+            case "lasted":
+                return session.last - session.opened
+            case "written":
+                return session.position
+            case "events" | "opened" | "last" as number:
+                value: float = getattr(session, number)
+                return value
+            case "session" | "task" | "instance" | "state" as text:
+                return _natural(getattr(session, text))
+            case label:
+                return _natural(session.group.get(label, ""))
+
+
+BEGUN: Final = SessionOrder("")
+"""The order in which sessions began."""
+
+
+def parse_order(text: str) -> SessionOrder:
+    """An order: ``KEY``, or ``-KEY`` for the greatest first.
+
+    Raises:
+        InvalidInput: it names nothing.
+    """
+    key = text.strip().removeprefix("-")
+    if not key:
+        raise InvalidInput(f"{text!r} names nothing to sort by; there are: {', '.join(SORT_KEYS)}")
+    return SessionOrder(key, text.strip().startswith("-"))
+
+
+def _natural(text: str) -> tuple[tuple[str, int], ...] | None:
+    """A text so that 2 comes before 10; None for an empty one."""
+    if not text:
+        return None
+    parts = _DIGITS.split(text.casefold())
+    numbers = [int(part) if len(part) < 20 else 0 for part in parts[1::2]]
+    return tuple(zip(parts[::2], [*numbers, 0], strict=True))

@@ -1,0 +1,369 @@
+"""Queries over sessions, as people write them: ``agent=two-stage state=failed utility=0.5.. tau``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias, get_args
+
+import msgspec
+
+from ...engine.errors import InvalidInput
+from ...engine.events import CloseReason
+from ...engine.log.contract import SessionSummary
+from ...engine.log.summary import FORGOTTEN
+from ...engine.text import suggestion
+from ..trajectory.options import Options
+from .lines import SessionLine
+
+__all__ = ("KEYS", "STATES", "SessionQuery", "join_query", "parse_query", "split_query")
+
+STATES: Final = ("open", *get_args(CloseReason), FORGOTTEN)
+"""The states that a session can have: open, the reason why it was closed, or forgotten."""
+
+KEYS: Final = (
+    "session",
+    "task",
+    "instance",
+    "state",
+    "rounds",
+    "events",
+    "lasted",
+    "utility",
+    "tau",
+)
+"""The keys that a condition may be about, apart from the labels of sessions."""
+
+_NONE: Final = "none"  # the word for a missing value
+_NUMBERS: Final = ("rounds", "events", "lasted", "utility", "tau")
+_HIGHEST: Final = 1000  # the largest tolerance that a query may ask for
+_DOTS: Final = ".."
+_CONDITION = re.compile(r"([^\s=<>!]+)(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
+_TERM = re.compile(r'(?:[^\s"]|"[^"]*(?:"|$))+')
+
+_Envelope: TypeAlias = Literal["events", "lasted"]
+
+
+class Matching(msgspec.Struct, frozen=True):
+    """A condition on a text: it has to match one of the patterns, in which ``*`` matches anything."""
+
+    key: str
+    patterns: tuple[str, ...]
+    negated: bool = False
+
+    def holds(self, values: Collection[str]) -> bool:
+        """Whether one of the values matches; if the condition is negated, whether none does."""
+        matches = _matcher(self.patterns)
+        return any(matches(value) for value in values or ("",)) != self.negated
+
+    def holds_for(self, summary: SessionSummary) -> bool:
+        """Whether a session meets the condition."""
+        label = summary.group.get(self.key)
+        values = () if label is None else (label,)
+        match self.key:
+            case "session":
+                values = (summary.session,)
+            case "task":
+                values = (summary.task, *values)
+            case "instance":
+                values = (summary.instance, *values)
+            case "state":
+                values = (summary.state,)
+        return self.holds(values)
+
+
+class Range(msgspec.Struct, frozen=True):
+    """The numbers between two bounds; ``inside`` leaves out the bounds."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    inside: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a number lies in it."""
+        if self.inside:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
+
+
+class Ranges(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition on a number that may be missing.
+
+    Attributes:
+        ranges: the number lies in one of these,
+        missing: or it is missing, if this is set;
+        negated: or neither is true, if this is set.
+        digits: the number is rounded to so many digits first, as lists show it; None for no rounding.
+    """
+
+    ranges: tuple[Range, ...] = ()
+    missing: bool = False
+    negated: bool = False
+    digits: int | None = None
+
+    def hold(self, value: float | None) -> bool:
+        """Whether the condition holds for a number; None for a missing one."""
+        return self.hold_any(() if value is None else (value,))
+
+    def hold_any(self, values: Iterable[float]) -> bool:
+        """Whether the condition holds for one of several numbers; no number at all is a missing one."""
+        rounded = [v if self.digits is None else round(v, self.digits) for v in values]
+        found = any(one.holds(value) for one in self.ranges for value in rounded)
+        return (found or (self.missing and not rounded)) != self.negated
+
+    def whole_numbers(self, highest: int) -> Iterator[int]:
+        """The whole numbers that the ranges name as bounds, and all numbers between two bounds."""
+        for one in self.ranges:
+            named = [int(end) for end in (one.low, one.high) if math.isfinite(end)]
+            for number in range(min(named, default=1), min(max(named, default=0), highest) + 1):
+                if number > 0:
+                    yield number
+
+
+class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The conditions that a listed session has to meet, all of them.
+
+    A session's summary decides ``words``, ``texts`` and ``numbers``. The other conditions need
+    measurements of its rounds, so they are decided last, and only for sessions that meet all others.
+
+    Attributes:
+        words: texts that occur in the session's id, task, instance, state or labels, in any case.
+        texts: conditions on the id, the task, the instance, the state and labels.
+        numbers: conditions on the number of events and on seconds.
+        rounds: conditions on the number of rounds.
+        utility: conditions on the utility after the last round.
+        tolerances: conditions on the tolerances τ that are used up.
+    """
+
+    words: tuple[str, ...] = ()
+    texts: tuple[Matching, ...] = ()
+    numbers: tuple[tuple[_Envelope, Ranges], ...] = ()
+    rounds: tuple[Ranges, ...] = ()
+    utility: tuple[Ranges, ...] = ()
+    tolerances: tuple[Ranges, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != SessionQuery()
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The keys that have to be labels."""
+        return frozenset(text.key for text in self.texts if text.key not in KEYS)
+
+    @property
+    def needs_lines(self) -> bool:
+        """Whether a condition is about measurements of rounds."""
+        return bool(self.rounds or self.utility or self.tolerances)
+
+    @property
+    def taus(self) -> tuple[int, ...]:
+        """The tolerances to look at; empty if no condition is about them."""
+        if not self.tolerances:
+            return ()
+        asked = [tau for ranges in self.tolerances for tau in ranges.whole_numbers(_HIGHEST)]
+        return tuple(sorted({*Options().taus, *asked}))
+
+    def check_labels(self, known: Collection[str]) -> None:
+        """Checks that the labels occur in a log.
+
+        Args:
+            known: the labels of the log's sessions.
+
+        Raises:
+            InvalidInput: one does not.
+        """
+        for key in sorted(self.labels.difference(known)):
+            near = suggestion(key, [*KEYS, *known])
+            raise InvalidInput(f"sessions have no label or property {key!r}{near}")
+
+    def admits(self, summary: SessionSummary) -> bool:
+        """Whether a session meets the conditions that its summary decides."""
+        for text in self.texts:
+            if not text.holds_for(summary):
+                return False
+        for key, ranges in self.numbers:
+            # Seconds are compared as lists show them.
+            value = summary.events if key == "events" else int(summary.last - summary.opened)
+            if not ranges.hold(value):
+                return False
+        return not self.words or _has_words(self.words, summary)
+
+    def admits_line(self, line: SessionLine) -> bool:
+        """Whether a session meets the other conditions, by its line."""
+        stops = line.stops(self.taus) if self.tolerances else {}
+        return self.admits_measures(line.rounds, line.utility, stops)
+
+    def admits_measures(self, rounds: int, utility: float | None, stops: Mapping[int, int]) -> bool:
+        """As ``admits_line``.
+
+        Args:
+            rounds: how many rounds have begun.
+            utility: the utility after the last one; None if it is missing.
+            stops: by tolerance τ that is used up, the round after which it is.
+        """
+        return (
+            all(ranges.hold(rounds) for ranges in self.rounds)
+            and all(ranges.hold(utility) for ranges in self.utility)
+            and all(ranges.hold_any(stops) for ranges in self.tolerances)
+        )
+
+
+def split_query(line: str) -> list[str]:
+    """The terms of a query in one line; double quotes hold a term together."""
+    return [term.replace('"', "") for term in _TERM.findall(line)]
+
+
+def join_query(terms: Iterable[str]) -> str:
+    """The line that ``split_query`` splits into these terms, none of which holds a quote."""
+    return " ".join(f'"{term}"' if term.split() != [term] else term for term in terms if term)
+
+
+def parse_query(terms: Iterable[str]) -> SessionQuery:
+    """A query from its terms.
+
+    A term is a condition, ``KEY=VALUE``, or a text to search for. Commas separate several values; ``!=``
+    means none of them; ``*`` matches anything; ``none`` is a missing value. Numbers take ``<``, ``<=``,
+    ``>=`` and ``>`` too, and ranges: ``0.5..0.8``, ``..3``, ``0.5..``. ``tau`` alone means that any
+    tolerance is used up, ``tau=2`` that this one is.
+
+    Raises:
+        InvalidInput: a condition makes no sense; the message names its value.
+    """
+    words: list[str] = []
+    texts: list[Matching] = []
+    numbers: list[tuple[_Envelope, Ranges]] = []
+    measured: dict[str, list[Ranges]] = {"rounds": [], "utility": [], "tau": []}
+    for term in terms:
+        if term in ("tau", "τ"):
+            measured["tau"].append(Ranges(missing=True, negated=True))
+            continue
+        found = _CONDITION.fullmatch(term)
+        if found is None:
+            words += [term.casefold()] if term else []
+            continue
+        key, operator, value = found.groups()
+        match "tau" if key == "τ" else key:
+            case "tau":
+                measured["tau"].append(_ranges("tau", operator, value, whole=1))
+            case "utility":
+                measured["utility"].append(_ranges(key, operator, value, digits=3))
+            case "rounds":
+                measured["rounds"].append(_ranges(key, operator, value, whole=0))
+            case "events" | "lasted" as number:
+                numbers.append((number, _ranges(key, operator, value, whole=0)))
+            case _:
+                texts.append(_matching(key, operator, value))
+    return SessionQuery(
+        words=tuple(words),
+        texts=tuple(texts),
+        numbers=tuple(numbers),
+        rounds=tuple(measured["rounds"]),
+        utility=tuple(measured["utility"]),
+        tolerances=tuple(measured["tau"]),
+    )
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def _matching(key: str, operator: str, value: str) -> Matching:
+    patterns = tuple(part.strip().casefold() for part in value.split(",") if part.strip())
+    if operator not in ("=", "!="):
+        near = suggestion(key, _NUMBERS)
+        raise InvalidInput(f"{key!r} is no number: it takes = or !=, not {operator}{near}")
+    if not patterns:
+        raise InvalidInput(f"{key}{operator} names no value")
+    if key == "state":
+        for pattern in patterns:
+            if not any(map(_matcher((pattern,)), STATES)):
+                raise InvalidInput(f"there is no state {pattern!r}{suggestion(pattern, STATES)}")
+    return Matching(key, patterns, operator == "!=")
+
+
+@lru_cache(maxsize=256)
+def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """What says of a text whether it matches one of the patterns, in any case."""
+    exact = {pattern for pattern in patterns if pattern != _NONE} | {
+        text for text in (_NONE, "") if _NONE in patterns
+    }
+    plain = [p.replace("[", "[[]").replace("?", "[?]") for p in patterns if "*" in p]
+    starred = re.compile("|".join(map(translate, plain))) if plain else None
+
+    def matches(text: str) -> bool:
+        folded = text.casefold()
+        return folded in exact or (starred is not None and starred.match(folded) is not None)
+
+    return matches
+
+
+def _has_words(words: Iterable[str], summary: SessionSummary) -> bool:
+    texts = (summary.session, summary.task, summary.instance, summary.state)
+    text = "\n".join((*texts, *summary.group.values())).casefold()
+    return all(word in text for word in words)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _ranges(
+    key: str, operator: str, value: str, *, whole: int | None = None, digits: int | None = None
+) -> Ranges:
+    """A condition on a number: ``3``, ``0.5..0.8``, ``..3``, ``none``, separated by commas.
+
+    Args:
+        key: what it is about, for messages.
+        operator: ``=``, ``!=``, ``<``, ``<=``, ``>=`` or ``>``.
+        value: numbers and ranges, or ``none``.
+        whole: only whole numbers from this one are taken; None for any number.
+        digits: to how many digits numbers are rounded before they are compared.
+
+    Raises:
+        InvalidInput: the value is no such thing.
+    """
+    parts = [part.strip() for part in value.split(",")]
+    if operator in ("=", "!="):
+        known = [part for part in parts if part.casefold() != _NONE]
+        ranges = tuple(_range(key, part, whole) for part in known)
+        missing, negated = len(known) < len(parts), operator == "!="
+        return Ranges(ranges=ranges, missing=missing, negated=negated, digits=digits)
+    bound = _number(key, value.strip(), whole)
+    inside = len(operator) == 1
+    one = Range(high=bound, inside=inside) if "<" in operator else Range(bound, inside=inside)
+    return Ranges(ranges=(one,), digits=digits)
+
+
+def _range(key: str, part: str, whole: int | None) -> Range:
+    low, dots, high = part.partition(_DOTS)
+    if not dots:
+        number = _number(key, part, whole)
+        return Range(number, number)
+    if not (low or high):
+        raise _not_taken(key, part, whole)
+    found = Range(
+        _number(key, low, whole) if low else -math.inf,
+        _number(key, high, whole) if high else math.inf,
+    )
+    if found.low > found.high:
+        raise InvalidInput(f"{key}: {part} is empty: the lower number comes first")
+    return found
+
+
+def _number(key: str, text: str, whole: int | None) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise _not_taken(key, text, whole) from None
+    if not math.isfinite(number) or (
+        whole is not None and (not number.is_integer() or number < whole)
+    ):
+        raise _not_taken(key, text, whole)
+    return number
+
+
+def _not_taken(key: str, text: str, whole: int | None) -> InvalidInput:
+    kind = "a number" if whole is None else f"a whole number from {whole}"
+    example = "0.5..0.8" if whole is None else "2..4"
+    return InvalidInput(f"{key} takes {kind}, a range such as {example}, or none, not {text!r}")

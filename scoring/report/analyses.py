@@ -1,0 +1,483 @@
+"""The documents of the analyses other than the report's table, each built from its results."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...engine.text import quantity
+from ..comparison.agreement import Agreement, Pair
+from ..comparison.pairs import Comparison, Difference
+from ..comparison.sensitivity import Sensitivity, SensitivityRow
+from ..comparison.simulators import Audit, BehaviourGap, PersonaAudit
+from ..metrics.counterfactual import CounterfactualDrop, CounterfactualReport
+from ..metrics.forks import Fork, ForkReport
+from ..metrics.results import Estimate
+from .document import (
+    ABSENT,
+    COUNT,
+    MEAN,
+    P_VALUE,
+    SIGNED,
+    Cell,
+    Column,
+    Document,
+    Heading,
+    Note,
+    Section,
+    column,
+    counts,
+    estimate,
+    estimates,
+    heading,
+    noted,
+    number,
+    numbers,
+    percent,
+    rounded,
+    table_of,
+    texts,
+)
+from .drawings import forest
+from .export import flat_row
+from .rows import compared_format, compared_title
+
+__all__ = (
+    "agreement_document",
+    "audit_document",
+    "comparison_document",
+    "counterfactual_document",
+    "fork_document",
+    "forks_document",
+    "sensitivity_document",
+)
+
+
+def comparison_document(comparisons: Sequence[Comparison]) -> Document:
+    """Agents in pairs: a table per pair and group, and the differences drawn."""
+    untested = {one.untested for one in comparisons if one.untested}
+    legend = (
+        "Difference: the second agent less the first on the same instance, mean and 95 % bootstrap "
+        "interval. p: paired permutation test; Holm: adjusted over all that is printed. d: effect size, "
+        "mean over standard deviation of the differences. Needed: instances for 80 % power at this effect."
+    )
+    notes = [f"{ABSENT} {why}" for why in sorted(untested)]
+    drawn = forest(comparisons)
+    sections = [_pair(one) for one in comparisons]
+    if drawn is not None:
+        sections.append(Section(title="Differences", figures=(drawn,)))
+    return Document(
+        title="Agents in pairs",
+        sections=sections,
+        notes=noted(*notes, legend),
+        data=comparisons,
+        rows=[
+            {"agent_first": one.first, "agent_second": one.second, **one.group} | flat_row(each)
+            for one in comparisons
+            for each in one.differences
+        ],
+    )
+
+
+def _pair(one: Comparison) -> Section:
+    found = one.differences
+    about = f"{quantity(one.pairs, 'instance')} played by both"
+    if left := [f"{count} of {name}" for name, count in one.unpaired.items() if count]:
+        about += f"; without a counterpart: {', '.join(left)}"
+
+    def value(each: Difference, mean: float | None) -> Cell:
+        return Cell(value=mean, format=compared_format(each.quantity))
+
+    changes = [
+        estimate(each.difference, compared_format(each.quantity, signed=True)) for each in found
+    ]
+    reasons = {each.difference.reason for each in found if each.difference.reason}
+    return Section(
+        title=f"{one.second} against {one.first}",
+        about=" · ".join([*one.group.values(), about]),
+        named=True,
+        tables=(
+            table_of(
+                texts("Quantity", [compared_title(each.quantity) for each in found]),
+                counts("Pairs", [each.pairs for each in found]),
+                heading(
+                    "Mean",
+                    column(one.first, [value(each, each.first) for each in found]),
+                    column(one.second, [value(each, each.second) for each in found]),
+                ),
+                column("Difference", changes),
+                numbers("p", [each.p for each in found], P_VALUE),
+                numbers("Holm", [each.adjusted for each in found], P_VALUE),
+                numbers("d", [each.effect for each in found], MEAN),
+                counts("Needed", [each.needed for each in found]),
+            ),
+        ),
+        notes=noted(*(f"{ABSENT} {reason}" for reason in sorted(reasons))),
+    )
+
+
+def sensitivity_document(found: Sensitivity) -> Document:
+    """The drop under each choice, columns per τ, and where the order of agents changes."""
+    taus = sorted({row.tau for row in found.rows})
+    varying = [
+        name
+        for name in dict.fromkeys(name for row in found.rows for name in row.group)
+        if len({row.group.get(name) for row in found.rows}) > 1
+    ]
+    by_choice: dict[tuple[str, int, str, str], dict[int, SensitivityRow]] = {}
+    for row in found.rows:
+        key = (
+            row.judge,
+            row.least,
+            row.missing,
+            " · ".join(row.group[name] for name in varying if name in row.group),
+        )
+        by_choice.setdefault(key, {})[row.tau] = row
+    keys, rows = list(by_choice), list(by_choice.values())
+    table = table_of(
+        texts("Judge", [key[0] for key in keys]),
+        counts("Bad below", [key[1] for key in keys]),
+        texts("Missing is", [key[2] for key in keys]),
+        texts("Group", [key[3] for key in keys]),
+        *[
+            heading(
+                f"Drop τ = {tau}",
+                column(
+                    "abs.",
+                    [Cell(value=row[tau].drop.value) for row in rows],
+                    name=f"Drop@{tau} abs.",
+                ),
+                column(
+                    "stopped",
+                    [Cell(value=row[tau].stopped, format=COUNT) for row in rows],
+                    name=f"Drop@{tau} stopped",
+                ),
+            )
+            for tau in taus
+        ],
+        repeated=3,
+    )
+    changes = [
+        f"The order of {one.first} and {one.second} at τ = {one.tau} depends on the choice: {one.first} "
+        f"loses less in {one.above}, more in {one.below} of them."
+        for one in found.changes
+    ]
+    same = "The order of agents is the same under all choices."
+    return Document(
+        title="Drop by what counts as a bad rating",
+        sections=(Section(tables=(table,)),),
+        notes=noted(*changes, warning=True) or noted(same),
+        data=found,
+        rows=[flat_row(row) for row in found.rows],
+    )
+
+
+def agreement_document(found: Agreement) -> Document:
+    """How far judges agree, and a confusion table for each two of them."""
+    title = "Agreement of judges"
+    if not found.pairs:
+        note = Note(text="No round was rated by two judges.")
+        return Document(title=title, notes=(note,), data=found)
+    overall = (
+        f"Krippendorff's α (interval scale) over {quantity(len(found.judges), 'judge')}: "
+        f"{_spread(found.alpha)}, {quantity(found.rounds, 'round')} of "
+        f"{quantity(found.sessions, 'session')}."
+    )
+    return Document(
+        title=title,
+        sections=[_judges(pair) for pair in found.pairs],
+        notes=noted(overall),
+        data=found,
+        rows=[flat_row(pair) for pair in found.pairs],
+    )
+
+
+def _judges(pair: Pair) -> Section:
+    about = f"weighted κ {_spread(pair.kappa)}"
+    if pair.kappa.value is None:
+        about = f"no κ: {pair.kappa.reason}"
+    ratings = range(1, 6)
+    return Section(
+        title=f"{pair.first} (rows) and {pair.second} (columns)",
+        about=f"{about}; {percent(pair.equal)} equal of {quantity(pair.rounds, 'round')}",
+        named=True,
+        tables=(
+            table_of(
+                texts("", [str(rating) for rating in ratings], left=False),
+                *[
+                    counts(str(rating), [row[rating - 1] for row in pair.confusion])
+                    for rating in ratings
+                ],
+            ),
+        ),
+    )
+
+
+def _spread(found: Estimate) -> str:
+    if found.low is None or found.high is None:
+        return number(found.value)
+    return f"{number(found.value)} [{number(found.low, 2)}, {number(found.high, 2)}]"
+
+
+_EFFORT: Final = {
+    "rounds": "Rounds led by the human",
+    "acts": "Acts of the human",
+    "tokens_written": "Tokens written by the human",
+    "tokens_read": "Tokens to be read by the human",
+    "deferrals": "Deferrals",
+    "seconds": "Seconds of the human",
+    "agent_tokens": "Tokens generated by the agent",
+    "human_tokens": "Tokens generated by the human",
+}
+"""The measures of effort that forks are compared by."""
+
+
+def fork_document(fork: Fork, *, at_round: int | None = None) -> Document:
+    """How one fork ended, and its comparison with its origin.
+
+    Args:
+        fork: the fork.
+        at_round: the round at which it was made, if that was given.
+    """
+    at = at_round or fork.round
+    where = "" if at is None else f"at round {at}, "
+    rows: list[tuple[str, float | None, float | None, int]] = [
+        ("Rounds", fork.rounds_then, fork.rounds_now, 0),
+        ("Final utility", fork.then, fork.now, 3),
+        *[
+            (title, fork.effort_then.get(name), fork.effort_now.get(name), 0)
+            for name, title in _EFFORT.items()
+        ],
+    ]
+
+    def cells(pick: int) -> list[Cell]:
+        return [Cell(value=row[1 + pick], format=rounded(row[3])) for row in rows]
+
+    changes = [
+        Cell(
+            value=None if then is None or now is None else now - then,
+            format=rounded(places, signed=True),
+        )
+        for _, then, now, places in rows
+    ]
+    table = table_of(
+        texts("", [row[0] for row in rows]),
+        column("Then", cells(0)),
+        column("Now", cells(1)),
+        column("Change", changes),
+    )
+    reason = fork.reason
+    return Document(
+        title=fork.session,
+        about=f"from {fork.origin} {where}after version {fork.version}: {fork.state}",
+        sections=(
+            Section(title=_change(fork.played_then, fork.played_now), named=True, tables=(table,)),
+        ),
+        notes=() if reason is None else (Note(text=f"No difference in utility: {reason}."),),
+        data=fork,
+        rows=[flat_row(fork)],
+    )
+
+
+def forks_document(report: ForkReport) -> Document:
+    """The mean results by who took over from whom, and then each fork."""
+    if not report.forks:
+        return Document(title="Forks", notes=noted("There are no forks."), data=report, rows=())
+    groups, forks = report.groups, report.forks
+    tables = []
+    if groups:
+        tables.append(
+            table_of(
+                texts("Who took over", [_change(g.played_then, g.played_now) for g in groups]),
+                counts("Forks", [one.forks for one in groups]),
+                heading(
+                    "Final utility",
+                    estimates("Then", [one.then for one in groups]),
+                    estimates("Now", [one.now for one in groups]),
+                    estimates("Change", [one.difference for one in groups], SIGNED),
+                ),
+                numbers(
+                    "Rounds",
+                    [one.rounds.value for one in groups],
+                    rounded(1, signed=True),
+                ),
+            )
+        )
+    tables.append(
+        table_of(
+            texts("Fork", [fork.session for fork in forks]),
+            counts("At round", [fork.round for fork in forks]),
+            heading(
+                "Final utility",
+                numbers("Before", [fork.before for fork in forks]),
+                numbers("Then", [fork.then for fork in forks]),
+                numbers("Now", [fork.now for fork in forks]),
+                numbers("Change", [fork.difference for fork in forks], SIGNED),
+            ),
+        )
+    )
+    reasons = [fork.reason for fork in forks if fork.reason is not None]
+    notes = []
+    if reasons:
+        lost = quantity(len(reasons), "fork")
+        notes.append(Note(text=f"{lost} without a difference: {'; '.join(sorted({*reasons}))}."))
+    return Document(
+        title="Forks, and what really happened",
+        sections=(Section(tables=tables),),
+        notes=tuple(notes),
+        data=report,
+        rows=[flat_row(fork) for fork in forks],
+    )
+
+
+def _change(then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Who took over from whom: the labels that changed, or all labels if none did."""
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    if not names:
+        return f"the same ({', '.join(now.values())})"
+    return ", ".join(f"{then.get(name, '?')} → {now.get(name, '?')}" for name in names)
+
+
+def counterfactual_document(report: CounterfactualReport) -> Document:
+    """The drop against continuations: a row per group and tolerance, and what was left out."""
+    drops = report.drops
+
+    def name(drop: CounterfactualDrop) -> str:
+        return ", ".join(value for label, value in drop.group.items() if label != "task") or "all"
+
+    def deviations(title: str, variances: Sequence[float | None]) -> Column:
+        return numbers(title, [None if one is None else math.sqrt(one) for one in variances])
+
+    table = table_of(
+        texts("Group", [name(drop) for drop in drops]),
+        counts("τ", [drop.tau for drop in drops]),
+        heading(
+            "Sessions",
+            counts("All", [drop.sessions for drop in drops]),
+            counts("Stopped", [drop.reached for drop in drops]),
+        ),
+        heading(
+            "D@τ",
+            estimates("Real", [drop.real for drop in drops]),
+            estimates("Observed", [drop.observed for drop in drops]),
+            estimates("Difference", [drop.difference for drop in drops]),
+        ),
+        heading(
+            "Standard deviation",
+            deviations("Within", [drop.within for drop in drops]),
+            deviations("Between", [drop.between for drop in drops]),
+        ),
+    )
+    notes = [
+        (
+            "Real: utility at the stop less the mean final utility of continuations from there, with fresh "
+            "seeds. Observed: less the final utility of the session itself. A session that is not stopped "
+            "counts 0 in both. Within: between continuations of a session; between: between the sessions that "
+            "were stopped, beyond that."
+        )
+    ]
+    if lost := sum(drop.without_utility for drop in drops):
+        notes.append(f"Continuations without a final utility: {lost}.")
+    reasons: Counter[str] = Counter()
+    for drop in drops:
+        for reason, count in drop.left_out.items():
+            reasons[f"τ = {drop.tau}, {reason}"] += count
+    notes += [f"Sessions left out ({reason}): {count}." for reason, count in reasons.items()]
+    return Document(
+        title="The drop against continuations without the stop",
+        sections=(Section(tables=(table,)),),
+        notes=noted(*notes),
+        data=report,
+        rows=[flat_row(drop) for drop in drops],
+    )
+
+
+_BEHAVIOUR: Final = {
+    "turn_length": "turn length, words",
+    "question_rate": "turns that ask, share",
+    "vagueness": "vague turns, share",
+    "edits": "edits, versions",
+    "ratings": "ratings, points",
+    "survival": "survival, rounds",
+}
+
+
+def audit_document(found: Audit) -> Document:
+    """How far simulated people are from real ones: a table per persona."""
+    notes = []
+    if found.left_out:
+        left = quantity(found.left_out, "session")
+        notes.append(f"Left out of the people: {left} with a simulated human.")
+    notes.append(
+        "W1: Wasserstein distance, in the unit of the row; KS: Kolmogorov-Smirnov distance, 0 to 1. "
+        f"With them {100 * found.level:g} % bootstrap intervals over sessions ({found.resamples:,} "
+        f"resamples, seed {found.seed}). Chance: what 95 % of random divisions of the same sessions "
+        "stay below; a distance within it cannot be told from 0. * beyond it."
+    )
+    return Document(
+        title="Simulated people against real ones",
+        sections=[_persona(one, found.people) for one in found.personas],
+        notes=noted(*notes),
+        data=found,
+        rows=[
+            {"persona": one.simulated} | flat_row(gap)
+            for one in found.personas
+            for gap in one.measures
+        ],
+    )
+
+
+def _persona(one: PersonaAudit, people: int) -> Section:
+    gaps = one.measures
+
+    def distances(kind: str) -> Heading:
+        pairs = [
+            (gap.wasserstein, gap.chance_wasserstein) if kind == "W1" else (gap.ks, gap.chance_ks)
+            for gap in gaps
+        ]
+        cells = [
+            estimate(
+                found,
+                MEAN,
+                marked=found.value is not None and chance is not None and found.value > chance,
+            )
+            for found, chance in pairs
+        ]
+        return heading(
+            kind,
+            column("distance", cells, name=kind),
+            Column(
+                title="chance",
+                name=f"{kind} by chance",
+                cells=[Cell(value=chance, format=MEAN) for _, chance in pairs],
+            ),
+        )
+
+    means: dict[str, list[Estimate]] = {
+        "simulated": [gap.simulated for gap in gaps],
+        "people": [gap.people for gap in gaps],
+        "difference": [gap.difference for gap in gaps],
+    }
+    return Section(
+        title=one.simulated,
+        about=f"{quantity(one.sessions, 'session')}, {people:,} of people",
+        named=True,
+        tables=(
+            table_of(
+                texts("", [_BEHAVIOUR[gap.measure] for gap in gaps]),
+                Heading(
+                    title="Mean",
+                    columns=[estimates(title, values, MEAN) for title, values in means.items()],
+                ),
+                distances("W1"),
+                distances("KS"),
+            ),
+        ),
+        notes=[_without(one, gap) for gap in gaps if gap.reason],
+    )
+
+
+def _without(one: PersonaAudit, gap: BehaviourGap) -> Note:
+    return Note(text=f"{ABSENT} {one.simulated}, {_BEHAVIOUR[gap.measure]}: {gap.reason}")

@@ -1,0 +1,355 @@
+// Draws figures from their data: lines, dots and rules on two axes. Used by pages of reports, which hold
+// this script, and by the workbench.
+
+const SVG = "http://www.w3.org/2000/svg";
+const TOP = 12;
+
+const make = (name, attributes = {}, text = null) => {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  if (text !== null) node.textContent = text;
+  return node;
+};
+
+const element = (name, attributes = {}, ...children) => {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+};
+
+/** A number for people: whole numbers with separators, others with three decimals. */
+const shown = (value) => {
+  if (value === null || value === undefined) return "–";
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  const text = value.toFixed(3);
+  return Number(text) === 0 ? "0.000" : text;
+};
+
+const listed = (values) => Object.entries(values)
+  .filter(([, value]) => value !== null).map(([name, value]) => `${name} ${shown(value)}`);
+
+// --- what is said where the pointer is ---
+
+const tip = () => document.getElementById("tip")
+  ?? document.body.appendChild(element("div", { id: "tip", role: "status" }));
+
+const show = (event, text) => {
+  const node = tip();
+  node.textContent = text;
+  node.style.display = "block";
+  const box = node.getBoundingClientRect();
+  const x = event.clientX + 14 + box.width > innerWidth
+    ? event.clientX - 14 - box.width : event.clientX + 14;
+  node.style.left = `${Math.max(4, x)}px`;
+  node.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.height - 4))}px`;
+};
+const hide = () => { tip().style.display = "none"; };
+
+// --- one panel ---
+
+const scale = (axis, from, to) => {
+  const at = axis.log ? Math.log10 : (value) => value;
+  const low = at(axis.low), high = at(axis.high);
+  return (value) => from + ((at(value) - low) / (high - low || 1)) * (to - from);
+};
+
+const through = (corners) => `M${corners.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L")}`;
+
+/** The corners of a line; of steps, each value holds from its point on. */
+const cornersOf = (line, x, y, of) => line.points.flatMap((point, index) => {
+  const here = [x(point.x), y(of(point))];
+  return line.steps && index ? [[here[0], y(of(line.points[index - 1]))], here] : [here];
+});
+
+let clips = 0;
+
+/**
+ * Draws a panel of a figure.
+ *
+ * @returns the SVG, and the functions that place values on it
+ */
+export const drawPanel = (figure, panel, {
+  width = 420, height = null, left = 46, right = 12, bottom = 42, top = TOP,
+} = {}) => {
+  const tall = height ?? (figure.square ? width - left - right + top + bottom : 90 + figure.height * 100);
+  const foot = tall - bottom;
+  const svg = make("svg", { viewBox: `0 0 ${width} ${tall}`, role: "img",
+    "aria-label": `${figure.title} ${panel.title}`.trim() });
+  const x = scale(figure.x, left, width - right), y = scale(figure.y, foot, top);
+  const clip = `clip${clips += 1}`;
+  svg.append(make("clipPath", { id: clip }));
+  svg.firstChild.append(make("rect", { x: left, y: top, width: width - left - right, height: foot - top }));
+  for (const [value, text] of figure.y.ticks) {
+    svg.append(make("path", { class: "grid", d: `M${left} ${y(value)}H${width - right}` }));
+    svg.append(make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, text));
+  }
+  for (const [value, text] of panel.ticks?.length ? panel.ticks : figure.x.ticks) {
+    svg.append(make("path", { class: "axis", d: `M${x(value)} ${foot}v4` }));
+    svg.append(make("text", { x: x(value), y: foot + 16, "text-anchor": "middle" }, text));
+  }
+  svg.append(make("path", { class: "axis", d: `M${left} ${top}V${foot}H${width - right}` }));
+  if (bottom > 40) {
+    svg.append(make("text", { x: (left + width - right) / 2, y: tall - 8, "text-anchor": "middle" }, figure.x.title));
+    svg.append(make("text", { x: 0, y: 0, "text-anchor": "middle",
+      transform: `translate(12 ${(top + foot) / 2}) rotate(-90)` }, figure.y.title));
+  }
+  for (const rule of panel.rules ?? []) {
+    const [[x1, y1], [x2, y2]] = [0, 1].map((end) => [x(rule.x[end]), y(rule.y[end])]);
+    const kind = rule.automated ? "automated" : rule.kind ?? "rule";
+    svg.append(make("path", { class: kind, d: through([[x1, y1], [x2, y2]]), "clip-path": `url(#${clip})` }));
+    if (!rule.label) continue;
+    const end = Math.min(1, y2 < top ? (top - y1) / (y2 - y1) : 1) - 0.07;
+    const angle = Math.atan2(y2 - y1, x2 - x1) * 180 / Math.PI;
+    svg.append(make("text", { class: "faint", "text-anchor": "middle",
+      transform: `translate(${x1 + end * (x2 - x1)} ${y1 + end * (y2 - y1) - 5}) rotate(${angle})` }, rule.label));
+  }
+  for (const line of panel.lines ?? []) drawLine(svg, figure, line, x, y);
+  return { svg, x, y, foot, left, top, inner: width - left - right };
+};
+
+const drawLine = (svg, figure, line, x, y) => {
+  const series = line.series === null ? null : figure.series[line.series];
+  const colour = series?.colour ?? "var(--ink)";
+  const layer = svg.appendChild(make("g", { class: "line", ...(series && { "data-series": line.series }) }));
+  const spread = line.points.some((point) => point.low !== null && point.low !== undefined);
+  if (spread && !line.bars) {
+    const edges = [...cornersOf(line, x, y, (one) => one.high), ...cornersOf(line, x, y, (one) => one.low).reverse()];
+    layer.append(make("path", { class: "band", d: `${through(edges)}Z`, fill: colour, "fill-opacity": 0.14 }));
+  }
+  if (line.points.length) {
+    const dashes = line.covered ? "6 8" : series?.dashes.map((one) => 2 * one).join(" ");
+    layer.append(make("path", { class: "course", d: through(cornersOf(line, x, y, (one) => one.y)), fill: "none",
+      stroke: colour, "stroke-width": 2, ...(dashes && { "stroke-dasharray": dashes }) }));
+  }
+  for (const point of line.points) {
+    const at = x(point.x), up = y(point.y);
+    if (line.bars && spread) {
+      layer.append(make("path", { stroke: colour, "stroke-width": 1.5, d: `M${at} ${y(point.low)}V${y(point.high)}` }));
+    }
+    if (point.size !== null && point.size !== undefined) {
+      const kind = point.hollow ? "dot hollow" : "dot";
+      layer.append(make("circle", { class: kind, cx: at, cy: up, r: Math.sqrt(3 + 27 * point.size), fill: colour }));
+    }
+    if (point.crossed) {
+      layer.append(make("path", { d: `M${at - 4} ${up}h8M${at} ${up - 4}v8`, stroke: colour, "stroke-width": 1.4 }));
+    }
+  }
+};
+
+/** Says what the lines of a panel show at the pointer. */
+const follow = (figure, panel, { svg, x, foot, left, top, inner }, hidden) => {
+  const lines = panel.lines.filter((line) => line.series !== null);
+  const places = [...new Set(lines.flatMap((line) => line.points.map((point) => point.x)))];
+  if (!places.length) return;
+  const guide = svg.appendChild(make("path", { class: "guide" }));
+  const surface = svg.appendChild(make("rect", { class: "catch", x: left, y: top, width: inner, height: foot - top }));
+  surface.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    const at = (event.clientX - box.left) * (svg.viewBox.baseVal.width / box.width);
+    const place = places.reduce((one, other) => Math.abs(x(other) - at) < Math.abs(x(one) - at) ? other : one);
+    guide.setAttribute("d", `M${x(place)} ${top}V${foot}`);
+    guide.style.visibility = "visible";
+    const said = [`${figure.x.title} ${shown(place)}`];
+    for (const line of lines) {
+      const point = line.points.findLast((one) => line.steps ? one.x <= place : one.x === place);
+      if (!point || hidden.has(line.series)) continue;
+      const more = listed(point.values).join(", ");
+      said.push(`${figure.series[line.series].name}: ${shown(point.y)}${more ? ` (${more})` : ""}`);
+    }
+    for (const rule of panel.rules) if (rule.automated) said.push(`automated: ${shown(rule.y[0])}`);
+    show(event, said.join("\n"));
+  });
+  surface.addEventListener("pointerleave", () => { guide.style.visibility = "hidden"; hide(); });
+};
+
+const drawDots = (figure, panel, { svg, x, y }, open) => {
+  for (const dot of panel.dots) {
+    const series = dot.series === null ? null : figure.series[dot.series];
+    const at = x(dot.x), up = y(dot.y);
+    const boxed = dot.mark === "square" || dot.mark === "hollow";
+    const spot = boxed
+      ? make("rect", { class: dot.mark, x: at - 4, y: up - 4, width: 8, height: 8 })
+      : make("circle", { class: dot.mark === "mean" ? "mean" : "spot", cx: at, cy: up,
+        r: dot.mark === "mean" ? 5.5 : 3.2, fill: series?.colour ?? "var(--ink)" });
+    if (series) spot.dataset.series = dot.series;
+    const said = [dot.session, series?.name, ...listed(dot.values)].filter(Boolean).join("\n");
+    spot.addEventListener("pointermove", (event) => show(event, said));
+    spot.addEventListener("pointerleave", hide);
+    const go = dot.session ? open(dot) : null;
+    if (go) {
+      spot.classList.add("leads");
+      spot.addEventListener("click", go);
+    }
+    svg.append(spot);
+  }
+  for (const words of panel.words) {
+    svg.append(make("text", { class: "faint", x: x(words.x), y: y(words.y),
+      "text-anchor": words.left ? "start" : "middle" }, words.text));
+  }
+};
+
+/** Lets the arrow keys lead from dot to dot of a panel; Enter follows one. */
+const walk = (svg) => {
+  const dots = () => [...svg.querySelectorAll(".spot.leads")].filter((dot) => dot.checkVisibility());
+  let at = null;
+  const leave = () => {
+    at?.classList.remove("at");
+    at?.dispatchEvent(new PointerEvent("pointerleave"));
+    at = null;
+  };
+  const reach = (dot) => {
+    leave();
+    at = dot;
+    at.classList.add("at");
+    const box = at.getBoundingClientRect();
+    at.dispatchEvent(new PointerEvent("pointermove", { clientX: box.right, clientY: box.bottom }));
+  };
+  if (!svg.querySelector(".spot.leads")) return; // not dots(): the panel is not on the page yet
+  svg.setAttribute("tabindex", "0");
+  svg.addEventListener("blur", leave);
+  svg.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const all = dots();
+    if (by && all.length) {
+      event.preventDefault();
+      const place = at ? all.indexOf(at) + by : by > 0 ? 0 : -1;
+      reach(all[(place + all.length) % all.length]);
+    } else if (event.key === "Enter" && at) {
+      at.dispatchEvent(new MouseEvent("click"));
+    }
+  });
+};
+
+// --- files of a panel ---
+
+const save = (name, type, text) => {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+};
+
+const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size",
+  "font-family", "text-anchor", "opacity", "display", "visibility"];
+
+/** A panel as a file: with the styles that it has on the page. */
+const asSvg = (svg) => {
+  const copied = svg.cloneNode(true);
+  const theirs = [...svg.querySelectorAll("*")];
+  [...copied.querySelectorAll("*")].forEach((node, index) => {
+    const style = getComputedStyle(theirs[index]);
+    for (const name of STYLED) node.setAttribute(name, style.getPropertyValue(name));
+    node.removeAttribute("class");
+  });
+  const [, , width, height] = copied.getAttribute("viewBox").split(" ");
+  const grounds = [document.body, document.documentElement].map((one) => getComputedStyle(one).backgroundColor);
+  const ground = grounds.find((one) => !one.endsWith(", 0)")) ?? "white";
+  copied.prepend(make("rect", { width, height, fill: ground })); // of a dark page, too
+  copied.setAttribute("xmlns", SVG);
+  copied.setAttribute("font-family", "sans-serif");
+  return new XMLSerializer().serializeToString(copied);
+};
+
+const cell = (value) => {
+  const text = value === null || value === undefined ? "" : String(value);
+  // A name that begins like a formula must not become one in a spreadsheet.
+  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+/** Rows of objects as CSV, with a line of their names. */
+export const asCsv = (rows) => {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return [names.join(","), ...rows.map((row) => names.map((name) => cell(row[name])).join(","))]
+    .join("\r\n") + "\r\n";
+};
+
+const named = (values) => Object.fromEntries(
+  Object.entries(values).map(([name, value]) => [name.toLowerCase().replaceAll(/\W+/g, "_"), value]));
+
+/** The numbers behind a panel: of its sessions, or of its lines. */
+export const rowsOf = (figure, panel) => {
+  const name = (one) => one.series === null ? "" : figure.series[one.series].name;
+  const dots = panel.dots.filter((dot) => dot.mark !== "mean");
+  if (dots.length) return dots.map((dot) => ({ session: dot.session, series: name(dot), ...named(dot.values) }));
+  return panel.lines.flatMap((line) => line.points.map((point) => ({
+    series: name(line), ...named({ [figure.x.title]: point.x, [figure.y.title]: point.y }),
+    low: point.low, high: point.high, ...named(point.values),
+  })));
+};
+
+// --- all figures of a report ---
+
+/** Opens what holds a place of the page, and scrolls there. */
+const reveal = (id) => {
+  const node = id && document.getElementById(id);
+  if (!node) return;
+  for (let one = node; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+  node.scrollIntoView({ block: "start" });
+};
+
+/**
+ * Draws the figures of a report into their places, and adds the switches of its series.
+ *
+ * @param {Element} root what holds the report
+ * @param {object[]} figures their data
+ * @param {string|null} link address of a session's page, but for its id; null if the report is one page
+ */
+export const drawFigures = (root, figures, link = null) => {
+  const hidden = new Set();
+  const open = (dot) => {
+    if (link !== null) return () => location.assign(link + encodeURIComponent(dot.session));
+    const id = [`t${dot.place}`, `s${dot.place}`].find((one) => document.getElementById(one));
+    return id ? () => { location.hash = id; reveal(id); } : null;
+  };
+  for (const figure of figures) {
+    const host = root.querySelector(`#${figure.name}`);
+    figure.panels.forEach((panel, place) => {
+      const drawn = drawPanel(figure, panel);
+      follow(figure, panel, drawn, hidden);
+      drawDots(figure, panel, drawn, open);
+      walk(drawn.svg);
+      const name = figure.panels.length > 1 ? `${figure.name}-${place + 1}` : figure.name;
+      const button = (kind, type, made) => {
+        const node = element("button", { type: "button" }, kind.toUpperCase());
+        node.addEventListener("click", () => save(`${name}.${kind}`, type, made()));
+        return node;
+      };
+      host.append(element("figure", {},
+        element("figcaption", {}, panel.title || "\u00a0", element("span", {}, panel.note)), drawn.svg,
+        element("p", { class: "save" }, button("svg", "image/svg+xml", () => asSvg(drawn.svg)), " ",
+          button("csv", "text/csv", () => asCsv(rowsOf(figure, panel))))));
+    });
+  }
+  const series = figures.find((figure) => figure.series.length)?.series ?? [];
+  for (const swatch of root.querySelectorAll(".swatch")) {
+    swatch.style.background = series[swatch.dataset.colour]?.colour;
+  }
+  const apply = () => {
+    for (const node of root.querySelectorAll("svg [data-series]")) {
+      node.classList.toggle("off-series", hidden.has(Number(node.dataset.series)));
+    }
+    for (const row of root.querySelectorAll("tr[data-series]")) {
+      row.classList.toggle("off", hidden.has(Number(row.dataset.series)));
+    }
+  };
+  const switches = root.querySelector(".switches");
+  if (switches && series.length > 1) series.forEach((one, index) => {
+    const swatch = element("span", { class: "swatch" });
+    swatch.style.background = one.colour;
+    const button = element("button", { type: "button", "aria-pressed": "true" }, swatch, one.name);
+    button.addEventListener("click", () => {
+      if (!hidden.delete(index)) hidden.add(index);
+      button.setAttribute("aria-pressed", String(!hidden.has(index)));
+      apply();
+    });
+    switches.append(button);
+  });
+  for (const at of root.querySelectorAll('a[href^="#"]')) {
+    at.addEventListener("click", () => reveal(at.getAttribute("href").slice(1)));
+  }
+  if (link === null) {
+    addEventListener("hashchange", () => reveal(location.hash.slice(1)));
+    reveal(location.hash.slice(1));
+  }
+};

@@ -1,0 +1,580 @@
+"""The document of a report: the paper's table, effort, process measures, how sessions ended, figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import msgspec
+
+from ...engine.text import quantity
+from ..columns.table import Columns
+from ..comparison.sensitivity import order_warnings
+from ..metrics import Convention, Counts, Estimate, Group, Numbers, SessionScore, aggregate
+from ..metrics.values import Facts
+from ..trajectory.points import Trajectory
+from .document import (
+    ABSENT,
+    COUNT,
+    MEAN,
+    NUMBER,
+    RELATIVE,
+    SHARE,
+    Cell,
+    Column,
+    Document,
+    Format,
+    Heading,
+    Section,
+    Table,
+    column,
+    counts,
+    estimate,
+    estimates,
+    heading,
+    noted,
+    numbers,
+    percent,
+    rounded,
+)
+from .drawings import Panels, report_figures
+from .export import group_estimates, outcomes_of, report_data, report_rows
+from .rows import Rows, rows_of
+
+__all__ = ("LISTED", "completeness", "make_report", "report_document")
+
+LISTED = 2000
+"""Sessions in the lists of a page at most: a page of more would be slow to open."""
+
+_PROCESS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Initiatives": {
+        "Agent": "agent_initiatives",
+        "Human": "human_initiatives",
+        "Entropy": "initiative_entropy",
+    },
+    "Confirmations": {"Asked": "confirmations_asked", "Answered": "confirmations_answered"},
+    "Approvals": {"Given": "approved", "Denied": "denied"},
+    "Human messages": {"Halts": "halts", "Interruptions": "interruptions"},
+    "Load": {"Peak": "peak_reading", "Hesitation": "hesitation"},
+    "Confusion": {"Reworked": "reworked_lines"},
+    "Sensemaking": {"Inquiries": "inquiries"},
+    "Loops": {"Runs": "loops", "Acts": "looping_acts"},
+}
+"""The fields of ``Process`` by heading and column."""
+
+_PROCESS_NOTE: Final = (
+    "Process: means per session. Initiatives: messages that inform or ask; "
+    "entropy: 1 if all take the initiative equally often, 0 if one of them never does. "
+    "Halts: messages that ask the agent to stop; interruptions: messages during an action of the "
+    "agent. Load: the most words that waited to be read at one act of the human, and seconds that "
+    "neither reading nor typing explains. Confusion: lines put back "
+    "or taken back. Sensemaking: questions and actions of the human. Loops: runs in which an agent "
+    "repeats itself, and acts in them."
+)
+_COMPLETION_NOTE: Final = (
+    "How sessions ended: finished, the person was satisfied; abandoned or tolerance, the person left or "
+    "was stopped; ended, the session is over and the reason is unknown. Shares of all sessions, with 95 % "
+    "Wilson intervals."
+)
+_HAZARD_NOTE: Final = (
+    "Hazard: the share of rounds in which the person left, by the number of unproductive rounds in a row "
+    "before it."
+)
+
+
+def make_report(
+    sessions: Columns | Iterable[Trajectory],
+    *,
+    convention: Convention = "formal",
+    taus: Sequence[int] = (1, 2, 3),
+    group_by: Sequence[str] | None = None,
+    bootstrap: int = 1000,
+    seed: int = 0,
+    scores: bool = True,
+) -> Numbers:
+    """The numbers of some sessions, with a warning if the order of agents depends on a threshold.
+
+    Forks have to be left out before: they would count their beginning twice. The arguments are those
+    of ``aggregate``.
+
+    Raises:
+        InvalidInput: a tolerance or a label is not valid.
+    """
+    facts = Facts(sessions)
+    with ThreadPoolExecutor(1) as pool:  # two processors are of use if there are very many sessions
+        formal = convention == "formal"
+        warnings = pool.submit(order_warnings, facts, taus) if formal else None
+        report = aggregate(
+            facts,
+            convention=convention,
+            taus=taus,
+            group_by=group_by,
+            bootstrap=bootstrap,
+            seed=seed,
+            scores=scores,
+        )
+        found = report.warnings if warnings is None else report.warnings + warnings.result()
+    return msgspec.structs.replace(report, warnings=found)
+
+
+def report_document(
+    report: Numbers,
+    *,
+    whole: bool = True,
+    links: Mapping[str, str] = {},
+    commands: Mapping[str, str] = {},
+    labels: Sequence[str] | None = None,
+) -> Document:
+    """The document of a report.
+
+    Args:
+        report: the report.
+        whole: with figures and lists of sessions, which take time if there are very many.
+        links: by session, the address that shows it.
+        commands: by session, the command that shows it, for sessions without an address.
+        labels: those that distinguish series in the figures; see ``Panels``.
+    """
+    rows = rows_of(report)
+    panels = Panels(report, labels)
+    tables = _Tables(report, rows, panels)
+    people = sum(group.sessions for group in report.groups if not group.baseline)
+    automated = sum(group.sessions for group in report.groups if group.baseline)
+    size = quantity(people, "session")
+    if automated:
+        size += f", {quantity(automated, 'automated run')}"
+    sections = list(tables.sections())
+    if whole:
+        if figures := report_figures(report, panels):
+            sections.append(Section(title="Figures", figures=figures))
+        sections += _sessions(report, rows, links, commands)
+    notes = [*completeness(report), *(_provenance(report) if rows.groups else ())]
+    return Document(
+        title="Collaborative effort scaling",
+        about=" · ".join(f"{name} {value}" for name, value in rows.shared.items()),
+        size=f"{size}, convention {report.convention}",
+        sections=sections,
+        notes=[
+            *noted(*notes),
+            *noted(*(f"{w[0].upper()}{w[1:]}." for w in report.warnings), warning=True),
+        ],
+        data=report_data(report),
+        rows=report_rows(report),
+    )
+
+
+class _Tables:
+    """Makes the sections of a report; all tables have the same rows."""
+
+    def __init__(self, report: Numbers, rows: Rows, panels: Panels) -> None:
+        self._report = report
+        self._rows = rows
+        self._panels = panels
+        self._labels = [self._label(name) for name in (*rows.sections, rows.label)]
+        # Without ratings there is no drop, whatever the tolerance.
+        self._dropped = any(
+            drop.abs.value is not None for group in report.groups for drop in group.drops
+        )
+
+    def sections(self) -> Iterator[Section]:
+        groups = self._rows.groups
+        if not groups:
+            yield Section(notes=noted("There are no sessions to report on."))
+            return
+        notes = [*_absences(self._report.groups, self._rows), self._about()]
+        tables = [self._utility()]
+        if any(
+            one.value is not None
+            for group in groups
+            for one in (group.effort.agent_tokens, group.effort.human_tokens)
+        ):
+            tables.append(self._effort())
+        yield Section(
+            title="Utility, gain and drop",
+            tables=tables,
+            notes=noted(*notes),
+        )
+        if any(one.value is not None for group in groups for one in group.process.values()):
+            yield Section(title="Process", tables=(self._process(),), notes=noted(_PROCESS_NOTE))
+        if any(group.completion.outcomes for group in groups):
+            tables, notes = [self._completion()], [_COMPLETION_NOTE]
+            if any(row.left for group in groups for row in group.completion.hazard):
+                tables.append(self._hazard())
+                notes.append(_HAZARD_NOTE)
+            yield Section(
+                title="How sessions ended",
+                tables=tables,
+                notes=noted(*notes),
+            )
+
+    def _label(self, name: str) -> Column:
+        rows, linked = self._rows, 0 < len(self._report.scores) <= LISTED
+        last = name == rows.label
+        return column(
+            name.capitalize(),
+            [
+                Cell(
+                    value=rows.name(group) if last else group.group.get(name, ""),
+                    link=f"#g{place}" if last and linked else "",
+                )
+                for place, group in enumerate(rows.groups)
+            ],
+            left=True,
+        )
+
+    def _table(self, headings: Sequence[Heading], repeated: int = 0) -> Table:
+        series = [
+            None if group.baseline else self._panels.place(group.group)
+            for group in self._rows.groups
+        ]
+        return Table(
+            labels=self._labels, headings=headings, repeated=repeated, series=tuple(series)
+        )
+
+    def _column(
+        self,
+        title: str,
+        of: Callable[[Group], Estimate],
+        form: Format = NUMBER,
+        *,
+        name: str = "",
+    ) -> Column:
+        return estimates(title, map(of, self._rows.groups), form, name=name)
+
+    def _pair(
+        self, name: str, of: Callable[[Group], tuple[Estimate, Estimate]]
+    ) -> tuple[Column, Column]:
+        pairs = [of(group) for group in self._rows.groups]
+        return (
+            estimates("abs.", [one for one, _ in pairs], name=f"{name} abs."),
+            column(
+                "rel.",
+                [estimate(two, RELATIVE) for _, two in pairs],
+                name=f"{name} rel.",
+                joined=True,
+            ),
+        )
+
+    def _size(self) -> Column:
+        return counts("N", [group.sessions for group in self._rows.groups])
+
+    def _utility(self) -> Table:
+        groups = self._rows.groups
+        size = [self._size()]
+        if any(group.baseline or group.reference.value is not None for group in groups):
+            size.append(
+                self._column(
+                    "Baseline",
+                    lambda group: group.final if group.baseline else group.reference,
+                    name="Automated baseline",
+                )
+            )
+
+        def final(group: Group) -> Estimate:
+            return Estimate(reason=group.overall.reason) if group.baseline else group.final
+
+        headings = [
+            heading("", *size),
+            heading(
+                "Utility",
+                self._column("First", lambda group: group.first, name="First update"),
+                self._column("Final", final, name="Final step"),
+                self._column("Overall", lambda group: group.overall),
+            ),
+            heading("Gain", *self._pair("Gain", lambda group: (group.gain_abs, group.gain_rel))),
+        ]
+        for place, tau in enumerate(self._report.taus if self._dropped else ()):
+
+            def drop(group: Group, place: int = place) -> tuple[Estimate, Estimate]:
+                return group.drops[place].abs, group.drops[place].rel
+
+            headings.append(
+                heading(f"Drop τ = {tau}", *self._pair(f"Drop@{tau}", drop), splits=place == 0)
+            )
+        return self._table(headings)
+
+    def _effort(self) -> Table:
+        columns = (
+            self._column("All rounds", lambda group: group.effort.all_rounds, _ROUNDS),
+            self._column("Agent tokens", lambda group: group.effort.agent_tokens, COUNT),
+            self._column("Human tokens", lambda group: group.effort.human_tokens, COUNT),
+            self._column("Ratio", lambda group: group.effort.ratio, MEAN),
+        )
+        headings = [heading("Effort per session", *columns)]
+        groups = self._rows.groups
+        if any(group.counts.faulty_sessions for group in groups):
+            faults = [
+                Cell(value=found, format=COUNT, shown=f"{found:,}{where if found else ''}")
+                for group in groups
+                for found in [sum(group.counts.faults.values())]
+                for where in [f" in {group.counts.faulty_sessions:,} of {group.sessions:,}"]
+            ]
+            headings.append(heading("Simulated user", column("Faults", faults)))
+        return self._table(headings)
+
+    def _process(self) -> Table:
+        sessions = [
+            max((one.sessions for one in group.process.values()), default=0)
+            for group in self._rows.groups
+        ]
+
+        def of(field: str) -> Callable[[Group], Estimate]:
+            return lambda group: group.process.get(field, Estimate())
+
+        headings = [
+            heading(
+                title,
+                *[
+                    self._column(name, of(field), MEAN, name=f"{title}: {name.lower()}")
+                    for name, field in fields.items()
+                ],
+            )
+            for title, fields in _PROCESS.items()
+        ]
+        return self._table([heading("", counts("N", sessions)), *headings], repeated=1)
+
+    def _completion(self) -> Table:
+        groups = self._rows.groups
+
+        def cell(group: Group, name: str) -> Cell:
+            share = group.completion.outcomes.get(name)
+            if share is None:
+                return Cell(value=0, format=COUNT)
+            shown = f"{share.count:,} ({percent(share.share)})"
+            return Cell(
+                value=share.share, low=share.low, high=share.high, format=SHARE, shown=shown
+            )
+
+        columns = [
+            column(name.capitalize(), [cell(group, name) for group in groups])
+            for name in outcomes_of(groups)
+        ]
+        return self._table(
+            [
+                heading("", self._size()),
+                heading("How sessions ended", *columns),
+            ],
+            repeated=1,
+        )
+
+    def _hazard(self) -> Table:
+        groups = self._rows.groups
+        longest = max(row.stalled for group in groups for row in group.completion.hazard)
+
+        def cell(group: Group, stalled: int) -> Cell:
+            for row in group.completion.hazard:
+                if row.stalled == stalled:
+                    return Cell(value=row.hazard, low=row.low, high=row.high, format=SHARE)
+            return Cell()
+
+        columns = [
+            column(
+                str(stalled),
+                [cell(group, stalled) for group in groups],
+                name=f"Hazard after {stalled}",
+            )
+            for stalled in range(longest + 1)
+        ]
+        return self._table([heading("Hazard by unproductive rounds", *columns)])
+
+    def _about(self) -> str:
+        report = self._report
+        about = f"Convention {report.convention}"
+        if any(
+            one.low is not None and one.low != one.high
+            for group in report.groups
+            for _, one in group_estimates(group)
+        ):
+            about += (
+                f"; with each number its {100 * report.level:g} % bootstrap interval over sessions "
+                f"({report.resamples:,} resamples, seed {report.seed})"
+            )
+        about += ". Gain: the best utility less that at the first update"
+        if report.taus and self._dropped:
+            about += (
+                ". Drop at τ: what is lost if the human leaves after τ unproductive rounds in a row"
+            )
+        return about + "."
+
+
+_ROUNDS: Final = rounded(1)
+
+
+def _sessions(
+    report: Numbers, rows: Rows, links: Mapping[str, str], commands: Mapping[str, str]
+) -> Iterator[Section]:
+    """A list of sessions for each group, with ids ``g0`` and so on; its rows have ids ``s0`` and so on."""
+    scores = report.scores
+    if not scores:
+        return
+    if len(scores) > LISTED:
+        note = f"{quantity(len(scores), 'session')} are too many to list on this page."
+        yield Section(title="Sessions", notes=noted(note), only_page=True)
+        return
+    groups = [(rows.place(group), group) for group in rows.groups]
+    groups += [
+        (", ".join([*group.group.values(), "automated"]), group)
+        for group in report.groups
+        if group not in rows.groups
+    ]
+
+    def name(score: SessionScore) -> Cell:
+        link = links.get(score.session, "")
+        return Cell(
+            value=score.session,
+            link=link,
+            below="" if link else commands.get(score.session, ""),
+        )
+
+    tables = []
+    for place, (title, group) in enumerate(groups):
+        mine = [
+            (at, score)
+            for at, score in enumerate(scores)
+            if score.group == group.group and score.baseline == group.baseline
+        ]
+        found = [score for _, score in mine]
+        columns = [
+            counts("All rounds", [one.all_rounds for one in found]),
+            numbers("First", [one.first for one in found]),
+            numbers("Final", [one.final for one in found]),
+            numbers("Overall", [one.overall for one in found]),
+            counts("Agent tokens", [one.agent_tokens for one in found]),
+            counts("Human tokens", [one.human_tokens for one in found]),
+        ]
+        tables.append(
+            Table(
+                title=f"{title} ({len(mine):,})",
+                labels=(column("Session", [name(one) for one in found], left=True),),
+                headings=[heading("", *columns)],
+                anchor=f"g{place}",
+                anchors=[f"s{at}" for at, _ in mine],
+                folded=True,
+            )
+        )
+    yield Section(title="Sessions", tables=tables, only_page=True)
+
+
+def _absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
+    """A sentence per reason why numbers are absent, with the rows that it concerns."""
+    found: dict[str, dict[str, None]] = {}
+    for group in groups:
+        if group.baseline:
+            continue
+        for path, one in group_estimates(group):
+            if one.reason is not None and path[0] in ("utility", "gain", "drop"):
+                found.setdefault(one.reason, {})[rows.place(group)] = None
+    for reason, places in found.items():
+        yield f"{ABSENT} {', '.join(places)}: {reason}."
+
+
+def completeness(report: Numbers) -> Iterator[str]:
+    """Sentences that say what is missing from the data of a report; none if nothing is."""
+    groups = report.groups
+    counts = [group.counts for group in groups if not group.baseline]
+    rounds = sum(one.total_rounds for one in counts)
+    stale = sum(one.stale_points for one in counts)
+    missing = sum(one.missing_ratings for one in counts)
+    if report.forgotten:
+        yield f"{quantity(report.forgotten, 'forgotten session')} {_be(report.forgotten)} left out."
+    if stale:
+        of = f"{stale:,} of {quantity(rounds, 'round')}"
+        yield f"{of} {_be(stale)} stale: the output changed, and its score is missing."
+    if rounds and missing == rounds:
+        yield "No round has a progress rating, so it is unknown when a human would leave."
+    elif missing:
+        have = "has" if missing == 1 else "have"
+        yield f"{missing:,} of {quantity(rounds, 'round')} {have} no progress rating."
+    if pending := sum(one.pending_ratings for one in counts):
+        yield f"{quantity(pending, 'rating')} {_be(pending)} pending."
+    if lost := sum(one.incomplete_sessions for one in counts):
+        events = quantity(sum(one.lost_events for one in counts), "event")
+        yield (
+            f"{events} of {quantity(lost, 'session')} could not be recorded, so that "
+            f"{'it is' if lost == 1 else 'they are'} in no mean of rounds, effort and process measures."
+        )
+    if estimated := sum(one.estimated_tokens for one in counts):
+        yield f"Tokens of {quantity(estimated, 'session')} are estimated from texts."
+    yield from _without_utility(counts, published=report.convention == "paper")
+    yield from _without_drop(groups)
+    if broken := sum(group.counts.broken_baselines for group in groups):
+        yield f"{quantity(broken, 'automated run')} broke off, and {_be(broken)} in no mean."
+    if running := sum(one.open_sessions for one in counts):
+        yield f"{quantity(running, 'session')} {_be(running)} still open."
+    if faulty := sum(one.faulty_sessions for one in counts):
+        yield f"Simulated users were at fault in {quantity(faulty, 'session')} ({_faults(counts)})."
+
+
+def _provenance(report: Numbers) -> Iterator[str]:
+    """Sentences on where the numbers come from."""
+    if report.judges:
+        yield f"Ratings by {', '.join(report.judges)}."
+    yield f"Definitions of version {report.definitions}."
+
+
+def _without_utility(counts: Sequence[Counts], *, published: bool) -> Iterator[str]:
+    unevaluated = sum(one.unevaluated_sessions for one in counts)
+    unscored = sum(one.failed_sessions for one in counts)
+    if published and unscored:
+        have, count = ("has", "counts") if unscored == 1 else ("have", "count")
+        yield (
+            f"{quantity(unscored, 'session')} {have} no score of the output, and {count} as 0, as in the "
+            "published analysis."
+        )
+        unscored = 0
+    others = sum(one.unvalued_sessions for one in counts) - unevaluated - unscored
+    first = sum(one.unscored_first for one in counts)
+    for number, one, several in (
+        (
+            unevaluated,
+            "was not evaluated, since no utility scorer ran,",
+            "were not evaluated, since no utility scorer ran,",
+        ),
+        (unscored, "has no score of its output", "have no score of their output"),
+        (others, "has no round that counts", "have no round that counts"),
+    ):
+        if number:
+            why = one if number == 1 else several
+            yield f"{quantity(number, 'session')} {why} and {_be(number)} in no mean of utility."
+    if first:
+        have = "has" if first == 1 else "have"
+        yield (
+            f"{quantity(first, 'session')} {have} no score of the first update, and {_be(first)} in no "
+            "mean of first and gain."
+        )
+    if results := sum(one.result_only for one in counts):
+        yield (
+            f"Of {quantity(results, 'session')} only the result was measured, and no output before it: "
+            "first, gain, drop and curve leave them out."
+        )
+
+
+def _without_drop(groups: Sequence[Group]) -> Iterator[str]:
+    """The sessions that are left out of the drop, by τ, where others are not."""
+    for index, drop in enumerate(groups[0].drops if groups else ()):
+        drops = [group.drops[index] for group in groups if not group.baseline]
+        unrated = sum(one.unrated for one in drops if one.abs.value is not None)
+        early = sum(one.cut_short for one in drops)
+        reasons = [
+            *([f"{quantity(unrated, 'session')} without ratings"] if unrated else []),
+            *(
+                [f"{quantity(early, 'session')} whose human left before τ could be reached"]
+                if early
+                else []
+            ),
+        ]
+        if reasons:
+            yield f"The drop at τ = {drop.tau} leaves out {' and '.join(reasons)}."
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _faults(counts: Sequence[Counts]) -> str:
+    """The kinds of faults with their counts, the most frequent first."""
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one.faults)
+    return ", ".join(f"{kind}: {number:,}" for kind, number in total.most_common())

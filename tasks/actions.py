@@ -1,0 +1,173 @@
+"""An environment over a table of typed actions.
+
+Each action has a frozen struct for its arguments, from which its description, its JSON schema and its
+validation come, and a function that computes what comes of it. A refusal is an `InvalidInput` whose
+message says how to continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar, final
+
+import msgspec
+
+from ..engine.errors import InvalidInput
+from ..engine.events import JSON, ActionResolved, Role
+from ..engine.session.environment import Action, ActionSpec, Outcome
+from ..engine.text import suggestion
+
+__all__ = ("ActionTable", "TypedAction", "action", "arguments_of", "spec_of")
+
+W = TypeVar("W")
+A = TypeVar("A", bound=msgspec.Struct)
+
+_SECONDS = 1.5
+_BOTH: tuple[Role, ...] = ("human", "agent")
+
+
+class TypedAction(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
+    """One kind of action; made by `action`.
+
+    Attributes:
+        spec: what actors are shown of it.
+        perform: what comes of it, from the world and the arguments as they were given.
+        seconds: how long it takes, from the arguments as they were given.
+        roles: who may take it.
+        effect: whether it changes the world.
+    """
+
+    spec: ActionSpec
+    perform: Callable[[W, Mapping[str, JSON]], JSON]
+    seconds: Callable[[Mapping[str, JSON]], float]
+    roles: tuple[Role, ...] = _BOTH
+    effect: bool = False
+
+
+def action(
+    kind: type[A],
+    do: Callable[[W, A], JSON],
+    *,
+    seconds: float | Callable[[A], float] = _SECONDS,
+    roles: tuple[Role, ...] = _BOTH,
+    effect: bool = False,
+    consequential: bool = False,
+) -> TypedAction[W]:
+    """A typed action.
+
+    Args:
+        kind: the struct of its arguments. Its name is the action's, its docstring says what the action
+            does, and ``msgspec.Meta`` describes a field.
+        do: computes the observation. `InvalidInput` refuses, and says how to go on.
+        seconds: how long it takes, in session time; may depend on the arguments.
+        roles: who may take it.
+        effect: whether it changes the world. Such an action has to be deterministic: where a session is
+            resumed it is applied again.
+        consequential: see ``ActionSpec``.
+    """
+
+    def lasts(raw: Mapping[str, JSON]) -> float:
+        return seconds(arguments_of(kind, raw)) if callable(seconds) else seconds
+
+    return TypedAction(
+        spec=spec_of(kind, repeatable=not effect, consequential=consequential),
+        perform=lambda world, raw: do(world, arguments_of(kind, raw)),
+        seconds=lasts,
+        roles=roles,
+        effect=effect,
+    )
+
+
+def spec_of(
+    kind: type[msgspec.Struct], *, repeatable: bool = True, consequential: bool = False
+) -> ActionSpec:
+    """What actors are shown of an action, from the struct of its arguments."""
+    _, components = msgspec.json.schema_components((kind,))
+    schema = dict(components.pop(kind.__name__))
+    if components:  # what its fields are made of, so that the schema can be read by itself
+        schema["$defs"] = components
+    return ActionSpec(
+        name=kind.__name__,
+        description=str(schema.pop("description", "")),
+        parameters=schema,
+        repeatable=repeatable,
+        consequential=consequential,
+    )
+
+
+def arguments_of(kind: type[A], raw: Mapping[str, JSON]) -> A:
+    """The arguments of an action, as they were given.
+
+    Raises:
+        InvalidInput: they do not fit.
+    """
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        takes = ", ".join(kind.__struct_fields__)
+        raise InvalidInput(f"{kind.__name__}({takes}) was called wrongly: {error}") from None
+
+
+@final
+class ActionTable(Generic[W]):
+    """The actions of a task.
+
+    Args:
+        actions: at least one; their names differ.
+
+    Attributes:
+        specs: what actors are shown, by name.
+    """
+
+    def __init__(self, actions: Iterable[TypedAction[W]]) -> None:
+        self._actions = {one.spec.name: one for one in actions}
+        self.specs: Mapping[str, ActionSpec] = {n: one.spec for n, one in self._actions.items()}
+
+    def find(self, name: str, role: Role = "agent") -> TypedAction[W]:
+        """The action of a name, as far as somebody of this role may take it.
+
+        Raises:
+            InvalidInput: there is none, or it is not theirs to take.
+        """
+        found = self._actions.get(name)
+        if found is None:
+            raise InvalidInput(f"there is no action {name!r}{suggestion(name, self._actions)}")
+        if role not in found.roles:
+            theirs = " or ".join(found.roles)
+            raise InvalidInput(f"{name} is for the {theirs} to do, not for the {role}")
+        return found
+
+    def perform(
+        self, world: W, name: str, arguments: Mapping[str, JSON], role: Role = "agent"
+    ) -> JSON:
+        """What comes of an action.
+
+        Raises:
+            InvalidInput: there is no such action, it is not for this role, the arguments do not fit, or
+                the action refuses.
+        """
+        return self.find(name, role).perform(world, arguments)
+
+    def environment(self, world: W) -> _TableEnvironment[W]:
+        """The environment of one session on a world; actions with an effect change this very object."""
+        return _TableEnvironment(self, world)
+
+
+@final
+class _TableEnvironment(Generic[W]):
+    def __init__(self, table: ActionTable[W], world: W) -> None:
+        self._table = table
+        self._world = world
+
+    @property
+    def actions(self) -> Mapping[str, ActionSpec]:
+        return self._table.specs
+
+    async def perform(self, action: Action) -> Outcome:
+        found = self._table.find(action.name, action.role)
+        observation = found.perform(self._world, action.arguments)
+        return Outcome(observation=observation, seconds=found.seconds(action.arguments))
+
+    def recall(self, action: Action, resolved: ActionResolved) -> None:
+        if resolved.outcome == "ok" and self._table.find(action.name, action.role).effect:
+            self._table.perform(self._world, action.name, action.arguments, action.role)

@@ -1,0 +1,403 @@
+"""A task put together of its parts: instances, an environment, a utility, an agent, a person.
+
+A `TaskSpec` lists the parts, and a `KitTask` makes sessions of them, with every kind of agent and
+every persona, on rules or on models; with the baselines of the agent alone and of the human alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Generic, NamedTuple, Protocol, TypeVar, final
+
+import msgspec
+
+from ..agents.habits import USUAL, Habits
+from ..agents.kinds import KINDS
+from ..agents.mind import AgentMind
+from ..agents.players import agent_player
+from ..engine import codec
+from ..engine.errors import InvalidInput
+from ..engine.events import JSON, Participant, SessionOpened
+from ..engine.models.gateway import Models
+from ..engine.models.prompting.conversation import ModelUse
+from ..engine.models.prompting.prompts import load_prompts
+from ..engine.scorers.protocol import Scorer, stream_of
+from ..engine.session.actors import Player, Policy, playing_new
+from ..engine.session.environment import Environment
+from ..engine.session.runner import Session
+from ..engine.task import Brief, Cell, Setting, kind_of_agent, opening, session_clock, session_id
+from ..scoring.control_rules import ControlRules
+from ..scoring.scorers.registry import ScoringSetting
+from ..users.personas import PERSONAS, find_persona
+from ..users.players import user_player
+from ..users.simulated import Changing, UserMind
+
+__all__ = (
+    "HUMAN_ALONE",
+    "Case",
+    "KitTask",
+    "MeasuringTask",
+    "TaskScorer",
+    "TaskSpec",
+    "Witness",
+    "generated",
+    "index_of",
+    "load_brief",
+    "numbered",
+)
+
+W = TypeVar("W")
+
+HUMAN_ALONE = "human-alone"
+"""The kind of agent that is none: the human does all of it by themselves."""
+
+_AUTO = "auto"
+_DIGITS = 9  # of the largest number of an instance
+_CASES = 64  # instances that are kept, once made
+
+
+class Case(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
+    """One instance as it is played.
+
+    Attributes:
+        request: what the human says first.
+        private: the hidden profile, which only the human sees.
+        truth: what only scorers see.
+        world: what the actions and the utility of this instance are made of.
+    """
+
+    request: str
+    private: JSON
+    truth: JSON = None
+    world: W
+
+
+class Witness(msgspec.Struct, frozen=True):
+    """The proof of what an instance allows.
+
+    Attributes:
+        value: the utility of the best reachable output; above 0, and at most 1.
+        content: that output; None where no single output shows it.
+    """
+
+    value: float
+    content: JSON = None
+
+
+def numbered(count: int, seed: int) -> list[str]:
+    """Names of instances: ``0`` and so on, without limit."""
+    return [str(index) for index in range(count)]
+
+
+def index_of(name: str) -> int:
+    """The number of an instance, from its name.
+
+    Raises:
+        InvalidInput: it is no number from 0.
+    """
+    if not name.isdecimal() or len(name) > _DIGITS:
+        raise InvalidInput(f"there is no instance {name!r}: they are numbered from 0")
+    return int(name)
+
+
+def generated(seed: int) -> str:
+    """What tells apart generated data: ``generated/SEED``."""
+    return f"generated/{seed}"
+
+
+class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
+    """The parts of a task.
+
+    Attributes:
+        name: as the command line has it; also that of the utility's scorer.
+        description: one line on what it is.
+        brief: what actors on models are shown of it.
+        case: makes an instance from its name and the seed, and refuses a name that there is not.
+        environment: makes the actions of a session.
+        utility: makes the scorer of a session.
+        agent: makes the rules of an agent with these habits, e.g. a ``RuleAgent``.
+        habits: that agents have, unless they are told otherwise.
+        control: the rules of control of the adaptive agent, as ``duolog tune`` fits them; None for the
+            defaults.
+        others: agents of the task's own that work with a human, by name: a line on what each does, and
+            what makes its policy.
+        user: makes the rules of a simulated user, e.g. a ``RuleUser``.
+        changing: makes what says how a user's goals change, on rules and on models; e.g. ``changing`` of
+            a person. None where they do not.
+        alone: makes the policy of a human without an agent, e.g. a ``HumanAlone``.
+        witness: the best reachable output of an instance, from its name and the seed.
+        names: names of the first instances, from their number and the seed.
+        source: what tells apart the data of a seed.
+        audit: makes the scorers that audit simulated users on models.
+        asking: makes the scorer of a session in which a model reads outputs; None: ``utility`` does.
+    """
+
+    name: str
+    description: str
+    brief: Brief
+    case: Callable[[str, int], Case[W]]
+    environment: Callable[[W], Environment]
+    utility: Callable[[W], Scorer]
+    agent: Callable[[Habits], AgentMind]
+    user: Callable[[], UserMind]
+    alone: Callable[[], Policy]
+    changing: Callable[[], Changing] | None = None
+    witness: Callable[[str, int], Witness]
+    habits: Habits = USUAL
+    control: ControlRules | None = None
+    others: Mapping[str, tuple[str, Callable[[], Policy]]] = {}
+    names: Callable[[int, int], list[str]] = numbered
+    source: Callable[[int], str] = generated
+    audit: Callable[[], Sequence[Scorer]] | None = None
+    asking: Callable[[W, Models, ModelUse], Scorer] | None = None
+
+
+@final
+class KitTask(Generic[W]):
+    """A task made of its parts.
+
+    Args:
+        spec: the parts.
+    """
+
+    def __init__(self, spec: TaskSpec[W]) -> None:
+        self._spec = spec
+        self._case = lru_cache(maxsize=_CASES)(spec.case)
+        self.name = spec.name
+        self.description = spec.description
+        self.brief = spec.brief
+        self.agents: Mapping[str, str] = {
+            **KINDS,
+            **{name: line for name, (line, _) in spec.others.items()},
+            HUMAN_ALONE: "no agent at all: the human does it by themselves, the other baseline",
+        }
+        self.users: Mapping[str, str] = {p.name: p.description for p in PERSONAS.values()}
+        self.default_agents = (_AUTO, "one-stage", "two-stage")
+        self.default_users = ("proactive",)
+
+    def automated(self, agent: str) -> bool:
+        """Whether this is the agent that works alone."""
+        return kind_of_agent(agent) == _AUTO
+
+    def instances(self, count: int, seed: int) -> list[str]:
+        """Names of the first ``count`` instances under a seed."""
+        return self._spec.names(count, seed)
+
+    def witness(self, instance: str, seed: int) -> Witness:
+        """What an instance allows at best, and an output that shows it.
+
+        Raises:
+            InvalidInput: there is no such instance.
+        """
+        return self._spec.witness(instance, seed)
+
+    def session(self, cell: Cell, setting: Setting) -> Session:
+        """The session of a cell.
+
+        Raises:
+            InvalidInput: there is no such agent, user or instance.
+        """
+        spec = self._spec
+        case = self._case(cell.instance, cell.seed)
+        source = spec.source(cell.seed)
+        recorded = {**setting.recorded(cell), **setting.config}
+        settings = [codec.digest(recorded)] if recorded else []
+        ident = session_id(spec.name, cell, source, *settings)
+        players = self._players(ident, cell, setting)
+        alone = all(one.participant.role != "human" for one in players)
+        by_human = all(one.participant.role == "human" for one in players)
+        private: dict[str, JSON] = {spec.name: case.truth}
+        for one in players:
+            if one.participant.role == "human":
+                private[one.participant.name] = case.private
+        scorers = self._scorers(cell, setting, case.world, alone=alone)
+        opened = opening(
+            spec.name,
+            cell,
+            setting,
+            [player.participant for player in players],
+            request=case.request,
+            private=private,
+            utility=scorers.scored_by,
+            judge=scorers.judged_by,
+            seed=int(codec.digest([cell.seed, source, cell.instance])[:8], 16),
+            config={"source": source},
+        )
+        if by_human:  # there is nobody to send the request to
+            opened = msgspec.structs.replace(opened, request=case.request)
+        return Session(
+            id=ident,
+            opened=opened,
+            players=players,
+            environment=spec.environment(case.world),
+            request=None if alone or by_human else case.request,
+            clock=session_clock(setting),
+            timing=setting.timing,
+            limits=setting.limits,
+            scorers=scorers.all,
+            stop=setting.stop(ident) if setting.stop else None,
+        )
+
+    def scorers(self, opened: SessionOpened) -> Sequence[Scorer]:
+        """The scorers that can measure a recorded session again without a model.
+
+        Raises:
+            InvalidInput: the session does not record how it was set up, or was run on other data.
+        """
+        try:
+            cell = msgspec.convert(opened.config.get("cell"), Cell)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"the session does not say how it was set up: {error}") from error
+        if cell.judge_model is not None and self._spec.asking is not None:
+            return ()
+        source = self._spec.source(cell.seed)
+        if source != opened.config.get("source"):
+            raise InvalidInput(f"the session was run on other data than {source}")
+        return (self._spec.utility(self._case(cell.instance, cell.seed).world),)
+
+    def _players(self, ident: str, cell: Cell, setting: Setting) -> tuple[Player, ...]:
+        if cell.agent == HUMAN_ALONE and cell.agent not in setting.agents:
+            return (self._human_alone(ident, cell, setting),)
+        agent = self._agent(ident, cell, setting)
+        return (agent,) if self.automated(cell.agent) else (self._user(ident, cell, setting), agent)
+
+    def _agent(self, ident: str, cell: Cell, setting: Setting) -> Player:
+        spec = self._spec
+        other = spec.others.get(cell.agent) if cell.agent not in setting.agents else None
+        if other is not None:
+            if cell.model is not None:
+                raise InvalidInput(f"{cell.agent} goes by rules: leave --models out")
+            participant = Participant(name="agent", role="agent", policy=cell.agent)
+            return Player(participant, playing_new(other[1]))
+        return agent_player(
+            ident,
+            cell,
+            setting,
+            brief=spec.brief,
+            rules=spec.agent,
+            control=spec.control,
+            habits=spec.habits,
+        )
+
+    def _user(self, ident: str, cell: Cell, setting: Setting) -> Player:
+        spec = self._spec
+        return user_player(
+            ident, cell, setting, brief=spec.brief, rules=spec.user, changing=spec.changing
+        )
+
+    def _human_alone(self, ident: str, cell: Cell, setting: Setting) -> Player:
+        """A person who has no agent: a real one, one on a model, or one on rules."""
+        own = setting.person is not None or cell.user in setting.users
+        if own or cell.user_model is not None:
+            return self._user(ident, cell, setting)
+        persona = find_persona(cell.user)
+        participant = Participant(name="user", role="human", policy="rules", persona=persona.name)
+        return Player(participant, playing_new(self._spec.alone))
+
+    def _scorers(self, cell: Cell, setting: Setting, world: W, *, alone: bool) -> _SessionScorers:
+        """The scorers: utility always; a progress judge and an audit of the user if there are models."""
+        spec = self._spec
+        audit = () if cell.user_model is None or alone else self._audit()
+        if cell.judge_model is None:
+            judged_by = "none" if alone else "human"
+            return _SessionScorers((spec.utility(world), *audit), spec.name, judged_by)
+        models, use = setting.reach(cell.judge_model), setting.use(cell.judge_model)
+        utility = spec.utility(world) if spec.asking is None else spec.asking(world, models, use)
+        if alone:
+            return _SessionScorers((utility,), stream_of(utility.ref), "none")
+        from ..scoring.scorers.model_judge import model_judge  # rules need nothing of it
+
+        judge = model_judge(models, use)
+        scored_by, judged_by = stream_of(utility.ref), stream_of(judge.ref)
+        return _SessionScorers((utility, judge, *audit), scored_by, judged_by)
+
+    def _audit(self) -> Sequence[Scorer]:
+        if self._spec.audit is not None:
+            return self._spec.audit()
+        from ..users.audit import SimulatorAudit  # rules need nothing of it
+
+        return (SimulatorAudit(),)
+
+
+class _SessionScorers(NamedTuple):
+    """The scorers of a session, and whose utility and ratings count."""
+
+    all: tuple[Scorer, ...]
+    scored_by: str
+    judged_by: str
+
+
+# --- what actors on models are shown of a task, from text files beside its code -------------------
+
+
+def load_brief(
+    package: str, *, schema: Mapping[str, JSON] | None = None, media_type: str = "text/plain"
+) -> Brief:
+    """The brief of a task: ``prompts/task.md`` describes it, ``prompts/output.md`` its output.
+
+    Args:
+        package: of the task: ``__package__``.
+        schema: JSON Schema of the output; None where it is a text.
+        media_type: of the output.
+
+    Raises:
+        InvalidInput: one of the files is not there.
+    """
+    prompts = load_prompts(package)
+    return Brief(
+        description=prompts.fill("task"),
+        output=prompts.fill("output"),
+        schema={"type": "string"} if schema is None else schema,
+        media_type=media_type,
+    )
+
+
+# --- the scorer of a task's recorded sessions, as the entry-point group ``duolog.scorers`` offers it ---
+
+
+class MeasuringTask(Protocol):
+    """A task that can measure its recorded sessions again."""
+
+    @property
+    def name(self) -> str:
+        """Of the task."""
+        ...
+
+    def scorers(self, opened: SessionOpened) -> Sequence[Scorer]:
+        """Its scorers for a session; none where a model would have to be asked."""
+        ...
+
+
+@final
+class TaskScorer:
+    """Scores sessions of a task that Duolog ran; keeps their worlds.
+
+    Args:
+        task: the task.
+        otherwise: what one who has something else to score may do, for the message that refuses it.
+    """
+
+    asks_model = False
+
+    def __init__(self, task: MeasuringTask, otherwise: str = "") -> None:
+        self._task = task
+        self._otherwise = f"; {otherwise}" if otherwise else ""
+
+    def make(self, setting: ScoringSetting) -> Scorer:
+        """The scorer of a session, on the data that it was run on.
+
+        Raises:
+            InvalidInput: the session is of another task, was run on data that are not available, or
+                a model read its outputs.
+        """
+        opened = setting.opened
+        if opened.task != self._task.name:
+            raise InvalidInput(
+                f"a session of the task {opened.task!r} does not hold what outputs of the task "
+                f"{self._task.name!r} are judged by{self._otherwise}"
+            )
+        found = self._task.scorers(opened)
+        if not found:
+            raise InvalidInput("a model read the outputs of this session, and would have to again")
+        return found[0]

@@ -1,0 +1,170 @@
+"""The mind of an agent on rules: when to work, to ask and to report, the same for every task.
+
+What there is to do, to ask and to report is a `Planner`'s to say, one for each task. All that it knows
+it reads from the view: the request, the messages, the outcomes of its own actions, the output.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, final
+
+import msgspec
+
+from ..agents.mind import Intent
+from ..engine.session.decisions import NOTHING, Decision, Finish, Say, Submit
+from ..engine.session.view import View
+from .views import announced, awaits_answer, nudged, owes_reply, unannounced, words_of
+
+__all__ = ("HAND_OVER", "LOOK", "Planner", "Question", "RuleAgent", "Standing")
+
+K = TypeVar("K")
+
+_ANYTHING = (
+    "Is there anything else that I should know?",
+    "Do you have any other wishes for this?",
+)
+LOOK = "Please have a look, and tell me if anything should be different."
+"""What an agent says at the end of a report without a question."""
+HAND_OVER = "That is as far as I get; please take it from here, and change whatever you like."
+"""What it says instead where it leaves the rest to the human."""
+
+_DONE = Decision((Finish("there is nothing left to do"),))
+
+Standing: TypeAlias = Literal["first", "changed", "unchanged"]
+"""How the output stands since the agent's last message: its first one, a new one, or as it was."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A question worth asking.
+
+    Attributes:
+        text: ends in a question mark, by which an agent's question is known.
+        first: worth asking before there is any output; a two-stage agent does.
+    """
+
+    text: str
+    first: bool = False
+
+
+class Planner(Protocol[K]):
+    """What an agent knows of a task and can do about it; one object for each session.
+
+    ``K`` is its knowledge: a typed state that follows from the view, and from nothing else.
+    """
+
+    def know(self, view: View) -> K:
+        """All that the agent knows by now."""
+        ...
+
+    def work(self, known: K, view: View) -> Decision | None:
+        """The next actions or the next output; None where there is nothing to do for now."""
+        ...
+
+    def question(self, known: K, words: Random) -> Question | None:
+        """The next question worth asking, which was not asked before; None where there is none."""
+        ...
+
+    def estimate(self, known: K) -> float:
+        """What the agent takes the output to be worth, by what it knows itself: from 0 to 1."""
+        ...
+
+    def report(self, known: K, words: Random, standing: Standing) -> str:
+        """How things stand, without a question. What it says was understood, the human can correct."""
+        ...
+
+
+@final
+class RuleAgent(Generic[K]):
+    """An ``AgentMind`` on a planner; one for each session.
+
+    Args:
+        planner: of the task.
+        look: ends a report without a question.
+        hand_over: ends the report that leaves the rest to the human.
+    """
+
+    def __init__(
+        self, planner: Planner[K], *, look: str = LOOK, hand_over: str = HAND_OVER
+    ) -> None:
+        self._planner = planner
+        self._look = look
+        self._hand_over = hand_over
+
+    async def step(self, view: View, *, alone: bool) -> Decision:
+        """Works while there is something to do, then reacts."""
+        known = self._planner.know(view)
+        if view.in_flight:
+            return NOTHING
+        work = self._planner.work(known, view)
+        if work is not None:
+            if alone or not work.verbs or not isinstance(work.verbs[0], Submit):
+                return work
+            said = self._announcement(view, known, updated=True)
+            return Decision((*work.verbs, Say(said)), work.seconds)
+        if alone or _nudged_in_vain(view):
+            return _DONE
+        if owes_reply(view):
+            return Decision((Say(self._announcement(view, known, updated=False)),))
+        return NOTHING
+
+    async def plan(self, view: View) -> Intent:
+        """Asks what matters before the first output, acts on what is known, then reports."""
+        known = self._planner.know(view)
+        if view.in_flight:
+            return "wait"
+        if awaits_answer(view):
+            return "act" if nudged(view) else "wait"
+        if view.own_snapshot is None:
+            question = self._planner.question(known, words_of(view))
+            if question is not None and question.first:
+                return "message"
+        if self._planner.work(known, view) is not None:
+            return "act"
+        if owes_reply(view) or unannounced(view):
+            return "message"
+        return "act" if _nudged_in_vain(view) else "wait"
+
+    async def message(self, view: View) -> Decision:
+        """A question before the first output; a report and the next question after it."""
+        known = self._planner.know(view)
+        if view.own_snapshot is None:
+            words = words_of(view)
+            question = self._planner.question(known, words)
+            return Decision((Say(question.text if question else words.choice(_ANYTHING)),))
+        return Decision((Say(self._announcement(view, known, updated=unannounced(view))),))
+
+    async def report(self, view: View, *, final: bool) -> Decision:
+        """A report without a question."""
+        known = self._planner.know(view)
+        standing = _standing(view, updated=unannounced(view))
+        said = self._planner.report(known, words_of(view), standing)
+        return Decision((Say(f"{said} {self._hand_over if final else self._look}"),))
+
+    async def act(self, view: View) -> Decision:
+        """The next actions or the next output, or the end."""
+        return self._planner.work(self._planner.know(view), view) or _DONE
+
+    def estimate(self, view: View) -> float | None:
+        """The planner's estimate; 0 while there is no output."""
+        if view.snapshot is None:
+            return 0.0
+        return self._planner.estimate(self._planner.know(view))
+
+    def _announcement(self, view: View, known: K, *, updated: bool) -> str:
+        """A report with the next question."""
+        words = words_of(view)
+        said = self._planner.report(known, words, _standing(view, updated=updated))
+        question = self._planner.question(known, words)
+        return f"{said} {question.text if question else self._look}"
+
+
+def _standing(view: View, *, updated: bool) -> Standing:
+    if not updated:
+        return "unchanged"
+    return "changed" if announced(view) else "first"
+
+
+def _nudged_in_vain(view: View) -> bool:
+    """Whether everybody waits and the agent has nothing more to say."""
+    return nudged(view) and not owes_reply(view) and not unannounced(view)

@@ -1,0 +1,259 @@
+"""The mind of a simulated user on rules: when to answer, to comment, to act and to leave, for every task.
+
+What they want, see and say is a `Person`'s, one for each task. Goals that change by what they saw are
+recorded as ``ProfileChanged`` before the next thing that they do.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Generic, Protocol, TypeVar, final
+
+from ..engine.events import JSON
+from ..engine.session.decisions import NOTHING, Approve, ChangeProfile, Decision, Finish, Rate, Say
+from ..engine.session.view import View
+from ..engine.text import text_of
+from ..users.personas import Persona
+from ..users.simulated import Changing, UserIntent
+from .phrases import is_deferral, say_deferral
+from .views import (
+    asked_last,
+    awaits_reaction,
+    is_busy,
+    is_working,
+    own_messages,
+    unannounced,
+    words_of,
+)
+
+__all__ = ("VAGUE", "HumanAlone", "Person", "RuleUser", "changing", "compare")
+
+S = TypeVar("S")
+
+VAGUE = (
+    "Hmm, that is not quite what I had in mind. Can you improve it?",
+    "I'm not sure about this one. Could you make it better?",
+    "Not really convinced. Please have another look.",
+)
+"""What somebody says who is not content and does not say why."""
+
+_VOLUNTEERS = 0.6
+"""Share of the sessions in which somebody who volunteers adds something before any output."""
+
+_SOON, _LATE = 3.0, 20.0
+"""Seconds after which they do."""
+
+
+class Person(Protocol[S]):
+    """What somebody wants of a task, sees of it and says about it; one object for each session.
+
+    ``S`` is their state of mind: it follows from the view and the hidden profile as it stands, and
+    from nothing else.
+    """
+
+    def see(self, view: View, profile: JSON) -> S:
+        """What the person knows and wants now."""
+        ...
+
+    def wrong(self, state: S, output: str) -> float:
+        """How much they see to be wrong with an output, e.g. how many wishes it fails; 0 for nothing."""
+        ...
+
+    def comment(self, state: S, persona: Persona, words: Random) -> str | None:
+        """What they say next without being asked; None where there is nothing.
+
+        First why they changed the output themselves; else what is wrong with it; else what nobody knows
+        yet. Before there is an output, what somebody who volunteers adds.
+        """
+        ...
+
+    def answer(self, state: S, question: str, persona: Persona, words: Random) -> str:
+        """What they answer to a message that asks something."""
+        ...
+
+    def work(self, state: S, persona: Persona, words: Random) -> Decision | None:
+        """What they look up or change themselves, as far as their persona does; None for nothing."""
+        ...
+
+    def content(self, state: S, persona: Persona) -> bool | str:
+        """Whether they leave it at the output that there is; a text says why, if not for satisfaction."""
+        ...
+
+    def rate(self, state: S, view: View) -> Rate | None:
+        """How far the agent's last round brought them; see ``ratings.compare``. None for no opinion."""
+        ...
+
+    def change(self, state: S) -> ChangeProfile | None:
+        """What has changed in their mind by what they saw, and was not recorded yet; mostly None.
+
+        The profile is the whole of it as it is now, the reason what they saw or heard.
+        """
+        ...
+
+    def alone(self, state: S, words: Random) -> Decision | None:
+        """What they do next where they do all of it by themselves; None where they are done."""
+        ...
+
+
+@final
+class RuleUser(Generic[S]):
+    """A ``UserMind`` on a person; one for each session.
+
+    Args:
+        person: of the task.
+    """
+
+    def __init__(self, person: Person[S]) -> None:
+        self._person = person
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        """Answers a question; else reviews the output, if the agent has submitted one."""
+        if view.in_flight:
+            return "nothing"
+        if view.open_approvals:
+            return "answer"
+        if is_busy(view):
+            return "act"
+        state, _ = _see(self._person, view)
+        if self._person.work(state, persona, words_of(view)) is not None:
+            return "act"
+        if unannounced(view):
+            return "feedback"
+        if asked_last(view):
+            leaves = view.snapshot is not None and self._person.content(state, persona)
+            return "finish" if leaves else "answer"
+        if view.snapshot is None:
+            return "feedback" if self._volunteers(view, state, persona) else "nothing"
+        if is_working(view) or awaits_reaction(view):
+            return "nothing"
+        return "finish" if self._person.content(state, persona) else "feedback"
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        """Composes the message or the action that was chosen."""
+        if intent == "act" and view.pending is not None and is_busy(view):
+            return view.pending
+        state, _ = _see(self._person, view)
+        return self._composed(view, state, persona, intent)
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        """Rates the agent's last round, by what they wanted in it."""
+        return self._person.rate(self._person.see(view, view.private), view)
+
+    def _composed(self, view: View, state: S, persona: Persona, intent: UserIntent) -> Decision:
+        match intent:
+            case "answer" if view.open_approvals:
+                return Decision((self._allow(view, state, persona),))
+            case "answer":
+                return Decision((Say(self._answer(view, state, persona)),))
+            case "feedback":
+                return self._feedback(view, state, persona)
+            case "act":
+                return self._person.work(state, persona, words_of(view)) or NOTHING
+            case "finish":
+                why = self._person.content(state, persona)
+                said = why if isinstance(why, str) and why else "satisfied with the output"
+                return Decision((Finish(said),))
+        return NOTHING
+
+    def _answer(self, view: View, state: S, persona: Persona) -> str:
+        """An answer, or a deferral: never two in a row."""
+        words = words_of(view)
+        sent = own_messages(view)
+        waved_away = bool(sent) and is_deferral(sent[-1])
+        if persona.vague and words.random() < persona.vague and not waved_away:
+            return say_deferral(words)
+        return self._person.answer(state, asked_last(view), persona, words)
+
+    def _volunteers(self, view: View, state: S, persona: Persona) -> bool:
+        """Whether the person adds something while the agent works on the first output."""
+        if not persona.volunteers or len(own_messages(view)) != 1:
+            return False
+        if words_of(view).random() >= _VOLUNTEERS:
+            return False
+        return self._person.comment(state, persona, words_of(view)) is not None
+
+    def _feedback(self, view: View, state: S, persona: Persona) -> Decision:
+        words = words_of(view)
+        if view.snapshot is not None and not unannounced(view) and not persona.gives_feedback:
+            return Decision((Say(words.choice(VAGUE)),))
+        text = self._person.comment(state, persona, words)
+        if text is None:
+            return Decision((Finish("nothing left to say"),))
+        seconds = None if view.snapshot is not None else words.uniform(_SOON, _LATE)
+        return Decision((Say(text),), seconds)
+
+    def _allow(self, view: View, state: S, persona: Persona) -> Approve:
+        """Allows an output that is no worse than the one that it replaces, and an end when content."""
+        asked = view.open_approvals[0]
+        version, wanted = asked.version, asked.asked
+        if wanted.action == "finish":
+            content = bool(self._person.content(state, persona))
+            return Approve(version, content, "" if content else "We are not there yet.")
+        if wanted.action != "submit":
+            return Approve(version)
+        wrong = self._person.wrong(state, text_of(wanted.arguments.get("content")))
+        if wrong <= self._person.wrong(state, view.snapshot_text):
+            return Approve(version)
+        return Approve(version, False, "Please keep what I have changed.")
+
+
+@final
+class HumanAlone(Generic[S]):
+    """The policy of a person who does all of it by themselves: no agent takes part.
+
+    Args:
+        person: of the task.
+    """
+
+    def __init__(self, person: Person[S]) -> None:
+        self._person = person
+
+    async def decide(self, view: View) -> Decision:
+        """The next step, or the end."""
+        if view.in_flight:
+            return NOTHING
+        if is_busy(view) and view.pending is not None:
+            return view.pending
+        state, change = _see(self._person, view)
+        step = self._person.alone(state, words_of(view))
+        step = step or Decision((Finish("done, without any help"),))
+        return Decision((change, *step.verbs), step.seconds) if change and step.verbs else step
+
+
+def changing(person: Person[S]) -> Changing:
+    """What says how a person's goals have changed, for users on rules and on models."""
+
+    def changed(view: View) -> ChangeProfile | None:
+        return person.change(person.see(view, view.private))
+
+    return changed
+
+
+def _see(person: Person[S], view: View) -> tuple[S, ChangeProfile | None]:
+    """The state of a person's mind, and what has changed in it just now."""
+    state = person.see(view, view.private)
+    change = person.change(state)
+    return (state, None) if change is None else (person.see(view, change.profile), change)
+
+
+# --- how a person rates a round, from what they see to be wrong with the output before and after it ---
+
+
+def compare(before: float, after: float, *, changed: bool, complained: bool) -> Rate:
+    """A rating on the Likert scale of 1 to 5.
+
+    Args:
+        before: how much the person saw to be wrong with the output at their last act.
+        after: how much they see to be wrong with it now.
+        changed: whether the output is another one.
+        complained: whether they had said so, and were asked nothing in return.
+    """
+    if after < before:
+        return Rate(4 if after else 5, "It fits better.")
+    if after > before:
+        return Rate(1, "It fits worse than before.")
+    if not after:
+        return Rate(4 if changed else 3, "It fits, as far as I can see.")
+    if changed:
+        return Rate(2, "It changed, and fits no better.")
+    return Rate(1 if complained else 2, "What is wrong with it is still wrong.")

@@ -1,0 +1,181 @@
+"""What rule policies read off a view: whose turn it is, and what was said and submitted when."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import final
+
+from ..engine.events import SnapshotTaken
+from ..engine.rounds import is_act
+from ..engine.session.decisions import Act, Submit
+from ..engine.session.view import ActionSeen, View
+from ..engine.text import text_of
+
+__all__ = (
+    "Outcomes",
+    "announced",
+    "asked_last",
+    "awaits_answer",
+    "awaits_reaction",
+    "changes",
+    "drafted_on",
+    "is_busy",
+    "is_working",
+    "last_act",
+    "nudged",
+    "outcomes",
+    "output_before",
+    "owes_reply",
+    "own_messages",
+    "trait",
+    "turn_seed",
+    "unannounced",
+    "words_of",
+)
+
+
+def words_of(view: View) -> Random:
+    """Random numbers for what an actor does next, the same while a decision is reconsidered."""
+    return Random(turn_seed(view))
+
+
+def turn_seed(view: View) -> str:
+    """The seed of what an actor does next, the same while a decision is reconsidered."""
+    acts = sum(1 for record in view.records if record.actor == view.me and is_act(record))
+    return f"{view.seed}/{view.me}/{acts}"
+
+
+def trait(view: View, what: str) -> Random:
+    """Random numbers for a trait of an actor, the same for the whole session and in all forks."""
+    return Random(f"{view.trait_seed}/{view.me}/{what}")
+
+
+def changes(view: View) -> int:
+    """How often the actor's profile has changed."""
+    return sum(1 for record in view.records if record.kind == "ProfileChanged")
+
+
+def own_messages(view: View) -> list[str]:
+    """The actor's own messages, in order; a human's first one is the request."""
+    return [message.text for message in view.messages if message.actor == view.me]
+
+
+def outcomes(view: View) -> list[ActionSeen]:
+    """The actor's own task actions that are resolved, in order."""
+    return [
+        action
+        for action in view.actions.values()
+        if action.resolved is not None and action.name in view.actions_available
+    ]
+
+
+@final
+class Outcomes:
+    """Gives each outcome of an actor's own task actions once; one for each actor and session."""
+
+    def __init__(self) -> None:
+        self._given: set[int] = set()
+
+    def fresh(self, view: View) -> list[ActionSeen]:
+        """Those that were not given yet, in order."""
+        found = [action for action in outcomes(view) if action.version not in self._given]
+        self._given.update(action.version for action in found)
+        return found
+
+
+def asked_last(view: View) -> str:
+    """The last message, if it is another's and asks something; else empty."""
+    last = view.messages[-1] if view.messages else None
+    asks = last is not None and last.actor != view.me and last.role == "agent" and "?" in last.text
+    return last.text if last is not None and asks else ""
+
+
+def awaits_answer(view: View) -> bool:
+    """Whether the last message is a question of this actor."""
+    last = view.messages[-1] if view.messages else None
+    return last is not None and last.actor == view.me and "?" in last.text
+
+
+def owes_reply(view: View) -> bool:
+    """Whether a human spoke last, after a first output of this actor."""
+    last = view.messages[-1] if view.messages else None
+    return last is not None and last.role == "human" and view.own_snapshot is not None
+
+
+def unannounced(view: View) -> bool:
+    """Whether the actor has submitted an output since its last message."""
+    for record in reversed(view.records):
+        if record.actor == view.me and record.kind == "MessageSent":
+            return False
+        if record.actor == view.me and record.kind == "SnapshotTaken":
+            return True
+    return False
+
+
+def announced(view: View) -> bool:
+    """Whether the actor has said anything since its first output."""
+    first = next(
+        (r.version for r in view.records if r.kind == "SnapshotTaken" and r.actor == view.me), None
+    )
+    return first is not None and any(
+        m.actor == view.me and m.version > first for m in view.messages
+    )
+
+
+def nudged(view: View) -> bool:
+    """Whether the engine has reminded the actor that all wait for each other."""
+    return any(record.kind == "Nudged" for record in view.news)
+
+
+def drafted_on(view: View) -> int | None:
+    """The trace version that the actor's last own output was decided on; None before there is one.
+
+    What came later is not in that output.
+    """
+    for record in reversed(view.records):
+        if record.kind == "SnapshotTaken" and record.actor == view.me:
+            return record.version if record.seen is None else record.seen
+    return None
+
+
+def is_busy(view: View) -> bool:
+    """Whether the actor is about to act or to submit: it ignores news until that is done."""
+    return view.pending is not None and any(isinstance(v, Act | Submit) for v in view.pending.verbs)
+
+
+def is_working(view: View) -> bool:
+    """Whether the agent is busy: acting, or about to send a message."""
+    for record in reversed(view.records):
+        if record.kind in ("TurnYielded", "MessageSent", "Nudged"):
+            return False
+        if record.kind == "ActionTaken" and record.role == "agent":
+            return True
+    return False
+
+
+def awaits_reaction(view: View) -> bool:
+    """Whether the actor acted last and waits for the others; not after a nudge."""
+    if nudged(view):
+        return False
+    for record in reversed(view.records):
+        if is_act(record):
+            return record.actor == view.me and record.kind != "ActionTaken"
+    return False
+
+
+def last_act(view: View) -> int:
+    """The trace version of the actor's last act; 0 where it has not acted."""
+    return max((r.version for r in view.records if r.actor == view.me and is_act(r)), default=0)
+
+
+def output_before(view: View) -> str:
+    """The output at the actor's last act, as text; empty if there was none."""
+    last = last_act(view)
+    text = ""
+    for record in view.records:
+        if record.version > last:
+            break
+        event = record.event if record.kind == "SnapshotTaken" else None
+        if isinstance(event, SnapshotTaken):
+            text = text_of(event.content)
+    return text

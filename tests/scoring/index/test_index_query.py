@@ -1,0 +1,171 @@
+"""Queries over sessions: what they mean, and what is said of those that make no sense."""
+
+from __future__ import annotations
+
+import pytest
+from duolog import InvalidInput
+from duolog.engine.log.contract import SessionSummary
+from duolog.engine.log.open import open_log
+from duolog.scoring.index.order import parse_order
+from duolog.scoring.index.query import parse_query, split_query
+from duolog.scoring.index.select import select
+from duolog.testing.records import RecordWriter
+from duolog.testing.sessions import put_records
+from hypothesis import given
+from hypothesis import strategies as st
+
+MENU = SessionSummary(
+    session="menu-1-two-stage",
+    task="menu",
+    instance="1",
+    group={"agent": "two-stage", "user": "none"},
+    state="finished",
+    events=28,
+    last=31.4,
+)
+CHAT = SessionSummary(session="Chat [7]", state="open", opened=1e9, last=1e9 + 90)
+
+
+@pytest.mark.parametrize(
+    ("query", "menu", "chat"),
+    [
+        ("", True, True),
+        ("agent=two-stage", True, False),
+        ("agent=TWO-STAGE,auto", True, False),
+        ("agent!=two-stage", False, True),
+        ("agent=none", False, True),
+        ("user=none", True, True),
+        ("agent=t*", True, False),
+        ("state=open,failed", False, True),
+        ("state!=open", True, False),
+        ("task=menu instance=1", True, False),
+        ("session=*[7]", False, True),
+        ('session="chat [7]"', False, True),
+        ("lasted=31", True, False),
+        ("events=..27", False, True),
+        ("two-stage FINISHED", True, False),
+        ("chat menu", False, False),
+    ],
+)
+def test_what_a_summary_says_decides(query: str, menu: bool, chat: bool) -> None:
+    found = parse_query(split_query(query))
+    assert (found.admits(MENU), found.admits(CHAT)) == (menu, chat)
+    assert found.admits_measures(1, None, {})
+
+
+@pytest.mark.parametrize(
+    ("query", "met"),
+    [
+        ("rounds=4", True),
+        ("rounds=2..", True),
+        ("rounds<4", False),
+        ("rounds<=4", True),
+        ("rounds!=4", False),
+        ("utility=0.667", True),
+        ("utility=0.6..0.7", True),
+        ("utility=..0.3", False),
+        ("utility=..0.3,0.6..", True),
+        ("utility>0.7", False),
+        ("utility>=0.667", True),
+        ("utility=none", False),
+        ("utility!=none", True),
+        ("tau", True),
+        ("tau=2", True),
+        ("tau=3", False),
+        ("tau=2..3", True),
+        ("tau!=2", False),
+        ("tau=none", False),
+        ("τ>2", False),
+        ("utility=0.6.. tau=3", False),
+    ],
+)
+def test_what_was_measured_decides(query: str, met: bool) -> None:
+    found = parse_query(split_query(query))
+    assert found.admits(MENU)
+    assert found.admits_measures(4, 2 / 3, {1: 2, 2: 3}) == met
+
+
+def test_a_value_that_is_missing() -> None:
+    assert parse_query(["utility=none", "tau=none"]).admits_measures(1, None, {})
+    assert not parse_query(["tau"]).admits_measures(1, None, {})
+    assert not parse_query(["utility=0.."]).admits_measures(1, None, {})
+
+
+def test_the_tolerances_to_follow() -> None:
+    assert parse_query(["rounds=4"]).taus == ()
+    assert parse_query(["tau"]).taus == (1, 2, 3)
+    assert parse_query(["tau=5..6"]).taus == (1, 2, 3, 5, 6)
+    assert parse_query(["tau=7.."]).taus == (1, 2, 3, 7)
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ("state=finnished", "there is no state 'finnished'; did you mean 'finished'"),
+        ("utility=high", "utility takes a number, a range such as 0.5..0.8, or none, not 'high'"),
+        ("utility=", "utility takes a number, a range such as 0.5..0.8, or none, not ''"),
+        ("utility=nan", "not 'nan'"),
+        ("rounds=1.5", "rounds takes a whole number from 0, .* not '1.5'"),
+        ("tau=0", "tau takes a whole number from 1, .* not '0'"),
+        ("tau=..", r"not '\.\.'"),
+        ("utility=0.8..0.5", "0.8..0.5 is empty"),
+        ("agent=", "agent= names no value"),
+        ("util>0.5", "'util' is no number: .* did you mean 'utility'"),
+    ],
+)
+def test_what_makes_no_sense_is_named(query: str, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        parse_query(split_query(query))
+
+
+def test_a_label_that_no_session_has_is_named_with_the_nearest() -> None:
+    query = parse_query(["agnet=auto"])
+    with pytest.raises(InvalidInput, match="no label or property 'agnet'; did you mean 'agent'"):
+        query.check_labels({"agent", "user"})
+    with pytest.raises(InvalidInput, match="sorted by 'utilty'; did you mean 'utility'"):
+        parse_order("-utilty").check_label({"agent"})
+    with pytest.raises(InvalidInput, match="names nothing to sort by"):
+        parse_order("-")
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("session", "a2 a10 b1"),
+        ("-rounds", "b1 a2 a10"),
+        ("utility", "a10 b1 a2"),
+        ("x", "b1 a2 a10"),
+    ],
+)
+async def test_the_order(order: str, expected: str) -> None:
+    async with open_log("memory://") as log:
+        for session, rounds, utility, group in (
+            ("a10", 1, 0.1, {}),
+            ("b1", 3, 0.5, {"x": "1"}),
+            ("a2", 2, None, {"x": "2"}),
+        ):
+            script = RecordWriter(session)
+            script.opened(config={"group": group})
+            for number in range(rounds):
+                script.human("hello")
+                draft = script.output(f"plan {number}")
+                if utility is not None:
+                    script.scored(utility, snapshot=draft)
+            await put_records(log, script.records)
+        found = [one.session async for one in select(log, parse_query([]), parse_order(order))]
+        assert found == expected.split()
+        first = [
+            one.session async for one in select(log, parse_query([]), parse_order(order), limit=2)
+        ]
+        assert first == expected.split()[:2]
+
+
+@given(st.text(max_size=60))
+def test_any_line_is_a_query_or_refused(line: str) -> None:
+    try:
+        query = parse_query(split_query(line))
+    except InvalidInput:
+        return
+    query.admits(MENU)
+    query.admits_measures(1, 0.5, {1: 1})
+    assert len(query.taus) <= 1003
