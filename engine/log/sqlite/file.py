@@ -325,7 +325,7 @@ def _recognise(connection: sqlite3.Connection, settings: Settings) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
         if not application and not tables:
-            raise LogNotFound(f"there is no log at {settings.path} yet: somebody is creating it")
+            raise LogNotFound(f"{settings.path} is not a log yet: another process is creating it")
         raise NotALog(f"{settings.path} is a SQLite file, but not a Duolog log")
     if (
         settings.chain
