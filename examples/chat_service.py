@@ -36,7 +36,7 @@ __all__ = ("PostedDraft", "PostedMessage", "make_app")
 
 
 PATIENCE = 2
-"""Rounds in a row without progress after which a colleague takes over."""
+"""Unproductive rounds in a row after which a colleague takes over."""
 
 
 class PostedMessage(BaseModel):

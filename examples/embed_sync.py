@@ -25,7 +25,7 @@ def on_update(update: Update) -> None:
 
 def on_stop(advice: StopAdvice) -> None:
     """Called when somebody is about to give up: time to ask a colleague for help."""
-    say(f"  round {advice.round}: no progress in rounds {advice.rounds}, rated {advice.ratings}")
+    say(f"  round {advice.round}: rounds {advice.rounds} were unproductive, rated {advice.ratings}")
 
 
 def main(path: str) -> None:

@@ -83,7 +83,7 @@ async def listen() -> str:
 def warn(advice: StopAdvice) -> None:
     """Warns that somebody is about to give up: the moment to ask, or to hand over to a person."""
     sys.stdout.write(
-        f"\n(no progress in rounds {advice.rounds}: tolerance {advice.tau} is used up)\n"
+        f"\n(rounds {advice.rounds} were unproductive: tolerance {advice.tau} is used up)\n"
     )
 
 

@@ -136,9 +136,9 @@ class Experiment(
         seed: decides the world and all randomness.
         concurrency: how many sessions run at the same time.
         log: path or URL of the log.
-        stop_at: rounds without progress, as the judge rates them, after which sessions are stopped;
+        stop_at: unproductive rounds, as the judge rates them, after which sessions are stopped;
             None for never.
-        patience: rounds without progress, as users rate them, after which they give up; ``off`` for
+        patience: unproductive rounds, as users rate them, after which they give up; ``off`` for
             never.
         api_base: where models are reached, for servers of one's own.
         cache: directory of the response cache; None for none.

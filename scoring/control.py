@@ -7,9 +7,9 @@ This controller applies rules to three quantities, which are part of each advice
   measures utility, an agent's own estimate of it stands for it (``Controller.estimated``); where there
   is none either, each round in which the output was updated counts as a rise by 1.
 - *effort since the last gain*: the human's effort since utility last rose.
-- *tolerance left*: how many more rounds without progress the human is expected to tolerate.
-  A round is without progress if it is rated below 3. If nobody rates it, what the human says to it
-  decides (``Controller.reacted``); if that says nothing, it is without progress if there is an output
+- *tolerance left*: how many more unproductive rounds the human is expected to tolerate.
+  A round is unproductive if it is rated below 3. If nobody rates it, what the human says to it
+  decides (``Controller.reacted``); if that says nothing, it is unproductive if there is an output
   and it gained nothing, or if there is none yet and the human deferred.
 
 The rules, the first that applies:
@@ -270,19 +270,19 @@ class Controller:
         return sum(map(self._rise, range(first, last))) / effort if effort > 0 else None
 
     def _left(self) -> int:
-        """The tolerance less the number of closed rounds without progress, in a row, up to now."""
+        """The tolerance less the number of closed unproductive rounds, in a row, up to now."""
         left = self.rules.tolerance
         for index in range(len(self._rounds) - 2, -1, -1):
             one = self._rounds[index]
             if one.rating is not None:
-                without = is_unproductive(one.rating)
+                unproductive = is_unproductive(one.rating)
             elif one.reaction:
-                without = one.reaction < 0
+                unproductive = one.reaction < 0
             elif one.output:
-                without = not self._gained(index)
+                unproductive = not self._gained(index)
             else:
-                without = one.deferred
-            if not without or not left:
+                unproductive = one.deferred
+            if not unproductive or not left:
                 break
             left -= 1
         return left
@@ -357,7 +357,7 @@ class Controller:
         rules = self.rules
         now = self._rounds[-1]
         if not left:
-            return "hand over", f"{quantity(rules.tolerance, 'round')} in a row without progress"
+            return "hand over", f"{quantity(rules.tolerance, 'unproductive round')} in a row"
         if rules.budget is not None and since > rules.budget:
             return "hand over", f"effort of {since:g} {rules.measure} since the last gain"
         if not now.output:

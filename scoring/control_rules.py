@@ -46,7 +46,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             last turn is asked nothing, once there is an output. 0 for never.
         window: number of rounds over which the slope is computed.
         measure: the measure of effort, see ``effort.MEASURES``.
-        tolerance: the assumed tolerance τ of the human, in rounds without progress in a row.
+        tolerance: the assumed tolerance τ of the human, in unproductive rounds in a row.
         budget: effort since the last gain after which to hand over; None for no such limit.
 
     Raises:
@@ -92,7 +92,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         why: the rule that applied, in words.
         slope: rise of utility per unit of effort over the last rounds; None without any effort.
         since_gain: effort since utility last rose, or since the beginning.
-        left: rounds without progress that the human is expected to tolerate still.
+        left: unproductive rounds that the human is expected to tolerate still.
     """
 
     session: str

@@ -30,7 +30,7 @@ __all__ = ("goal_text",)
 _ADAPTIVE = "adaptive"
 _OTHERS = ("one-stage", "two-stage")
 _NEEDED = 3  # domains in which it is to be better
-_USUAL: Rule = (3, "satisfactory")
+_USUAL: Rule = (3, "productive")
 
 
 class _Row(NamedTuple):

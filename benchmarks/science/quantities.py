@@ -32,7 +32,7 @@ Rule: TypeAlias = tuple[int, Missing]
 """A rating rule: the least rating that counts as progress, and what a missing one counts as."""
 
 RULES: Final[tuple[Rule, ...]] = tuple(
-    [(least, missing) for least in (2, 3, 4) for missing in ("satisfactory", "unsatisfactory")]
+    [(least, missing) for least in (2, 3, 4) for missing in ("productive", "unproductive")]
 )
 """Those of ``duolog report --sensitivity``."""
 
@@ -53,11 +53,11 @@ def utility_after(item: Trajectory, rounds: int) -> float | None:
     return _of(facts.at(np.minimum(facts.last, rounds))) if facts.valued[0] else None
 
 
-def drop(tau: int, rule: Rule = (3, "satisfactory")) -> Quantity:
+def drop(tau: int, rule: Rule = (3, "productive")) -> Quantity:
     """D@τ under a rating rule."""
 
     def dropped(item: Trajectory) -> float | None:
-        reading = Reading(rule[0], rule[1] == "unsatisfactory")
+        reading = Reading(rule[0], rule[1] == "unproductive")
         values = formal_values(Facts([item]), (tau,), reading)
         return _of(values.stops[tau] - values.reference)
 

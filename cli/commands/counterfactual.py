@@ -65,7 +65,7 @@ def counterfactual_command(
 ) -> None:
     """Measures the drop at each tolerance against continuations without the stop.
 
-    Where τ rounds without progress in a row would make the human leave, each session is continued
+    Where τ unproductive rounds in a row would make the human leave, each session is continued
     from the last act of that round, with fresh seeds and without the stop. The utility at the stop
     less the mean final utility of the continuations is the real drop; beside it stands the observed
     one, from the one course of events there was. The continuations are forks in the same log.

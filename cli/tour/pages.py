@@ -188,12 +188,12 @@ class _Pages:
         stop = self._session.stop
         _say(
             console,
-            "Nobody goes on for ever. A rating below 3 is a round without progress, and the "
+            "Nobody goes on for ever. A rating below 3 is an unproductive round, and the "
             f"tolerance τ says how many in a row somebody puts up with. For τ = {stop.tau}:",
         )
         rows = []
         for point in self._points:
-            text = "without progress" if is_unproductive(point.rating) else ""
+            text = "unproductive" if is_unproductive(point.rating) else ""
             if point.round == stop.round:
                 text = f"{text}  ← the user is about to give up"
             rows.append((str(point.round), _rating(point.rating), text))
@@ -222,7 +222,7 @@ class _Pages:
         console.print()
         _say(
             console,
-            "Left: the rounds without progress that the human is expected to tolerate still. "
+            "Left: the unproductive rounds that the human is expected to tolerate still. "
             "duolog.Controller gives this advice to any agent, live.",
         )
 

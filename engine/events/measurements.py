@@ -141,7 +141,7 @@ class SimulatorFlagged(Event, frozen=True):
 
 
 class StopAdvised(Event, frozen=True):
-    """The human would stop here: τ no-progress rounds in a row. Recorded only where the stop was
+    """The human would stop here: τ unproductive rounds in a row. Recorded only where the stop was
     enforced or delivered to a product.
     """
 

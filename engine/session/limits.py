@@ -16,7 +16,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         tokens: prompt and completion tokens of all recorded model calls.
         cost: US dollars, of the calls whose price is known.
         seconds: session time, from the opening.
-        patience: rounds in a row that a person rates as unsatisfactory (1 or 2) after which they
+        patience: rounds in a row that a person rates as unproductive (1 or 2) after which they
             give up: their next act closes the session as ``abandoned`` instead. None, as in the
             paper, where nobody does.
     """

@@ -1,4 +1,4 @@
-"""Patience: after how many unsatisfactory rounds in a row a person gives up, by their own ratings.
+"""Patience: after how many unproductive rounds in a row a person gives up, by their own ratings.
 
 It is a setting of the run, not a mood of a simulated user, so that the same users can be run with it
 and without. What a judge rates is another matter: the tolerance, which ``--stop-at`` enforces.
@@ -22,11 +22,11 @@ __all__ = ("Patience",)
 class Patience:
     """Follows people's own ratings, and decides who gives up instead of acting again.
 
-    A rating of 1 or 2 is unsatisfactory. A round that its person did not rate ends a row, as one
+    A rating of 1 or 2 is unproductive. A round that its person did not rate ends a row, as one
     rated 3 or more does. Of several ratings of one round the latest counts.
 
     Args:
-        limit: unsatisfactory rounds in a row after which a person gives up, 1 at least; None where
+        limit: unproductive rounds in a row after which a person gives up, 1 at least; None where
             nobody does.
     """
 
@@ -68,7 +68,7 @@ class Patience:
     @property
     def detail(self) -> str:
         """What is recorded of a close."""
-        return f"patience: {quantity(self._limit or 0, 'round')} without progress"
+        return f"patience: {quantity(self._limit or 0, 'unproductive round')}"
 
     @staticmethod
     def _rate(ratings: dict[tuple[str, int], int], actor: str, event: object) -> None:
@@ -81,7 +81,7 @@ class Patience:
     def _is_used_up(
         self, ratings: dict[tuple[str, int], int], actor: str, state: TraceState
     ) -> bool:
-        """Whether the latest rounds in which an agent acted were all unsatisfactory."""
+        """Whether the latest rounds in which an agent acted were all unproductive."""
         rounds = state.rounds
         last = rounds.number if rounds.opens("MessageSent", "human") else rounds.number - 1
         latest = range(last, last - (self._limit or 0), -1)

@@ -39,7 +39,7 @@ _LATEST: Final = parse_order("-written")
 _TITLES: Final = (
     "Session",
     "Labels",
-    "Rounds without progress",
+    "Unproductive rounds",
     "τ used up",
     "Waiting for approval",
     "Rounds since utility rose",

@@ -41,10 +41,10 @@ __all__ = (
     "sensitivity",
 )
 
-Missing = Literal["satisfactory", "unsatisfactory"]
+Missing = Literal["productive", "unproductive"]
 """What a missing rating counts as."""
 
-_MISSING: Final[tuple[Missing, ...]] = ("satisfactory", "unsatisfactory")
+_MISSING: Final[tuple[Missing, ...]] = ("productive", "unproductive")
 _TIE = 1e-9  # what the same drops may differ by, since sums are rounded
 
 
@@ -72,7 +72,7 @@ class SensitivityRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def usual(self) -> bool:
         """Whether it is the choice of the definitions: below 3 is bad, missing is not."""
-        return self.least == PRODUCTIVE and self.missing == "satisfactory"
+        return self.least == PRODUCTIVE and self.missing == "productive"
 
 
 class OrderChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ def sensitivity(
         usual = formal_values(facts, ordered)
         for bound in least:
             for missing in _MISSING:
-                reading = Reading(bound, missing == "unsatisfactory")
+                reading = Reading(bound, missing == "unproductive")
                 values = read_as(facts, usual, ordered, reading)
                 rated = facts.rated(reading)
                 for labels, members in groups:
@@ -175,7 +175,7 @@ def sensitivity(
 def order_warnings(
     source: Facts | Columns | Iterable[Trajectory], taus: Sequence[int] = (1, 2, 3)
 ) -> tuple[str, ...]:
-    """One sentence per two agents whose order by D@τ depends on what counts as a bad rating.
+    """One sentence per two agents whose order by D@τ depends on what counts as unproductive.
 
     Args:
         source: the sessions, with the ratings that count.
@@ -198,7 +198,7 @@ def change_warnings(changes: Iterable[OrderChange]) -> tuple[str, ...]:
     return tuple(
         [
             f"the order of {first} and {second} by the drop at τ = "
-            f"{', '.join(map(str, sorted(set(at))))} depends on what counts as a bad rating "
+            f"{', '.join(map(str, sorted(set(at))))} depends on what counts as unproductive "
             "(--sensitivity shows how)"
             for (first, second), at in found.items()
         ]

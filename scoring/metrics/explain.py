@@ -31,8 +31,8 @@ class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
         updated: the agent updated the output.
         stale: the output changed and its score is missing.
         pending: its rating is not recorded yet.
-        bad: it counted as unsatisfactory.
-        run: unsatisfactory rounds in a row up to and including this one; None where the count
+        unproductive: it counted as unproductive.
+        run: unproductive rounds in a row up to and including this one; None where the count
             waits for a pending rating.
         cut: the convention's length leaves it out of the drop.
     """
@@ -44,7 +44,7 @@ class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
     updated: bool
     stale: bool
     pending: bool
-    bad: bool
+    unproductive: bool
     run: int | None
     cut: bool
 
@@ -54,7 +54,7 @@ class StopNote(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tau: τ.
-        reached: the round at which τ unsatisfactory rounds in a row are reached; None if never.
+        reached: the round at which τ unproductive rounds in a row are reached; None if never.
         used: the round whose utility counts; None if the convention leaves none.
         utility: that utility.
         drop: that utility less the one of a human who never stops; None if there is none.
@@ -202,11 +202,11 @@ def _rounds(columns: Columns, length: int | None, *, waits: bool) -> tuple[Round
     table = columns.rounds
     for index, rating in enumerate(table.rating.tolist()):
         pending = bool(table.pending[index])
-        bad = is_unproductive(rating or None)
+        unproductive = is_unproductive(rating or None)
         if waits and pending:
             run = None
         if run is not None:
-            run = run + 1 if bad else 0
+            run = run + 1 if unproductive else 0
         notes.append(
             RoundNote(
                 round=index + 1,
@@ -216,7 +216,7 @@ def _rounds(columns: Columns, length: int | None, *, waits: bool) -> tuple[Round
                 updated=bool(table.updated[index]),
                 stale=bool(table.stale[index]),
                 pending=pending,
-                bad=bad and run is not None,
+                unproductive=unproductive and run is not None,
                 run=run,
                 cut=length is not None and index >= length,
             )

@@ -21,9 +21,9 @@ Choices that the formulas leave open:
 - A round with an update is one in which the agent submitted an output that is not blank and
   differs from the one before, whether or not its score is known. A stale point keeps the utility
   before it.
-- A round is unsatisfactory where its rating is below 3. A missing rating counts as satisfactory,
-  and so ends a run of unsatisfactory ones.
-- k_τ is the round at which τ unsatisfactory rounds in a row are reached, and U_k_τ the utility
+- A round is unproductive where its rating is below 3. A missing rating counts as productive,
+  and so ends a run of unproductive ones.
+- k_τ is the round at which τ unproductive rounds in a row are reached, and U_k_τ the utility
   when the human leaves *after* that round; if τ is never reached, k_τ = K, so the session
   contributes 0. Stopping in round 1 counts as stopping in any other.
 - Tolerance waits for a pending rating: later rounds do not count until it is recorded.

@@ -6,8 +6,8 @@ It differs from the formulas of section 3 (see ``formal``) in these choices:
 - The drop is taken on trajectories cut to ``max_step`` rounds: the greatest of the sorted lengths
   [int(0.05 n) : int(0.95 n)] of the group's n sessions in which the user spoke. Utility and gain
   are taken on whole trajectories.
-- A human who stops at the τ-th unsatisfactory round in a row is left with the row *before* that
-  round. A session of which no row is left (τ = 1, first round unsatisfactory) is absent from the
+- A human who stops at the τ-th unproductive round in a row is left with the row *before* that
+  round. A session of which no row is left (τ = 1, first round unproductive) is absent from the
   mean at that τ, and yet present in the mean of those who never stop:
 
       D@τ = mean_τ - mean_∞                           relative: D@τ / mean_∞

@@ -68,7 +68,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drop(msgspec.Struct, frozen=True, kw_only=True):
-    """The loss of utility if the human leaves after τ rounds without progress in a row: D@τ.
+    """The loss of utility if the human leaves after τ unproductive rounds in a row: D@τ.
 
     Attributes:
         tau: the tolerance τ.
@@ -206,7 +206,7 @@ class SessionOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         outcomes: share of each outcome that occurs: a close reason, or ``open``.
         survival: the share whose human is still there after each round (Kaplan-Meier).
-        hazard: how often the human leaves, by rounds without progress in a row.
+        hazard: how often the human leaves, by unproductive rounds in a row.
     """
 
     outcomes: Mapping[str, Share] = {}

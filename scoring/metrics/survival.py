@@ -52,10 +52,10 @@ class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hazard(msgspec.Struct, frozen=True, kw_only=True):
-    """How often the human leaves after a number of rounds without progress in a row.
+    """How often the human leaves after a number of unproductive rounds in a row.
 
     Attributes:
-        stalled: rounds without progress in a row, up to and including the round at hand; rounds
+        stalled: unproductive rounds in a row, up to and including the round at hand; rounds
             whose rating is missing end a run, as they do for the tolerance.
         rounds: rounds at whose end the run was that long.
         left: those of them in which the human left.
@@ -135,7 +135,7 @@ def hazards(
     """How often the human leaves, by the number of unproductive rounds that end there.
 
     Args:
-        rounds: how many there are by the number of rounds without progress that end there.
+        rounds: how many there are by the number of unproductive rounds that end there.
         left: in how many of them the human left.
         level: coverage of the intervals.
     """

@@ -170,12 +170,12 @@ class Facts:
             reading: what counts as unproductive.
             closing: a closing round counts like any other.
         """
-        bad = self._unproductive(reading)
+        unproductive = self._unproductive(reading)
         if not closing:
-            bad &= self._counts
-        good = np.arange(1, len(bad) + 1, dtype=np.int32)
+            unproductive &= self._counts
+        good = np.arange(1, len(unproductive) + 1, dtype=np.int32)
         runs = good.copy()
-        good[bad] = 0
+        good[unproductive] = 0
         some = self._starts[self.rounds > 0]
         good[some] = np.maximum(good[some], some)
         runs -= np.maximum.accumulate(good, out=good)
@@ -228,10 +228,10 @@ class Facts:
 
     def _unproductive(self, reading: Reading) -> Flags:
         rating, pending = self.columns.rounds.rating, self.columns.rounds.pending
-        bad: Flags = (rating < reading.least) & (rating > 0)
+        unproductive: Flags = (rating < reading.least) & (rating > 0)
         if reading.missing:
-            bad |= (rating == 0) & ~pending & self._rated_anywhere[self._session]
-        return bad
+            unproductive |= (rating == 0) & ~pending & self._rated_anywhere[self._session]
+        return unproductive
 
     @cached_property
     def _rated_anywhere(self) -> Flags:

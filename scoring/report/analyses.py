@@ -138,7 +138,7 @@ def sensitivity_document(found: Sensitivity) -> Document:
     keys, rows = list(by_choice), list(by_choice.values())
     table = table_of(
         texts("Judge", [key[0] for key in keys]),
-        counts("Bad below", [key[1] for key in keys]),
+        counts("Unproductive below", [key[1] for key in keys]),
         texts("Missing is", [key[2] for key in keys]),
         texts("Group", [key[3] for key in keys]),
         *[
@@ -166,7 +166,7 @@ def sensitivity_document(found: Sensitivity) -> Document:
     ]
     same = "The order of agents is the same under all choices."
     return Document(
-        title="Drop by what counts as a bad rating",
+        title="Drop by what counts as unproductive",
         sections=(Section(tables=(table,)),),
         notes=noted(*changes, warning=True) or noted(same),
         data=found,

@@ -86,7 +86,7 @@ def _marks(found: Explanation, note: RoundNote) -> Iterator[str]:
         yield "stale: the output changed, its score is missing"
     elif note.updated:
         yield "updated"
-    if note.bad:
+    if note.unproductive:
         yield "unproductive"
     if note.run is None:
         yield "not counted yet" if not note.pending else "holds the tolerance up"

@@ -1,8 +1,8 @@
-"""Tolerance: after which round a human who puts up with τ no-progress rounds in a row would stop.
+"""Tolerance: after which round a human who puts up with τ unproductive rounds in a row would stop.
 
-A round is unsatisfactory if its rating is below 3. A missing rating counts as satisfactory. A
+A round is unproductive if its rating is below 3. A missing rating counts as productive. A
 pending one holds everything up that comes after it, since ratings count in the order of rounds:
-k_τ is the first round at which τ unsatisfactory rounds in a row are reached (paper, section 3).
+k_τ is the first round at which τ unproductive rounds in a row are reached (paper, section 3).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = (
     "Stop",
     "Tolerance",
     "check_taus",
-    "is_bad",
+    "is_known_unproductive",
     "stop_rounds",
 )
 
@@ -54,7 +54,7 @@ def check_taus(taus: Iterable[int]) -> tuple[int, ...]:
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """The human would stop: ``tau`` unsatisfactory rounds in a row, of which ``round`` is the last.
+    """The human would stop: ``tau`` unproductive rounds in a row, of which ``round`` is the last.
 
     Attributes:
         tau: the tolerance τ that is used up.
@@ -118,7 +118,7 @@ class Tolerance:
         return reached
 
     def worsen(self, number: int, rating: Callable[[int], Rating]) -> None:
-        """Counts a round as unsatisfactory that was counted as satisfactory.
+        """Counts a round as unproductive that was counted as productive.
 
         It looks no further to either side than the greatest τ: what is reached beyond was reached
         without this round.
@@ -129,9 +129,13 @@ class Tolerance:
         """
         most = max(self.taus, default=1)
         first = last = number
-        while number - first < most and first > 1 and is_bad(rating(first - 1)):
+        while number - first < most and first > 1 and is_known_unproductive(rating(first - 1)):
             first -= 1
-        while last - first + 1 < most and last + 1 < self._next and is_bad(rating(last + 1)):
+        while (
+            last - first + 1 < most
+            and last + 1 < self._next
+            and is_known_unproductive(rating(last + 1))
+        ):
             last += 1
         run = last - first + 1
         if last + 1 == self._next:
@@ -142,8 +146,8 @@ class Tolerance:
         self._open = [tau for tau in self._open if tau not in self._stops]
 
 
-def is_bad(rating: Rating) -> bool:
-    """Whether a rating is known to be unsatisfactory."""
+def is_known_unproductive(rating: Rating) -> bool:
+    """Whether a rating is known to be unproductive."""
     return rating is not PENDING and is_unproductive(rating)
 
 

@@ -10,7 +10,7 @@ from ...engine.records import TRACE
 from .options import Options
 from .ratings import Changed, RatingBook
 from .round_index import RoundIndex
-from .tolerance import PENDING, Rating, Stop, Tolerance, is_bad
+from .tolerance import PENDING, Rating, Stop, Tolerance, is_known_unproductive
 from .updates import RatingUpdated, StopAdvice, StopWithdrawn, Trigger, Update, UtilityUpdated
 from .utilities import Scored, UtilityBook, utility_of
 
@@ -68,7 +68,7 @@ class RatingTracker:
             self._known[number] = rating
             changed = True
             if number < self.tolerance.next and (
-                rating is PENDING or is_bad(rating) != is_bad(before)
+                rating is PENDING or is_known_unproductive(rating) != is_known_unproductive(before)
             ):
                 counted.append(number)
             absent = rating is None and before is PENDING and number != about
@@ -113,7 +113,7 @@ class RatingTracker:
     def _recount(self, trigger: Trigger, numbers: Sequence[int]) -> list[Update]:
         """Counts rounds anew that had been counted: all of them, unless only one got worse."""
         before = self.tolerance.stops
-        if len(numbers) == 1 and is_bad(self._rating(numbers[0])):
+        if len(numbers) == 1 and is_known_unproductive(self._rating(numbers[0])):
             self.tolerance.worsen(numbers[0], self._rating)
         else:
             self.tolerance = Tolerance(self.tolerance.taus)

@@ -154,7 +154,7 @@ class StopAdvice(Update, frozen=True, kw_only=True):
 
     Attributes:
         tau: the tolerance τ that is used up.
-        rounds: the unsatisfactory rounds that it rests on, in order.
+        rounds: the unproductive rounds that it rests on, in order.
         ratings: theirs.
     """
 

@@ -437,8 +437,8 @@ def test_every_analysis_has_every_form(
 def test_judges_and_their_weight(dinner: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(dinner), "--sensitivity"]) == 0
     shown = capsys.readouterr().out
-    assert "Bad below" in shown
-    assert "unsatisfactory" in shown
+    assert "Unproductive below" in shown
+    assert "unproductive" in shown
     rows = as_json(capsys, str(dinner), "--sensitivity")["rows"]
     assert {row["least"] for row in rows} == {2, 3, 4}
     assert main(["report", str(dinner), "--agreement"]) == 0

@@ -54,7 +54,7 @@ def test_the_synchronous_one(root: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.db"
     lines = run(root, "embed_sync.py", str(log))
     assert "  round 2: the human kept 75% of the agent's draft" in lines
-    assert "  round 3: no progress in rounds (2, 3), rated (2, 2)" in lines
+    assert "  round 3: rounds (2, 3) were unproductive, rated (2, 2)" in lines
     assert lines[-1] == f"{log}: 11 events, 2 stops advised"
     assert run(root, "embed_sync.py", str(log))[-1] == lines[-1]
     session, _ = report(log)

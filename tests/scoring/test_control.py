@@ -86,8 +86,8 @@ class Story:
         ("hsda va v", "act", "the human waved the question away"),
         ("hsda va va h", "defer", "the human would rather not lead"),
         # no tolerance left
-        ("hsda ha ha ha h", "hand over", "3 rounds in a row without progress"),
-        ("hsda ha ha ha hd", "hand over", "3 rounds in a row without progress"),
+        ("hsda ha ha ha h", "hand over", "3 unproductive rounds in a row"),
+        ("hsda ha ha ha hd", "hand over", "3 unproductive rounds in a row"),
         ("hsda ha ha ha hda h", "ask", "the last answer paid"),
     ],
 )

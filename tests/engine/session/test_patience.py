@@ -71,7 +71,7 @@ async def test_a_person_gives_up_instead_of_acting_again() -> None:
     assert (end.reason, end.by, end.detail) == (
         "abandoned",
         "user",
-        "patience: 2 rounds without progress",
+        "patience: 2 unproductive rounds",
     )
     assert (trace[-1].actor, trace[-1].role) == ("user", "human")
     assert trace[-2].kind == "ProgressRated", "the rating is recorded, the message is not"

@@ -40,15 +40,15 @@ DRAFTS = rated("drafts", (0.5, 3), (0.6, 3), (0.8, 3))
 def test_each_choice_moves_the_stop() -> None:
     found = sensitivity({"rules": [ASKS, DRAFTS]}, taus=(1,))
     assert len(found.rows) == 2 * 3 * 2
-    usual = row(found, "asks", 3, "satisfactory")
+    usual = row(found, "asks", 3, "productive")
     assert usual.usual
     assert usual.drop.value is not None
     assert abs(usual.drop.value - (0.1 - 0.9)) < 1e-12
-    assert row(found, "asks", 2, "satisfactory").drop.value == 0  # 2 is not below 2: nobody stops
-    late = row(found, "asks", 2, "unsatisfactory")  # the missing rating of round 2 stops it
+    assert row(found, "asks", 2, "productive").drop.value == 0  # 2 is not below 2: nobody stops
+    late = row(found, "asks", 2, "unproductive")  # the missing rating of round 2 stops it
     assert late.drop.value == 0.4 - 0.9
-    assert row(found, "drafts", 3, "satisfactory").stopped == 0
-    assert row(found, "drafts", 4, "satisfactory").drop.value == 0.5 - 0.8
+    assert row(found, "drafts", 3, "productive").stopped == 0
+    assert row(found, "drafts", 4, "productive").drop.value == 0.5 - 0.8
 
 
 def test_an_order_that_depends_on_the_choice_is_said() -> None:
@@ -63,8 +63,8 @@ def test_an_order_that_depends_on_the_choice_is_said() -> None:
 def test_judges_stand_beside_each_other() -> None:
     kind = rated("asks", (0.1, 4), (0.4, 4), (0.9, 4))
     found = sensitivity({"rules": [ASKS], "model": [kind]}, taus=(1,), least=(3,))
-    assert row(found, "asks", 3, "satisfactory", "model").drop.value == 0
-    assert row(found, "asks", 3, "satisfactory", "rules").stopped == 1
+    assert row(found, "asks", 3, "productive", "model").drop.value == 0
+    assert row(found, "asks", 3, "productive", "rules").stopped == 1
     assert found.changes == ()
 
 
@@ -92,7 +92,7 @@ def test_drops_that_differ_by_rounding_alone_have_no_order() -> None:
     second = rated("second", (0.2, 3), (0.5, 2), (0.6, 5))
     found = sensitivity({"": [first, second]}, taus=(1,))
     ones, others = (
-        row(found, agent, 3, "satisfactory", "").drop.value for agent in ("first", "second")
+        row(found, agent, 3, "productive", "").drop.value for agent in ("first", "second")
     )
     assert ones != others
     assert order_warnings([first, second], (1,)) == ()

@@ -25,7 +25,7 @@ def test_formal() -> None:
     assert (found.final_round, found.final) == (5, 0.6)
     assert found.gain is None
     assert (found.reference_round, found.reference) == (5, 0.6)
-    assert [note.bad for note in found.rounds] == [False, True, True, False, True]
+    assert [note.unproductive for note in found.rounds] == [False, True, True, False, True]
     assert [note.run for note in found.rounds] == [0, 1, 2, 0, 1]
     assert [note.stale for note in found.rounds] == [True, False, False, False, False]
     one, two, three = found.stops
@@ -72,7 +72,7 @@ def test_a_pending_rating_stops_the_count() -> None:
     )
     found = explain(decode_trajectory(line), taus=(1, 2))
     assert [note.run for note in found.rounds] == [1, None, None]
-    assert [note.bad for note in found.rounds] == [True, False, False]
+    assert [note.unproductive for note in found.rounds] == [True, False, False]
     assert [stop.reached for stop in found.stops] == [1, None]
     taken = explain(decode_trajectory(line), convention="paper", max_step=3, taus=(2,))
     assert [note.run for note in taken.rounds] == [1, 0, 1]

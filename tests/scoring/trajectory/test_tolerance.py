@@ -13,10 +13,10 @@ RATINGS = st.lists(st.one_of(st.none(), st.integers(1, 5), st.just(PENDING)), ma
     ("ratings", "expected"),
     [
         ([], {1: None, 2: None, 3: None}),
-        ([3, 3, 3], {1: None, 2: None, 3: None}),  # 3 is satisfactory
+        ([3, 3, 3], {1: None, 2: None, 3: None}),  # 3 is productive
         ([2], {1: 1, 2: None, 3: None}),  # stopping in round 1 counts as any other
         ([4, 2, 3, 1, 2, 2], {1: 2, 2: 5, 3: 6}),
-        ([2, None, 2, 2], {1: 1, 2: 4, 3: None}),  # missing is satisfactory, and ends a run
+        ([2, None, 2, 2], {1: 1, 2: 4, 3: None}),  # missing is productive, and ends a run
         ([2, PENDING, 2, 2, 2], {1: 1, 2: None, 3: None}),  # pending holds up what follows
         ([1, 1, 1, 1], {1: 1, 2: 2, 3: 3}),  # only the first time counts
     ],
