@@ -119,9 +119,9 @@ async def test_a_probe_that_is_cancelled_leaves_the_way_free() -> None:
 async def test_too_many_failed_probes_and_it_is_down() -> None:
     it = circuit()
     await call(it)  # it did answer once, so that it is worth some patience
+    began = anyio.current_time()
     for _ in range(3):
         await call(it, ModelUnavailable("x"))
-    began = anyio.current_time()
     for _ in range(3):
         assert it.down is None
         await call(it, ModelUnavailable("the roof is on fire"))
