@@ -135,7 +135,7 @@ def no_programs_in_quick_tests(
     start: Callable[..., None] = subprocess.Popen.__init__
 
     def refuse(self: object, command: object, *more: object, **options: object) -> None:
-        if command == ["fc-list", "--help"]:  # matplotlib lists the fonts of a machine once
+        if isinstance(command, list) and command[0] == "fc-list":  # matplotlib does so once
             return start(self, command, *more, **options)
         pytest.fail(f"this test starts a program, and is not marked as slow: {command}")
 
