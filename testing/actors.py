@@ -16,6 +16,7 @@ from ..engine.session.decisions import (
     Ask,
     ChangeProfile,
     Decision,
+    Ending,
     Finish,
     Note,
     Rate,
@@ -144,9 +145,9 @@ class Script:
 
         return self.then(step)
 
-    def finish(self, detail: str = "") -> Script:
-        """Ends the session."""
-        return self.then(lambda desk: desk.finish(detail))
+    def finish(self, detail: str = "", reason: Ending = "finished") -> Script:
+        """Ends the session, satisfied or (``abandoned``) given up."""
+        return self.then(lambda desk: desk.finish(detail, reason))
 
 
 @final

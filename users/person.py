@@ -74,6 +74,7 @@ class Person:
             "do": self._do,
             "edit": self._edit,
             "finish": self._finish,
+            "give-up": self._give_up,
             "help": self._help,
             "no": self._deny,
             "output": self._output,
@@ -228,6 +229,10 @@ class Person:
 
     async def _finish(self, desk: Desk, rest: str) -> None:
         await desk.finish(rest)
+        self.finished = True
+
+    async def _give_up(self, desk: Desk, rest: str) -> None:
+        await desk.finish(rest, "abandoned")
         self.finished = True
 
     async def _quit(self, desk: Desk, rest: str) -> None:

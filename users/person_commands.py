@@ -54,7 +54,8 @@ COMMANDS = (
     CommandHelp("output", "", "show the whole output"),
     CommandHelp("wishes", "", "show what you want, as your part has it"),
     CommandHelp("help", "", "show this help"),
-    CommandHelp("finish", "[WHY]", "end the session: you are done"),
+    CommandHelp("finish", "[WHY]", "end the session: the output is good as it is"),
+    CommandHelp("give-up", "[WHY]", "end the session: you no longer expect a good output"),
     CommandHelp("quit", "", "leave; the session stays open, and can be resumed"),
 )
 """All commands, in the order in which help shows them."""

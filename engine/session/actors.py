@@ -164,7 +164,7 @@ async def carry_out(
         return True
     for verb in decision.verbs:
         if isinstance(verb, Finish):
-            await desk.finish(verb.detail)
+            await desk.finish(verb.detail, verb.reason)
             return False
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -15,6 +16,7 @@ __all__ = (
     "Ask",
     "ChangeProfile",
     "Decision",
+    "Ending",
     "Finish",
     "Note",
     "Rate",
@@ -100,10 +102,20 @@ class Wait(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+Ending: TypeAlias = Literal["finished", "abandoned"]
+"""How an actor may end a session: satisfied, or given up."""
+
+
 class Finish(msgspec.Struct, frozen=True):
-    """End the session."""
+    """End the session.
+
+    Attributes:
+        detail: why, in the actor's own words.
+        reason: ``finished``: it is good as it is; ``abandoned``: the actor gives up.
+    """
 
     detail: str = ""
+    reason: Ending = "finished"
 
 
 Verb = Say | Act | Submit | Ask | Approve | Note | ChangeProfile | Rate | Wait | Finish

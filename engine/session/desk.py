@@ -39,7 +39,20 @@ from .commands import (
     TakeAction,
     handle_all,
 )
-from .decisions import Act, Approve, Ask, ChangeProfile, Finish, Note, Rate, Say, Submit, Verb, Wait
+from .decisions import (
+    Act,
+    Approve,
+    Ask,
+    ChangeProfile,
+    Ending,
+    Finish,
+    Note,
+    Rate,
+    Say,
+    Submit,
+    Verb,
+    Wait,
+)
 from .desk_parts.inbox import Inbox
 from .desk_parts.model_line import ModelLine
 from .desk_parts.turn_guard import TurnGuard
@@ -203,10 +216,10 @@ class Desk:
             self._acted = False
             await self._send([RecordEvent(TurnYielded(reason=reason))])
 
-    async def finish(self, detail: str = "") -> None:
-        """Ends the session."""
+    async def finish(self, detail: str = "", reason: Ending = "finished") -> None:
+        """Ends the session: ``finished`` where its output is good, ``abandoned`` to give up."""
         self._guard.check()
-        await self._sequencer.close("finished", self.name, self.role, detail)
+        await self._sequencer.close(reason, self.name, self.role, detail)
 
     def interrupt(self, why: str | Divergence) -> NoReturn:
         """Leaves the session as the log has it, to be resumed: it cannot go on now, for reasons

@@ -77,10 +77,11 @@ async def test_two_people_and_an_agent_in_two_browsers() -> None:
             await ann.locator("[data-rating='4']").focus()
             await ann.keyboard.press("Enter")
             await ann.get_by_text("rates round").wait_for()
-            await ann.locator("#stop").focus()
+            await ann.locator("[data-end='abandoned']").focus()
             await ann.keyboard.press("Enter")
+            await ann.keyboard.type("too slow")
             await ann.keyboard.press("Enter")
-            await ben.get_by_text("ends the session").wait_for()
+            await ben.get_by_text("gives up").wait_for()
             assert await ben.locator("#message").is_disabled()
             assert [watched.complaints for watched in pages] == [[], []]
         await host.leave_all()

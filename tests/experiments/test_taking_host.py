@@ -106,13 +106,15 @@ async def test_an_approval_waits_for_its_answer_and_a_stop_does_not() -> None:
             await done(visitor, act(session, "say", text="send it"))
             await until(log, session, "ApprovalAsked")
             [asked] = [r for r in await collect(log.read(session)) if r.kind == "ApprovalAsked"]
-            await visitor.post("/v1/take/act", act(session, "stop", detail="enough"))
-            assert (await log.summary(session)).state == "finished"
+            await visitor.post(
+                "/v1/take/act", act(session, "stop", reason="abandoned", detail="enough")
+            )
+            assert (await log.summary(session)).state == "abandoned"
             late = await visitor.post(
                 "/v1/take/act", act(session, "approve", asked=asked.version, approved=True)
             )
     assert late.status_code in (400, 409, 422)
-    assert "finished" in late.json()["message"]
+    assert "abandoned" in late.json()["message"]
 
 
 async def test_an_open_session_goes_on_after_the_program_has_ended(tmp_path: Path) -> None:

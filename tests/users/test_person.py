@@ -19,6 +19,7 @@ from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
     ApprovalGiven,
+    CloseReason,
     MessageSent,
     ProgressRated,
     SessionClosed,
@@ -124,11 +125,14 @@ def by_user(trace: list[Record]) -> list[object]:
     return [record.event for record in trace if record.actor == "user"]
 
 
-async def test_a_line_is_a_message_and_finish_ends_it() -> None:
-    seat, trace = await sit("Hello", "", "  /finish well done ")
+@pytest.mark.parametrize(
+    ("line", "reason"), [("  /finish too long ", "finished"), ("/give-up too long", "abandoned")]
+)
+async def test_a_line_is_a_message_and_a_command_ends_it(line: str, reason: CloseReason) -> None:
+    seat, trace = await sit("Hello", "", line)
     assert by_user(trace) == [
         MessageSent(text="Hello"),
-        SessionClosed(reason="finished", by="user", detail="well done"),
+        SessionClosed(reason=reason, by="user", detail="too long"),
     ]
     assert seat.notified == []
 

@@ -118,15 +118,23 @@ byId("rating").addEventListener("click", (event) => {
   if (rating) did({ act: "rate", rating });
 });
 
-byId("stop").addEventListener("click", () => {
-  byId("stopping").hidden = false;
-  byId("stop-now").focus();
+let ending = null; // the button that asks to end the session
+for (const button of document.querySelectorAll("[data-end]")) {
+  button.addEventListener("click", () => {
+    ending = button;
+    byId("ending").hidden = false;
+    byId("why").focus();
+  });
+}
+byId("end-not").addEventListener("click", () => {
+  byId("ending").hidden = true;
+  ending.focus();
 });
-byId("stop-not").addEventListener("click", () => {
-  byId("stopping").hidden = true;
-  byId("stop").focus();
+const endNow = () => did({ act: "stop", reason: ending.dataset.end, detail: byId("why").value });
+byId("end-now").addEventListener("click", endNow);
+byId("why").addEventListener("keydown", (event) => {
+  if (event.key === "Enter") endNow();
 });
-byId("stop-now").addEventListener("click", () => did({ act: "stop", detail: byId("why").value }));
 
 const offerActions = (actions) => {
   const choice = byId("action");

@@ -120,14 +120,16 @@ def _foot() -> Html:
     )
     stop = tag(
         "div",
-        tag("button", "Stop", type="button", id="stop", class_="stop"),
+        tag("button", "Done, it is good", type="button", data_end="finished"),
+        " ",
+        tag("button", "I give up", type="button", data_end="abandoned", class_="stop"),
         tag(
             "span",
             tag("label", "Why (optional)", for_="why"),
             tag("input", id="why", type="text"),
-            tag("button", "End the session", type="button", id="stop-now", class_="stop"),
-            tag("button", "Go on", type="button", id="stop-not"),
-            id="stopping",
+            tag("button", "End the session", type="button", id="end-now"),
+            tag("button", "Keep working", type="button", id="end-not"),
+            id="ending",
             hidden=True,
         ),
     )

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from ....engine.events import JSON
+from ....engine.session.decisions import Ending
 
 __all__ = (
     "Answered",
@@ -73,8 +74,9 @@ class Took(_Act, frozen=True, kw_only=True, tag="do"):
 
 
 class Stopped(_Act, frozen=True, kw_only=True, tag="stop"):
-    """They ended the session."""
+    """They ended the session: satisfied with its output, or given up."""
 
+    reason: Ending
     detail: str = ""
 
 

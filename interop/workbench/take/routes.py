@@ -312,7 +312,7 @@ def _carrying_out(did: Did) -> Callable[[Desk], Awaitable[int | None]]:
         if did.id in desk.view.sent:
             return desk.view.sent[did.id]
         if isinstance(did, Stopped):
-            await desk.finish(did.detail)
+            await desk.finish(did.detail, did.reason)
             return None
         if isinstance(did, Submitted):
             verb = Submit(did.content)
