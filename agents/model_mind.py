@@ -7,7 +7,7 @@ when it is asked for what.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import final
 
@@ -27,6 +27,7 @@ from ..engine.models.prompting.actions import (
     wait_action,
 )
 from ..engine.models.prompting.conversation import (
+    RECONSIDER,
     ModelConversation,
     UnreadableReply,
     read_choice,
@@ -42,7 +43,7 @@ from ..engine.task import Brief
 from .habits import HABITS, USUAL, Habits
 from .mind import Intent
 
-__all__ = ("ModelMind", "habit_lines", "only_notes", "prompt_digest")
+__all__ = ("ModelMind", "agent_messages", "habit_lines", "only_notes", "prompt_digest")
 
 _PROMPTS = load_prompts(__package__)
 
@@ -60,7 +61,7 @@ _MESSAGE = re.compile(r"^[ \t]*[*_#]*message[*_]*[ \t]*:[*_]*", re.IGNORECASE | 
 
 def prompt_digest(brief: Brief, habits: Habits = USUAL) -> str:
     """The digest of all that agents on models are shown, except what changes as they work."""
-    return codec.digest([_PROMPTS.digest, brief, habits])
+    return codec.digest([_PROMPTS.digest, RECONSIDER, brief, habits])
 
 
 def habit_lines(habits: Habits = USUAL) -> str:
@@ -111,7 +112,7 @@ class ModelMind:
             return intent
 
         found = await self._conversation.ask(
-            "plan", partial(self._messages, view, _PROMPTS.fill("plan"), alone=False), read
+            "plan", self._messages(view, _PROMPTS.fill("plan"), alone=False), read
         )
         return "wait" if isinstance(found, UnreadableReply) else found
 
@@ -130,7 +131,7 @@ class ModelMind:
 
     async def _compose(self, view: View, prompt: str) -> Decision:
         found = await self._conversation.ask(
-            "message", partial(self._messages, view, prompt, alone=False), _read_message
+            "message", self._messages(view, prompt, alone=False), _read_message
         )
         return NOTHING if isinstance(found, UnreadableReply) else Decision((Say(found),))
 
@@ -157,7 +158,7 @@ class ModelMind:
 
         found = await self._conversation.ask(
             "act",
-            partial(self._messages, view, prompt, alone=alone),
+            self._messages(view, prompt, alone=alone),
             read,
             tools=() if self._conversation.use.text_actions else space.tools,
         )
@@ -170,27 +171,41 @@ class ModelMind:
         return (*task_actions(view.actions_available), output, *notes, finish_action())
 
     def _messages(
-        self, view: View, prompt: str, tokens: int, *, alone: bool
-    ) -> tuple[Message, ...]:
-        """What the model is shown, within about the given number of tokens."""
-        brief = self._brief
-        system = _PROMPTS.fill(
-            "alone" if alone else "together",
-            me=view.me,
-            team=teammates(view),
-            habits=self._habits,
-            description=brief.description,
-            form=brief.output,
-        )
-        fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
-        now = _PROMPTS.fill(
-            "situation_alone" if alone else "situation",
-            **msgspec.structs.asdict(situation(view, max(tokens - fixed, 0))),
-        )
-        return (
-            Message(role="system", content=system),
-            Message(role="user", content=f"{now.rstrip()}\n\n{prompt}"),
-        )
+        self, view: View, prompt: str, *, alone: bool
+    ) -> Callable[[int], tuple[Message, ...]]:
+        return partial(agent_messages, self._brief, self._habits, view, prompt, alone=alone)
+
+
+def agent_messages(
+    brief: Brief, habits: str, view: View, prompt: str, tokens: int, *, alone: bool = False
+) -> tuple[Message, ...]:
+    """What the model of an agent is shown, within about the given number of tokens.
+
+    Args:
+        brief: what the task is about.
+        habits: what it is told of its habits.
+        view: what it sees.
+        prompt: what it is asked for.
+        tokens: the budget.
+        alone: it works without teammates.
+    """
+    system = _PROMPTS.fill(
+        "alone" if alone else "together",
+        me=view.me,
+        team=teammates(view),
+        habits=habits,
+        description=brief.description,
+        form=brief.output,
+    )
+    fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
+    now = _PROMPTS.fill(
+        "situation_alone" if alone else "situation",
+        **msgspec.structs.asdict(situation(view, max(tokens - fixed, 0))),
+    )
+    return (
+        Message(role="system", content=system),
+        Message(role="user", content=f"{now.rstrip()}\n\n{prompt}"),
+    )
 
 
 def only_notes(view: View) -> bool:

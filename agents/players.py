@@ -20,7 +20,7 @@ from ..scoring.control_rules import ControlRules
 from .habits import USUAL, Habits
 from .kinds import check_kind, make_agent
 from .mind import AgentMind, Intent
-from .model_mind import ModelMind, prompt_digest
+from .model_mind import ModelMind, agent_messages, habit_lines, prompt_digest
 from .settings import agent_settings
 
 __all__ = ("agent_player",)
@@ -116,6 +116,7 @@ def model_agent(
         setting.use(model),
         mind=mind,
         policy=partial(make_agent, cell.kind, rules=control),
+        compose=lambda: partial(agent_messages, brief, habit_lines(habits)),
         rehearsal=setting.rehearsal,
         rules=rules,
         rehearsed=_RehearsedAgent,

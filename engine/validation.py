@@ -35,7 +35,7 @@ _BEYOND: Final = 2**63  # as far as every store can count
 _ROLES: Final = frozenset(get_args(Role))
 
 _FLAT: Final = frozenset(
-    "MessageSent ApprovalGiven NoteTaken TurnYielded Nudged FeedbackGiven ActorFailed SessionClosed "
+    "MessageSent ApprovalGiven NoteTaken DraftDropped TurnYielded Nudged FeedbackGiven ActorFailed SessionClosed "
     "ProgressRated AlertSent EffortObserved ScorerFailed SimulatorFlagged StopAdvised "
     "RecordsLost".split()
 )

@@ -39,7 +39,7 @@ __all__ = ("WrittenTrace", "spans_of", "trace_line")
 _Json = dict[str, JSON]
 
 _LEFT_OUT: Final = frozenset(
-    "SnapshotTaken ApprovalAsked ApprovalGiven FeedbackGiven ProfileChanged ActionTaken ModelCalled".split()
+    "SnapshotTaken ApprovalAsked ApprovalGiven FeedbackGiven ProfileChanged DraftDropped ActionTaken ModelCalled".split()
 )
 """Kinds that are left out, if they are not an agent's actions or model calls."""
 _NANO: Final = 10**9

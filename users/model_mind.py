@@ -7,7 +7,7 @@ the part of it that is chance is drawn from the session's seed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import final
 
@@ -23,6 +23,7 @@ from ..engine.models.prompting.actions import (
     task_actions,
 )
 from ..engine.models.prompting.conversation import (
+    RECONSIDER,
     ModelConversation,
     UnreadableReply,
     read_choice,
@@ -41,7 +42,7 @@ from .personas import Cognition, Persona
 from .profiles import in_words
 from .simulated import UserIntent
 
-__all__ = ("ModelUserMind", "profile_text", "prompt_digest", "titles")
+__all__ = ("ModelUserMind", "profile_text", "prompt_digest", "titles", "user_messages")
 
 _PROMPTS = load_prompts(__package__)
 
@@ -62,7 +63,7 @@ def prompt_digest(brief: Brief) -> str:
     """The digest of all that simulated users on models are shown, except their profile and persona,
     and what changes as they go on.
     """
-    return codec.digest([_PROMPTS.digest, _CHOICES, _MENU, brief])
+    return codec.digest([_PROMPTS.digest, _CHOICES, _MENU, RECONSIDER, brief])
 
 
 @final
@@ -87,7 +88,7 @@ class ModelUserMind:
         )
         found = await self._conversation.ask(
             "choose",
-            partial(self._messages, view, persona, _PROMPTS.fill("choose", options=listed)),
+            self._messages(view, persona, _PROMPTS.fill("choose", options=listed)),
             lambda reply: read_choice(reply_text(reply), words, label="Choice"),
         )
         return "nothing" if isinstance(found, UnreadableReply) else found
@@ -114,14 +115,14 @@ class ModelUserMind:
         own = [m.text for m in view.messages if m.actor == view.me]
         prompt = _PROMPTS.fill("rate", before=own[-1] if own else view.request)
         found = await self._conversation.ask(
-            "rate", partial(self._messages, view, persona, prompt), _read_rating
+            "rate", self._messages(view, persona, prompt), _read_rating
         )
         return None if isinstance(found, UnreadableReply) else found
 
     async def _say(self, view: View, persona: Persona, what: str, *, vague: bool) -> Decision:
         prompt = _PROMPTS.fill(f"{what}_vaguely" if vague else what)
         found = await self._conversation.ask(
-            what, partial(self._messages, view, persona, prompt), _read_line
+            what, self._messages(view, persona, prompt), _read_line
         )
         return NOTHING if isinstance(found, UnreadableReply) else Decision((Say(found),))
 
@@ -146,33 +147,39 @@ class ModelUserMind:
 
         found = await self._conversation.ask(
             "act",
-            partial(self._messages, view, persona, prompt),
+            self._messages(view, persona, prompt),
             read,
             tools=() if as_text else space.tools,
         )
         return NOTHING if isinstance(found, UnreadableReply) else Decision(found)
 
     def _messages(
-        self, view: View, persona: Persona, prompt: str, tokens: int
-    ) -> tuple[Message, ...]:
-        """What the model is shown, within about the given number of tokens."""
-        system = _PROMPTS.fill(
-            "person",
-            me=view.me,
-            team=teammates(view),
-            description=self._brief.description,
-            form=self._brief.output,
-            profile=profile_text(view.private) or "(nothing)",
-            manner=_manner(persona),
-        )
-        fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
-        now = _PROMPTS.fill(
-            "situation", **msgspec.structs.asdict(situation(view, max(tokens - fixed, 0)))
-        )
-        return (
-            Message(role="system", content=system),
-            Message(role="user", content=f"{now.rstrip()}\n\n{prompt}"),
-        )
+        self, view: View, persona: Persona, prompt: str
+    ) -> Callable[[int], tuple[Message, ...]]:
+        return partial(user_messages, self._brief, persona, view, prompt)
+
+
+def user_messages(
+    brief: Brief, persona: Persona, view: View, prompt: str, tokens: int
+) -> tuple[Message, ...]:
+    """What the model of a simulated user is shown, within about the given number of tokens."""
+    system = _PROMPTS.fill(
+        "person",
+        me=view.me,
+        team=teammates(view),
+        description=brief.description,
+        form=brief.output,
+        profile=profile_text(view.private) or "(nothing)",
+        manner=_manner(persona),
+    )
+    fixed = (len(system) + len(prompt)) // CHARACTERS_PER_TOKEN
+    now = _PROMPTS.fill(
+        "situation", **msgspec.structs.asdict(situation(view, max(tokens - fixed, 0)))
+    )
+    return (
+        Message(role="system", content=system),
+        Message(role="user", content=f"{now.rstrip()}\n\n{prompt}"),
+    )
 
 
 def titles(view: View) -> dict[UserIntent, str]:

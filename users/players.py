@@ -9,14 +9,15 @@ from ..engine.errors import InvalidInput
 from ..engine.events import Participant
 from ..engine.models.clients.rehearsal import RuleReplies
 from ..engine.models.model_player import model_player
-from ..engine.models.prompting.conversation import ModelConversation
-from ..engine.models.protocol import ModelReply
+from ..engine.models.prompting.conversation import Compose, ModelConversation
+from ..engine.models.protocol import Message, ModelReply
 from ..engine.session.actors import Player, Policy, playing_new
 from ..engine.session.decisions import ChangeProfile, Decision, Rate, Say
 from ..engine.session.view import View
 from ..engine.task import Brief, Cell, Setting
 from .cognition.mind import AnewMind, LimitedMind, limited_changing, limited_mind
-from .model_mind import ModelUserMind, prompt_digest, titles
+from .cognition.perception import Perception
+from .model_mind import ModelUserMind, prompt_digest, titles, user_messages
 from .personas import Persona, find_persona
 from .simulated import Changing, SimulatedUser, UserIntent, UserMind
 
@@ -111,6 +112,15 @@ def model_user(
             limited_changing(changing, persona),
         )
 
+    def compose() -> Compose:
+        perception = Perception(persona.cognition) if persona.limited else None
+
+        def shown(view: View, prompt: str, tokens: int) -> tuple[Message, ...]:
+            seen = view if perception is None else perception.of(view)
+            return user_messages(brief, persona, seen, prompt, tokens)
+
+        return shown
+
     def anew(make: Callable[[], UserMind]) -> Callable[[], UserMind]:
         return (lambda: AnewMind(make)) if persona.limited else make
 
@@ -128,6 +138,7 @@ def model_user(
         setting.use(model),
         mind=mind,
         policy=policy,
+        compose=compose,
         rehearsal=setting.rehearsal,
         rules=None if rules is None else anew(rules),
         rehearsed=_RehearsedUser,

@@ -14,6 +14,7 @@ __all__ = (
     "ActorFailed",
     "ApprovalAsked",
     "ApprovalGiven",
+    "DraftDropped",
     "FeedbackGiven",
     "MessageSent",
     "ModelCalled",
@@ -147,6 +148,24 @@ class NoteTaken(Event, frozen=True):
     """An actor's own memory, visible to it alone."""
 
     text: str
+
+
+class DraftDropped(Event, frozen=True):
+    """An actor gave up what it was about to say or do, because of news. No act; private to the actor
+    and to scorers. It counts as time that the actor spent, and not as words.
+
+    Attributes:
+        text: what it was about to say; empty if that was no message.
+        actions: names of what it was about to do: a task action, ``submit``, ``ask``, ``approve`` or
+            ``finish``.
+        seconds: working time that it had spent on that.
+        of: working time that all of it would have taken, seconds.
+    """
+
+    text: str = ""
+    actions: tuple[str, ...] = ()
+    seconds: float = 0.0
+    of: float = 0.0
 
 
 class ProfileChanged(Event, frozen=True):

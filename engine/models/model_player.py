@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, final
 
 from ..errors import InvalidInput
 from ..events import Participant
 from ..session.actors import Player, Policy
+from ..session.decisions import Decision, drafted
+from ..session.view import View
 from .calls.actor_caller import model_actor
 from .clients.rehearsal import Rehearsal, RuleReplies
 from .gateway import Models
-from .prompting.conversation import ModelConversation, ModelPolicy, ModelUse
-from .protocol import Caller
+from .prompting.conversation import Compose, ModelConversation, ModelPolicy, ModelUse
+from .protocol import Caller, ModelReply
 
 __all__ = ("model_player",)
 
@@ -27,6 +29,7 @@ def model_player(
     *,
     mind: Callable[[ModelConversation], Mind],
     policy: Callable[[Mind], Policy],
+    compose: Callable[[], Compose],
     rehearsal: Rehearsal | None,
     rules: Callable[[], Mind] | None,
     rehearsed: Callable[[Mind, Mind, RuleReplies], Mind],
@@ -40,6 +43,7 @@ def model_player(
         use: which model is asked, and how.
         mind: makes the mind that asks the model through a conversation.
         policy: makes the policy of a mind.
+        compose: makes what shows the model a view when it reconsiders a draft.
         rehearsal: answers in place of the model; None asks the model.
         rules: makes the rules that decide in a rehearsal.
         rehearsed: makes the mind of a rehearsal, of the mind on the model, the rules, and where the
@@ -58,9 +62,33 @@ def model_player(
     def make(caller: Caller) -> Policy:
         conversation = ModelConversation(caller, use)
         played = mind(conversation)
-        if rehearsal is not None and rules is not None:
-            replies = RuleReplies(rehearsal, session, participant.name, as_text=use.text_actions)
-            played = rehearsed(played, rules(), replies)
-        return ModelPolicy(policy(played), conversation)
+        if rehearsal is None or rules is None:
+            return ModelPolicy(policy(played), conversation, compose())
+        replies = RuleReplies(rehearsal, session, participant.name, as_text=use.text_actions)
+        played = rehearsed(played, rules(), replies)
+        asking = ModelPolicy(policy(played), conversation, compose())
+        return _RehearsedPolicy(asking, policy(rules()), replies)
 
     return Player(participant, model_actor(models, make))
+
+
+@final
+class _RehearsedPolicy:
+    """A policy on a model that keeps a draft as long as rules would do something of its kind."""
+
+    def __init__(self, asking: ModelPolicy, rules: Policy, replies: RuleReplies) -> None:
+        self._asking = asking
+        self._rules = rules
+        self._replies = replies
+
+    async def decide(self, view: View) -> Decision:
+        pending = view.pending
+        if pending is not None:
+
+            async def stands() -> ModelReply:
+                kinds = {type(verb) for verb in drafted(await self._rules.decide(view))}
+                keeps = {type(verb) for verb in drafted(pending)} <= kinds
+                return ModelReply(text="Go on" if keeps else "Drop")
+
+            self._replies.reply(stands)
+        return await self._asking.decide(view)

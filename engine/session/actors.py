@@ -9,8 +9,16 @@ from typing import Protocol, TypeAlias, cast
 import msgspec
 
 from ..errors import DeskError, InvalidInput
-from ..events import Participant
-from .decisions import NOTHING, Decision, Finish, Verb, Wait
+from ..events import DraftDropped, Participant
+from .decisions import (
+    Act,
+    Decision,
+    Finish,
+    Say,
+    Verb,
+    Wait,
+    drafted,
+)
 from .desk import Desk
 from .view import View
 
@@ -41,8 +49,8 @@ class Policy(Protocol):
     """The usual way to write an actor: look at a view, decide.
 
     ``decide`` is called when there is news, and when a wait is over. While the working time of a
-    decision passes, news calls it again, with that decision in ``view.pending``: return it to keep
-    it, another to change it, ``NOTHING`` to drop it. What it may use is the view, and nothing else;
+    decision passes, news calls it again, with that decision in ``view.pending`` and the time spent on
+    it: return it to keep it, another to change it, ``NOTHING`` to drop it. What it may use is the view, and nothing else;
     its randomness is ``view.random``, so that a seed decides everything.
     """
 
@@ -124,22 +132,29 @@ async def play(desk: Desk, policy: Policy) -> None:
 
     News that arrives while the working time passes has the pending decision reconsidered. A
     decision that stands goes on where it was, once the news has been read, and what it submits was
-    made from the snapshot known when it was made; another one starts anew.
+    made from the snapshot known when it was made; another one starts anew. What is given up is
+    recorded, see ``DraftDropped``.
 
     Raises:
         DeskError: the policy decides again and again without time passing.
     """
     idle = False
     while True:
-        decision, reading, working = await _decide(desk, policy, None, idle=idle)
+        decision, reading, working = await _decide(desk, policy, idle=idle)
         until = desk.now + reading + working
         base = desk.inbox.snapshot
         while await desk.news_before(until):
-            before = decision
-            decision, reading, working = await _decide(desk, policy, before, idle=False)
+            before, takes = decision, working
+            spent = min(max(takes - (until - desk.now), 0.0), takes)
+            decision, reading, working = await _decide(
+                desk, policy, idle=False, pending=before, spent=spent, seconds=takes
+            )
             if decision == before:
-                until += reading
+                until, working = until + reading, takes
             else:
+                dropped = _dropped(before, decision, spent, takes)
+                if dropped is not None:
+                    await desk.drop(dropped)
                 until, base = desk.now + reading + working, desk.inbox.snapshot
         if not await carry_out(desk, decision, base=base):
             return
@@ -170,17 +185,41 @@ async def carry_out(
 
 
 async def _decide(
-    desk: Desk, policy: Policy, pending: Decision | None, *, idle: bool
+    desk: Desk,
+    policy: Policy,
+    *,
+    idle: bool,
+    pending: Decision | None = None,
+    spent: float = 0.0,
+    seconds: float = 0.0,
 ) -> tuple[Decision, float, float]:
     """A decision, the time that reading took, and the time that carrying it out takes."""
     view = desk.view
     role = desk.participant.role
-    view.next_decision(desk.look(), pending, idle)
+    view.next_decision(desk.look(), pending, idle, spent=spent, seconds=seconds)
     decision = _checked(await policy.decide(view), desk.name)
     reading = desk.timing.reading(role, view)
     working = desk.timing.working(role, view, decision)
     view.mark_read()
     return decision, reading, working
+
+
+def _dropped(before: Decision, now: Decision, spent: float, seconds: float) -> DraftDropped | None:
+    """The part of a draft that was given up; None if nothing was, or it became another version."""
+    left = {type(verb) for verb in drafted(now)}
+    gone = [verb for verb in drafted(before) if now.drops or type(verb) not in left]
+    if not gone:
+        return None
+    return DraftDropped(
+        text="\n".join(verb.text for verb in gone if isinstance(verb, Say)),
+        actions=tuple(
+            verb.name if isinstance(verb, Act) else type(verb).__name__.lower()
+            for verb in gone
+            if not isinstance(verb, Say)
+        ),
+        seconds=spent,
+        of=seconds,
+    )
 
 
 def _checked(decided: object, name: str) -> Decision:
@@ -202,7 +241,7 @@ def _checked(decided: object, name: str) -> Decision:
 async def _wait(desk: Desk, decision: Decision) -> bool:
     """Waits where the decision says so; True if the wait ran out without news."""
     wait = next((verb for verb in decision.verbs if isinstance(verb, Wait)), None)
-    if wait is None and decision != NOTHING:
+    if wait is None and (decision.verbs or decision.seconds is not None):
         return False
     await desk.yield_turn(wait.reason if wait else "")
     seconds = wait.seconds if wait else None

@@ -24,6 +24,7 @@ __all__ = (
     "Submit",
     "Verb",
     "Wait",
+    "drafted",
 )
 
 
@@ -128,11 +129,21 @@ class Decision(msgspec.Struct, frozen=True):
     Attributes:
         verbs: in order. None of them: wait for news.
         seconds: working time; None where the session's ``Timing`` should model it.
+        drops: it takes the place of a pending decision that is given up, and not of another version
+            of it. What is given up for nothing of its kind counts as dropped in any case.
     """
 
     verbs: tuple[Verb, ...] = ()
     seconds: float | None = None
+    drops: bool = False
 
 
 NOTHING = Decision()
 """Wait for news."""
+
+
+def drafted(decision: Decision) -> tuple[Verb, ...]:
+    """The verbs of a decision that others would notice: an actor works on these while its time passes."""
+    return tuple(
+        verb for verb in decision.verbs if not isinstance(verb, Note | ChangeProfile | Rate | Wait)
+    )

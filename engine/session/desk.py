@@ -18,6 +18,7 @@ from ..events import (
     ActionTaken,
     ApprovalAsked,
     ApprovalGiven,
+    DraftDropped,
     MessageSent,
     NoteTaken,
     Participant,
@@ -215,6 +216,11 @@ class Desk:
         if self._acted and not self.inbox.owns_any(self._sequencer.state.in_flight):
             self._acted = False
             await self._send([RecordEvent(TurnYielded(reason=reason))])
+
+    async def drop(self, draft: DraftDropped) -> None:
+        """Records what the actor gave up before it was done; others do not see it."""
+        self._guard.check()
+        await self._send([RecordEvent(draft)])
 
     async def finish(self, detail: str = "", reason: Ending = "finished") -> None:
         """Ends the session: ``finished`` where its output is good, ``abandoned`` to give up."""

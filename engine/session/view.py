@@ -35,7 +35,7 @@ from .environment import ActionSpec
 
 __all__ = ("ActionSeen", "ApprovalSeen", "MessageSeen", "SnapshotSeen", "View", "Visibility")
 
-_OWN = frozenset({"NoteTaken", "ModelCalled", "ProgressRated"})
+_OWN = frozenset({"NoteTaken", "DraftDropped", "ModelCalled", "ProgressRated"})
 _NEWS = frozenset(
     {
         "MessageSent",
@@ -94,7 +94,7 @@ class ApprovalSeen(msgspec.Struct, frozen=True):
 class Visibility:
     """Decides which trace records one actor may see, and which of them are news to it.
 
-    Messages go to everybody or to those named; notes, model calls, ratings and the outcome of an
+    Messages go to everybody or to those named; notes, dropped drafts, model calls, ratings and the outcome of an
     action are for their actor alone, a changed profile for its owner; of the opening everybody sees
     all but others' private parts.
 
@@ -184,6 +184,8 @@ class View:
         sent: trace versions of one's own events, by the caller's id that they carry.
         news: what came since the decision before.
         pending: the decision whose working time is passing, while it is reconsidered.
+        pending_spent: working time spent on it so far, seconds.
+        pending_seconds: working time that all of it takes, seconds.
         idle: the last wait ran out without news.
     """
 
@@ -213,6 +215,8 @@ class View:
         self.sent: dict[str, int] = {}
         self.news: tuple[Record, ...] = ()
         self.pending: Decision | None = None
+        self.pending_spent = 0.0
+        self.pending_seconds = 0.0
         self.idle = False
         self._private: JSON = None
         self._decisions = 0
@@ -316,6 +320,7 @@ class View:
         self.actions_available = view.actions_available
         self.now, self.version = view.now, view.version
         self.pending, self.idle = view.pending, view.idle
+        self.pending_spent, self.pending_seconds = view.pending_spent, view.pending_seconds
         oldest = view.news[0].version if view.news else view.version + 1
         recent = takewhile(lambda one: one.version >= oldest, reversed(self.records))
         known = {record.version: record for record in recent}
@@ -328,8 +333,17 @@ class View:
         self._unread.clear()
         self._read_text = self.snapshot_text
 
-    def next_decision(self, news: tuple[Record, ...], pending: Decision | None, idle: bool) -> None:
-        """Sets the view up for another decision."""
+    def next_decision(
+        self,
+        news: tuple[Record, ...],
+        pending: Decision | None,
+        idle: bool,
+        *,
+        spent: float = 0.0,
+        seconds: float = 0.0,
+    ) -> None:
+        """Sets the view up for another decision; see ``pending_spent`` and ``pending_seconds``."""
+        self.pending_spent, self.pending_seconds = spent, seconds
         self._decisions += 1
         self._random = None
         self.news = news

@@ -22,6 +22,7 @@ from ...engine.events import (
     AlertSent,
     ApprovalAsked,
     ApprovalGiven,
+    DraftDropped,
     EffortObserved,
     FeedbackGiven,
     Forgotten,
@@ -259,6 +260,10 @@ def _act(record: Record, context: Context) -> Description | None:
             return Description(
                 f"denies {asked}", "", text, kind="markdown", about=asked, tone="bad"
             )
+        case DraftDropped() as draft:
+            what = " and ".join((*(["a message"] if draft.text else []), *draft.actions))
+            spent = f"after {draft.seconds:.0f} of {draft.of:.0f} s"
+            return Description(f"drops {one_line(what)}", spent, draft.text, tone="note")
         case NoteTaken(text=text):
             return Description("notes", "", text, tone="note")
         case ProfileChanged(owner=owner, profile=profile, reason=reason):

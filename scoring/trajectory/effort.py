@@ -54,7 +54,7 @@ comments, and of the lines in which the output differs from what the human last 
 ``text.new_lines``): several versions between two acts of the human are read once.
 ``deferrals``: vague asks, see ``turns.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
-texts. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
+texts, and the time spent on drafts that were dropped. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
 each time. Where no agent takes part: all of the session's time up to their last act, on a real clock
 with the same cap between two acts. None where no opening says which clock it is.
 ``agent_tokens``, ``human_tokens``: tokens generated, see ``generated_tokens``. ``token_ratio``: agents'
@@ -161,6 +161,11 @@ class EffortMeter:
                 self._seconds += _words_of(text) * self._per_typed
             if kind == "MessageSent" and self._vague(text):
                 self._deferrals += 1
+
+    def dropped(self, seconds: float) -> None:
+        """Takes what a human was at work on and gave up: time, and no words."""
+        if self._virtual and not self._alone:  # alone, all that passes counts
+            self._seconds += seconds
 
     def agent_acted(self, time: float) -> None:
         """Takes an agent's act that holds no text: an action."""

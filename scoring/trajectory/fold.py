@@ -8,6 +8,7 @@ from typing import final
 
 from ...engine.errors import InvalidInput
 from ...engine.events import (
+    DraftDropped,
     Forgotten,
     Origin,
     ProgressRated,
@@ -268,6 +269,12 @@ class TrajectoryFold:
         self._meter.called(record)
         return _NOTHING
 
+    def _dropped(self, record: Record) -> Sequence[Update]:
+        event = record.event
+        if record.role == "human" and isinstance(event, DraftDropped):
+            self._meter.dropped(event.seconds)
+        return _NOTHING
+
     def _rated_by_human(self, record: Record) -> Sequence[Update]:
         event = record.event
         if record.role != "human" or not isinstance(event, ProgressRated):
@@ -432,6 +439,7 @@ _TRACE: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = {
     "SnapshotTaken": TrajectoryFold._submitted,
     "ApprovalAsked": TrajectoryFold._acted,
     "ApprovalGiven": TrajectoryFold._acted,
+    "DraftDropped": TrajectoryFold._dropped,
     "ModelCalled": TrajectoryFold._called,
     "ProgressRated": TrajectoryFold._rated_by_human,
     "SessionClosed": TrajectoryFold._closed,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
+from msgspec.structs import replace
+
 from ...errors import ModelRefused
 from ...session.actors import Actor, Policy, play
 from ...session.decisions import Decision, Wait
@@ -105,7 +107,7 @@ class _TimedPolicy:
         if seconds is None or view.role == "human" or decision.seconds is not None:
             return decision
         # Waiting for news, said as a verb: a decision of no verbs but some time means to go on.
-        return Decision(decision.verbs or (Wait(),), seconds)
+        return replace(decision, verbs=decision.verbs or (Wait(),), seconds=seconds)
 
     async def _decide(self, view: View) -> Decision:
         """What the policy decides; again, where its request was refused and somebody wants it made."""

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar, final
+from typing import Final, TypeAlias, TypeVar, final
 
 import msgspec
 
 from ...errors import InvalidInput, ModelRefused
 from ...events import JSON
 from ...session.actors import Policy
-from ...session.decisions import NOTHING, Decision, Wait
+from ...session.decisions import NOTHING, Decision, Say, Submit, Verb, Wait
 from ...session.view import View
 from ..protocol import Caller, Message, ModelReply, ModelRequest, Tool
-from .prompt_context import CHARACTERS_PER_TOKEN
+from .prompt_context import CHARACTERS_PER_TOKEN, draft_status, draft_text
 
 __all__ = (
+    "RECONSIDER",
+    "Compose",
     "ModelConversation",
     "ModelPolicy",
     "ModelUse",
@@ -32,6 +34,30 @@ __all__ = (
 T = TypeVar("T")
 Key = TypeVar("Key", bound=str)
 
+Compose: TypeAlias = Callable[[View, str, int], tuple[Message, ...]]
+"""Makes the messages to a model from a view, a prompt and a budget of tokens."""
+
+RECONSIDER: Final[Mapping[str, str]] = {
+    "ask": (
+        "While you were at that, there was news: see above. {draft}{outdated}\n\n"
+        "What now? Your choices are:\n{options}\n\n"
+        "Reply with the number of your choice, and nothing else{unless}."
+    ),
+    "outdated": (
+        " The output has changed since, so that what you were about to put up would be refused."
+    ),
+    "unless": ", but for a message that you change",
+    "go on": "Go on with it: the news does not change it. You need not write it again.",
+    "change": "Change it: it is still worth doing, in another way.",
+    "reword": (
+        "Change it: it is still worth saying, in other words. Write all of it as you would say it now, "
+        "on the line after the number."
+    ),
+    "drop": "Drop it, since it is no longer needed.",
+}
+"""Asks an actor about news that came while it typed or worked; part of its prompts."""
+
+_NEWS = 2_000  # tokens of the situation that are enough to reconsider a draft
 _CUTS = 2
 _CONCERNING = frozenset(
     {"MessageSent", "SnapshotTaken", "ApprovalAsked", "ApprovalGiven", "FeedbackGiven", "Nudged"}
@@ -178,28 +204,82 @@ class ModelPolicy:
     """A policy on a model, asked only when there is something to consider.
 
     A decision whose working time is passing stands, unless something concerns it: waiting of the
-    others, say, does not. While an action of the actor's own is under way, it waits for the outcome.
+    others, say, does not. What concerns it has the model asked, shortly, whether to go on, to change
+    it or to drop it; a reply that cannot be read goes on. While an action of the actor's own is
+    under way, it waits for the outcome.
 
     Args:
         policy: what decides.
         conversation: what its mind asks the model through.
+        compose: makes the messages of that short question; None to decide anew at such news.
     """
 
-    def __init__(self, policy: Policy, conversation: ModelConversation) -> None:
+    def __init__(
+        self, policy: Policy, conversation: ModelConversation, compose: Compose | None = None
+    ) -> None:
         self._policy = policy
         self._conversation = conversation
+        self._compose = compose
 
     async def decide(self, view: View) -> Decision:
         """The next decision; a wait that says why, where the model's replies could not be read."""
-        if view.pending is not None and not _concerns(view):
-            return view.pending
+        pending, drops = view.pending, False
+        if pending is not None and not _concerns(view):
+            return pending
         if view.in_flight:
             return NOTHING
         self._conversation.begin()
+        if pending is not None and self._compose is not None and (draft := draft_text(pending)):
+            choice, text = await self._reconsider(view, self._compose, pending, draft)
+            if choice == "go on":
+                return pending
+            if text:
+                return Decision(_reworded(pending, text))
+            drops = choice == "drop"
+            if drops:
+                view.pending = None
         decision = await self._policy.decide(view)
+        if drops:
+            decision = msgspec.structs.replace(decision, drops=True)
         if decision == NOTHING and self._conversation.gave_up is not None:
             return Decision((Wait(reason=self._conversation.gave_up),))
         return decision
+
+    async def _reconsider(
+        self, view: View, compose: Compose, pending: Decision, draft: str
+    ) -> tuple[str, str]:
+        """Keeps, changes or drops a draft; with the new text of a message, if the model wrote it
+        at once.
+        """
+        outdated = _outdated(view, pending)
+        says = sum(isinstance(verb, Say) for verb in pending.verbs) == 1
+        offered = {} if outdated else {"go on": RECONSIDER["go on"]}
+        offered |= {
+            "change": RECONSIDER["reword" if says else "change"],
+            "drop": RECONSIDER["drop"],
+        }
+        prompt = RECONSIDER["ask"].format(
+            draft=draft_status(view, draft),
+            outdated=RECONSIDER["outdated"] if outdated else "",
+            options="\n".join(f"{n}. {words}" for n, words in enumerate(offered.values(), start=1)),
+            unless=RECONSIDER["unless"] if says else "",
+        )
+        words = {key: key.capitalize() for key in offered}
+
+        def read(reply: ModelReply) -> tuple[str, str]:
+            try:
+                first, _, rest = reply_text(reply).partition("\n")
+                choice = read_choice(first, words, label="Choice")
+            except InvalidInput:
+                return next(iter(offered)), ""
+            return choice, rest.strip() if says and choice == "change" else ""
+
+        found = await self._conversation.ask(
+            "reconsider",
+            lambda tokens: compose(view, prompt, min(tokens, _NEWS)),
+            read,
+        )
+        return (next(iter(offered)), "") if isinstance(found, UnreadableReply) else found
 
 
 def reply_text(reply: ModelReply) -> str:
@@ -263,6 +343,21 @@ def _option(text: str, options: Mapping[Key, str]) -> Key | None:
 def _concerns(view: View) -> bool:
     """Whether there is news that may change what the actor is about to do."""
     return any(r.kind in _CONCERNING and r.actor != view.me for r in view.news)
+
+
+def _outdated(view: View, pending: Decision) -> bool:
+    """Whether a pending version of the output was made from one that is no longer the latest."""
+    return any(isinstance(v, Submit) and not v.overwrite for v in pending.verbs) and any(
+        record.kind == "SnapshotTaken" and record.actor != view.me for record in view.news
+    )
+
+
+def _reworded(decision: Decision, text: str) -> tuple[Verb, ...]:
+    """The verbs of a decision with another text of its message."""
+    return tuple(
+        msgspec.structs.replace(verb, text=text) if isinstance(verb, Say) else verb
+        for verb in decision.verbs
+    )
 
 
 def _size(tools: tuple[Tool, ...]) -> int:

@@ -14,10 +14,28 @@ import msgspec
 from ...events import JSON, ActionTaken, ApprovalAsked, MessageSent, SnapshotTaken, TurnYielded
 from ...records import Record
 from ...rounds import is_act
+from ...session.decisions import (
+    Act,
+    Approve,
+    Ask,
+    Decision,
+    Finish,
+    Say,
+    Submit,
+    Verb,
+    drafted,
+)
 from ...session.view import ActionSeen, View
 from ...text import text_of
 
-__all__ = ("CHARACTERS_PER_TOKEN", "Situation", "situation", "teammates")
+__all__ = (
+    "CHARACTERS_PER_TOKEN",
+    "Situation",
+    "draft_status",
+    "draft_text",
+    "situation",
+    "teammates",
+)
 
 CHARACTERS_PER_TOKEN = 4
 """About how many characters of English a token has; budgets are kept by this."""
@@ -182,8 +200,39 @@ def _status(view: View) -> Iterator[str]:
         asked = approval.asked
         deed = f" ({asked.action} {_json(asked.arguments)})" if asked.action else ""
         yield f"{approval.actor} asks for approval in [{approval.version}]: {asked.question}{deed}"
+    if view.pending is not None and (draft := draft_text(view.pending)):
+        yield draft_status(view, draft)
     if any(record.kind == "Nudged" for record in view.news):
         yield "Everybody is waiting for somebody else to go on."
+
+
+def draft_text(decision: Decision) -> str:
+    """Puts a decision into words; empty if others would not notice it."""
+    return ", ".join(_drafted(verb) for verb in drafted(decision))
+
+
+def draft_status(view: View, draft: str) -> str:
+    """Says how far an actor had come with a draft when there was news."""
+    spent, whole = view.pending_spent, view.pending_seconds
+    return f"You were {draft} ({spent:.0f} of {whole:.0f} seconds passed)."
+
+
+def _drafted(verb: Verb) -> str:
+    match verb:
+        case Say(text):
+            return f'typing: "{text}"'
+        case Act(name, arguments):
+            return f"about to {name} {_cut(_json(arguments), _KEPT)}"
+        case Submit(content):
+            return f'about to put up a new version of the output: "{_cut(text_of(content), _KEPT)}"'
+        case Ask(question):
+            return f'asking for approval: "{question}"'
+        case Approve(asked, approved, comment):
+            said = f', saying: "{comment}"' if comment else ""
+            return f"about to {'allow' if approved else 'refuse'} what [{asked}] asks for{said}"
+        case Finish():
+            return "about to end the work"
+    return ""
 
 
 def teammates(view: View) -> str:

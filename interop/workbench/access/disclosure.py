@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ....engine import codec
 from ....engine.events import (
+    DraftDropped,
     Event,
     Forgotten,
     ModelCalled,
@@ -35,7 +36,14 @@ WITHHELD: Final = "(withheld)"
 """Stands where a text is that is not for everybody."""
 
 _PRIVATE: Final = frozenset(
-    {"ModelCalled", "NoteTaken", "ProfileChanged", "SessionOpened", "SimulatorFlagged"}
+    {
+        "DraftDropped",
+        "ModelCalled",
+        "NoteTaken",
+        "ProfileChanged",
+        "SessionOpened",
+        "SimulatorFlagged",
+    }
 )
 
 
@@ -72,6 +80,8 @@ def _withheld(record: Record) -> Record:
         kept = replace(event, private={})
     elif isinstance(event, NoteTaken):
         kept = replace(event, text=WITHHELD)
+    elif isinstance(event, DraftDropped):
+        kept = replace(event, text=WITHHELD if event.text else "", actions=())
     elif isinstance(event, ProfileChanged):
         kept = replace(event, profile=None, reason=WITHHELD if event.reason else "")
     elif isinstance(event, ModelCalled):

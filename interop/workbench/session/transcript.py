@@ -32,8 +32,10 @@ Shape: TypeAlias = Literal["document", "changes"]
 _LINES: Final = 4000  # lines of two versions that are compared at most
 _CONTEXT: Final = 3  # lines around a change
 _BACK: Final = 16  # versions that are looked through for the one before of a file
-_PRIVATE: Final = frozenset({"NoteTaken", "ProfileChanged"})
-_SLIM: Final = frozenset({"ActionTaken", "NoteTaken", "ProfileChanged", "TurnYielded"})
+_PRIVATE: Final = frozenset({"DraftDropped", "NoteTaken", "ProfileChanged"})
+_SLIM: Final = frozenset(
+    {"ActionTaken", "DraftDropped", "NoteTaken", "ProfileChanged", "TurnYielded"}
+)
 """Kinds that are shown small, as all are that no person or agent did."""
 _FULL: Final = frozenset({"ScorerFailed", "StopAdvised"})
 

@@ -26,6 +26,7 @@ from duolog.engine.events import (
     AlertSent,
     ApprovalAsked,
     ApprovalGiven,
+    DraftDropped,
     EffortObserved,
     Event,
     FeedbackGiven,
@@ -150,6 +151,7 @@ def test_the_golden_log_has_every_kind_of_its_day() -> None:
             "schema-1-changed-goals.jsonl",
             "schema-1-alerts.jsonl",
             "schema-1-records-lost.jsonl",
+            "schema-1-draft-dropped.jsonl",
         )
         for line in lines(name)
     }
@@ -184,6 +186,11 @@ def test_changed_goals_read_as_they_were_meant() -> None:
 def test_lost_records_read_as_they_were_meant() -> None:
     [lost] = [from_jsonl(line) for line in lines("schema-1-records-lost.jsonl")]
     assert lost.event == RecordsLost(count=3, begin=1.5, end=2.5, why="the disk is full")
+
+
+def test_dropped_drafts_read_as_they_were_meant() -> None:
+    [dropped] = [from_jsonl(line) for line in lines("schema-1-draft-dropped.jsonl")]
+    assert dropped.event == DraftDropped("And no fish, please.", ("search",), 8.0, 14.0)
 
 
 def test_alerts_read_as_they_were_meant() -> None:
