@@ -76,7 +76,7 @@ def _run(arguments: Sequence[str]) -> int:
         from .completion import offer_completions
 
         offer_completions(app)
-    commands = (built_from if completing else commands_of)(app)
+    commands = built_from(app) if completing else commands_of(app, next(iter(arguments), ""))
     try:
         code = _ungrouped(commands, arguments)
     except TyperException as error:

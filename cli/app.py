@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from importlib import import_module
 from inspect import signature
@@ -12,6 +13,7 @@ import typer
 
 from .._version import __version__
 from .diagnostics import FORMATS, LEVELS
+from .light_conversion import convert_lightly
 
 __all__ = ("COMMANDS", "app", "built_from", "commands_of")
 
@@ -93,15 +95,28 @@ for _name in COMMANDS:
 
 
 @cache
-def commands_of(declared: typer.Typer) -> Callable[..., object]:
-    """Commands as arguments are parsed by, made once: that takes longer than many a command."""
-    return built_from(declared)
+def commands_of(declared: typer.Typer, name: str = "") -> Callable[..., object]:
+    """Commands as arguments are parsed by, made once: that takes longer than many a command.
+
+    Args:
+        declared: what is declared.
+        name: make only the command of this name, if there is one; else all are made.
+    """
+    commands = [one for one in declared.registered_commands if one.name == name]
+    groups = [one for one in declared.registered_groups if one.name == name]
+    if not commands and not groups:
+        return built_from(declared)
+    only = copy(declared)
+    only.registered_commands, only.registered_groups = commands, groups
+    return built_from(only)
 
 
 def built_from(declared: typer.Typer) -> Callable[..., object]:
     """Commands as arguments are parsed by, made of what is declared now."""
     _show_help_of_bare_commands(declared)
-    return typer.main.get_command(declared)
+    commands = typer.main.get_command(declared)
+    convert_lightly(commands)
+    return commands
 
 
 def _show_help_of_bare_commands(declared: typer.Typer) -> None:

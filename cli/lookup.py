@@ -11,7 +11,7 @@ from ..engine.errors import InvalidInput
 
 if TYPE_CHECKING:  # a command's --help loads this module, and neither msgspec nor a store
     from ..engine.log.contract import EventLog, SessionSummary, Store
-    from ..engine.redacting import Redact
+    from ..engine.records import Redact
     from ..scoring.replay import Until
 
 __all__ = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Callable
+from typing import TypeAlias, final
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -10,7 +11,7 @@ from msgspec.structs import force_setattr
 from .codec import decode_body
 from .events import Event, Forgotten, Role, Unknown
 
-__all__ = ("ENGINE", "ENVIRONMENT", "RECORDING", "TRACE", "Draft", "Record")
+__all__ = ("ENGINE", "ENVIRONMENT", "RECORDING", "TRACE", "Draft", "Record", "Redact")
 
 TRACE = "trace"
 """Name of the stream that holds what the actors did."""
@@ -46,6 +47,10 @@ class Draft(msgspec.Struct, frozen=True):
     id: str | None = None
     cause: str | None = None
     seen: int | None = None
+
+
+Redact: TypeAlias = Callable[[Draft], Draft]
+"""Takes out of a draft what must not be written."""
 
 
 @final

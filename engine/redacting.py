@@ -10,20 +10,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
 from . import codec
 from .errors import CodecError, InvalidInput
 from .events import JSON, SnapshotTaken, Unknown
-from .records import Draft
+from .records import Draft, Redact
 from .redaction import REMOVED, may_hold_forms, redact_forms
 
-__all__ = ("DEFAULT", "OFF", "Redact", "redact_secrets", "redaction_in", "redaction_of", "said_of")
-
-Redact: TypeAlias = Callable[[Draft], Draft]
-"""Takes out of a draft what must not be written."""
+__all__ = ("DEFAULT", "OFF", "redact_secrets", "redaction_in", "redaction_of", "said_of")
 
 DEFAULT: Final = "default"
 """The name of the redaction that every door has unless a user says otherwise."""

@@ -17,7 +17,8 @@ from ..engine.log.contract import (
 )
 from ..engine.log.open import open_log
 from ..engine.log.process import OwnProcess
-from ..engine.redacting import Redact, redact_secrets
+from ..engine.records import Redact
+from ..engine.redacting import redact_secrets
 from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
 from ..scoring.trajectory.options import Options

@@ -19,8 +19,7 @@ from ..engine.errors import InvalidInput, LogClosed
 from ..engine.log.contract import SessionSummary
 from ..engine.log.process import OwnProcess, keep_in_forks
 from ..engine.plugins import PluginCall
-from ..engine.records import Record
-from ..engine.redacting import Redact
+from ..engine.records import Record, Redact
 from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
 from ..scoring.trajectory.options import Options

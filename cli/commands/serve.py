@@ -20,7 +20,7 @@ from ..runtime import collect_rarely, requests_to_end, run
 if TYPE_CHECKING:
     from socket import socket
 
-    from ...engine.redacting import Redact
+    from ...engine.records import Redact
     from ...engine.scorers.protocol import Scorer
     from ...interop.http.server import HttpServer
 

@@ -13,11 +13,10 @@ from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import Record
 from ...engine.rounds import RoundProjector
-from ...scoring.metrics.values import missing_utility
 from ...scoring.process import ProcessFold
 from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options
-from ...scoring.trajectory.points import Point, Trajectory
+from ...scoring.trajectory.points import Point, Trajectory, missing_utility
 
 __all__ = (
     "SessionTranscript",

@@ -14,9 +14,8 @@ from ...engine.rounds import PRODUCTIVE, is_unproductive
 from ...engine.text import quantity
 from ...scoring.display.texts import clean, duration, has_times, is_virtual, moment, number, shorten
 from ...scoring.display.updates import effort_words
-from ...scoring.metrics.values import NO_ROUND, missing_utility
 from ...scoring.process import Process
-from ...scoring.trajectory.points import Point, counted
+from ...scoring.trajectory.points import NO_ROUND, Point, counted, missing_utility
 from .page import Page
 from .records import RecordFormatter, RecordText
 from .transcript import SessionTranscript, TranscriptRound

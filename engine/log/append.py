@@ -21,8 +21,7 @@ from ..events import (
     Unknown,
 )
 from ..plugins import PluginCall
-from ..records import TRACE, Draft, Record
-from ..redacting import Redact
+from ..records import TRACE, Draft, Record, Redact
 from ..validation import check_body, check_envelope, check_kind, check_names, read_back
 from .contract import Advance
 

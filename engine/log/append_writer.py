@@ -19,8 +19,7 @@ import anyio.to_thread
 
 from ..errors import DuologError, LogClosed
 from ..events import Event, Forgotten, Unknown
-from ..records import Draft, Record
-from ..redacting import Redact
+from ..records import Draft, Record, Redact
 from .append import Append, check_late, checked, prepare, redacted, restored
 from .process import OwnProcess
 

@@ -14,8 +14,7 @@ from ..errors import (
     LogClosed,
     SessionNotFound,
 )
-from ..records import TRACE, Draft, Record
-from ..redacting import Redact
+from ..records import TRACE, Draft, Record, Redact
 from .append import Append, erased, prepare
 from .append_writer import AppendLine, restorations
 from .contract import (

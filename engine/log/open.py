@@ -9,7 +9,7 @@ from typing import Final, Protocol, cast
 from ..errors import DuologError, InvalidInput, MissingExtra, PluginFailed
 from ..loading import entry_points
 from ..plugins import PluginCall
-from ..redacting import Redact
+from ..records import Redact
 from .consumer import Consumer, run_consumer
 from .contract import EventLog, Store
 from .exchange.jsonl_export import export_jsonl

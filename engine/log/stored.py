@@ -15,8 +15,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..errors import DuologError, InvalidInput, LogClosed, LogError
-from ..records import TRACE, Draft, Record
-from ..redacting import Redact
+from ..records import TRACE, Draft, Record, Redact
 from .append import prepare
 from .append_writer import AppendQueue, restorations
 from .contract import (

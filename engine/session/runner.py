@@ -22,8 +22,8 @@ from ..log.append import redacted
 from ..log.contract import Advance, EventLog
 from ..logger import get_logger, log_session_events
 from ..plugins import is_cancelled
-from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record
-from ..redacting import Redact, redact_secrets
+from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record, Redact
+from ..redacting import redact_secrets
 from ..scorers.observing import ComputeThread
 from ..scorers.protocol import Scorer
 from ..scorers.runner import ScorerRunner, StopRule

@@ -20,8 +20,7 @@ from ..log.append import redacted
 from ..log.contract import EventLog
 from ..logger import get_logger, log_session_events
 from ..plugins import cancellation
-from ..records import ENGINE, Draft, Record
-from ..redacting import Redact
+from ..records import ENGINE, Draft, Record, Redact
 from ..scorers.runner import ScorerRunner
 from .commands import (
     CloseSession,

@@ -11,8 +11,8 @@ from ...engine.errors import CodecError, InvalidInput
 from ...engine.events import SessionOpened
 from ...engine.log.append import redacted
 from ...engine.plugins import PluginCall
-from ...engine.records import Draft
-from ...engine.redacting import Redact, redact_secrets
+from ...engine.records import Draft, Redact
+from ...engine.redacting import redact_secrets
 from ...engine.redaction import may_hold_forms
 from ...engine.validation import written
 from .protocol import Foreign, Found, Importer, Reading, Remark

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from ...engine.events import Tokens
-from ...engine.records import Draft
-from ...engine.redacting import Redact, redact_secrets
+from ...engine.records import Draft, Redact
+from ...engine.redacting import redact_secrets
 from .json_sniff import Shape
 
 __all__ = ("Foreign", "Found", "Importer", "Reading", "Remark", "RemarkKind")

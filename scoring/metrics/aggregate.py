@@ -19,7 +19,7 @@ from ...engine.log.summary import FORGOTTEN
 from ...engine.text import quantity
 from ..columns.rows import PROCESS_MEASURES
 from ..columns.table import Columns, Flags, Floats, Integers
-from ..trajectory.points import Trajectory
+from ..trajectory.points import NO_ROUND, Trajectory
 from ..trajectory.tolerance import check_taus
 from .buckets import make_buckets, token_ratios
 from .curves import round_columns, round_curve
@@ -41,7 +41,7 @@ from .results import (
 )
 from .sample import LARGE, LEVEL, Column, Sample, change, difference, ratio
 from .survival import hazards, survival_of_counts, wilson
-from .values import BROKEN_OFF, MISSING, NO_ROUND, Facts, Values, facts_of
+from .values import BROKEN_OFF, MISSING, Facts, Values, facts_of
 
 __all__ = (
     "LABELS",

@@ -10,12 +10,12 @@ import numpy as np
 from ...engine.errors import InvalidInput
 from ...engine.rounds import is_unproductive
 from ..columns.table import Columns, columns_of
-from ..trajectory.points import Trajectory
+from ..trajectory.points import NO_ROUND, Trajectory
 from ..trajectory.tolerance import check_taus
 from .formal import formal_values
 from .paper import TOO_FEW, is_silent, paper_values
 from .results import Convention
-from .values import MISSING, NO_ROUND, Facts
+from .values import MISSING, Facts
 
 __all__ = ("Explanation", "RoundNote", "StopNote", "explain")
 

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from ..columns.table import Columns, column_of, columns_of
-from ..trajectory.points import Trajectory
+from ..trajectory.points import NO_ROUND, Trajectory
 from .results import Estimate
 from .sample import Sample
-from .values import MISSING, NO_ROUND, Facts
+from .values import MISSING, Facts
 
 __all__ = ("Fork", "ForkGroup", "ForkReport", "compare_forks", "without_forks")
 

@@ -15,22 +15,18 @@ import numpy as np
 from ...engine.errors import InvalidInput
 from ...engine.rounds import PRODUCTIVE
 from ..columns.table import Columns, Flags, Floats, Integers, columns_of
-from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Trajectory
+from ..trajectory.points import NO_ROUND, NO_SCORE, NOT_EVALUATED, Trajectory
 from .survival import LEFT
 
 __all__ = (
     "BROKEN_OFF",
     "MISSING",
-    "NO_ROUND",
     "USUAL",
     "Facts",
     "Reading",
     "Values",
     "facts_of",
-    "missing_utility",
 )
-
-NO_ROUND: Final = "no round and no final performance"
 
 MISSING: Final = (None, NOT_EVALUATED, NO_ROUND, NO_SCORE)
 """Why a session has no utility, by the code in ``Facts.missing``; None for one that has."""
@@ -361,8 +357,3 @@ class Facts:
 def facts_of(source: Facts | Columns | Iterable[Trajectory]) -> Facts:
     """The facts of columns or trajectories; facts stay as they are."""
     return source if isinstance(source, Facts) else Facts(source)
-
-
-def missing_utility(trajectory: Trajectory) -> str | None:
-    """Why a session has no utility; None if it has one."""
-    return MISSING[int(Facts([trajectory]).missing[0])]

@@ -10,10 +10,21 @@ from ...engine.events import Origin
 from ...engine.rounds import Stage
 from ..process import Process
 
-__all__ = ("NOT_EVALUATED", "NO_SCORE", "Point", "Trajectory", "counted")
+__all__ = (
+    "NOT_EVALUATED",
+    "NO_ROUND",
+    "NO_SCORE",
+    "Point",
+    "Trajectory",
+    "counted",
+    "missing_utility",
+)
 
 NOT_EVALUATED = "not evaluated: no utility scorer ran"
 """Why a session has no utility that nobody measured, and nobody was to measure."""
+
+NO_ROUND = "no round and no final performance"
+"""Why an evaluated session has no utility though no score failed: nothing of it can be scored."""
 
 NO_SCORE = "no score of its output has a value"
 """Why a session has no utility though a scorer ran, or was to: each score failed, or is to come."""
@@ -103,3 +114,17 @@ def counted(trajectory: Trajectory) -> Sequence[Point]:
     """The rounds that count for K, utility and tolerance: all but a closing one."""
     points = trajectory.points
     return points[:-1] if points and points[-1].closing else points
+
+
+def missing_utility(trajectory: Trajectory) -> str | None:
+    """Why a session has no utility; None if it has one.
+
+    For one session by itself; ``metrics.values.Facts.missing`` has it for many at once.
+    """
+    if not trajectory.evaluated:
+        return NOT_EVALUATED
+    if not trajectory.points:
+        return NO_ROUND if trajectory.final is None else None
+    if not counted(trajectory):
+        return NO_ROUND
+    return NO_SCORE if trajectory.points[0].utility is None else None

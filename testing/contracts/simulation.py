@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...engine.log.contract import EventLog
-from ...engine.redacting import Redact
+from ...engine.records import Redact
 from ..simulator.campaign import described, run_seeds
 from ..simulator.loop import no_worker_threads
 from ..simulator.stage import Stage

@@ -14,8 +14,7 @@ from typing import NamedTuple, TypeAlias, final
 
 from ...engine.errors import CodecError, NotALog
 from ...engine.log.contract import EventLog
-from ...engine.records import Draft
-from ...engine.redacting import Redact
+from ...engine.records import Draft, Redact
 from .faults import Ended, WildError, failure_text
 from .loop import SimulatedLoop, bury
 from .machine.clock import Wall

@@ -19,7 +19,7 @@ from ...engine.log.contract import EventLog
 from ...engine.log.memory import MemoryLog
 from ...engine.log.sqlite.file import parse
 from ...engine.log.sqlite.log import sqlite_log
-from ...engine.redacting import Redact
+from ...engine.records import Redact
 from .execution import Execution, Machine, OpenLog
 from .loop import SimulatedLoop, no_worker_threads
 from .machine.clock import Wall, simulated_clock

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from anyio.abc import TaskGroup
 
-from ...redacting import Redact
+from ...records import Redact
 from ..contract import Derived, VacuumResult, Verification
 from ..publisher import Publisher
 from ..stored import StoredLog

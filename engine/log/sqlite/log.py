@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from ...errors import LogUnavailable, NewerLog, NotALog
 from ...logger import get_logger
-from ...redacting import Redact
+from ...records import Redact
 from ..contract import Derived, VacuumResult, Verification
 from ..integrity.verify import lost
 from ..process import keep_in_forks
