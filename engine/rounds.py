@@ -54,6 +54,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         last_act: trace version of its last act; None where it holds none yet.
         human_acts: acts of humans in it.
         agent_acts: acts of agents in it.
+        messages: acts of humans in it that are messages.
         requested: the initial request lies in it, though nobody said it as a message.
         snapshot: trace version of its last snapshot, by anybody; None where it holds none.
         update: trace version of its last update: an agent's snapshot, not blank, whose digest
@@ -68,6 +69,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_act: int | None = None
     human_acts: int = 0
     agent_acts: int = 0
+    messages: int = 0
     requested: bool = False
     snapshot: int | None = None
     update: int | None = None
@@ -83,6 +85,11 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def human_led(self) -> bool:
         """Whether a human acted in it, the initial request included."""
         return self.human_acts > 0 or self.requested
+
+    @property
+    def words_only(self) -> bool:
+        """Whether it holds messages of humans and no other act, as a goodbye does."""
+        return not self.agent_acts and self.messages == self.human_acts
 
 
 def is_act(record: Record) -> bool:
@@ -186,7 +193,7 @@ class RoundProjector:
         self._first = 1
         self._last = 0
         self._last_act: int | None = None
-        self._human = self._agent = 0
+        self._human = self._agent = self._messages = 0
         self._requested = False
         self._snapshot: int | None = None
         self._update: int | None = None
@@ -233,6 +240,7 @@ class RoundProjector:
                     over = self._close(version)
                 self._count.greeted = None
                 self._human += 1
+                self._messages += kind == "MessageSent"
             else:
                 self._last = version
                 return None
@@ -301,6 +309,7 @@ class RoundProjector:
             last_act=self._last_act,
             human_acts=self._human,
             agent_acts=self._agent,
+            messages=self._messages,
             requested=self._requested and self._count.number == 1,
             snapshot=self._snapshot,
             update=self._update,
@@ -331,5 +340,5 @@ class RoundProjector:
         self._count.begin()
         self._first = version
         self._last_act = self._snapshot = self._update = None
-        self._human = self._agent = 0
+        self._human = self._agent = self._messages = 0
         return over

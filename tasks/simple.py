@@ -103,7 +103,8 @@ class SimpleTask:
             docstring's first line describes it.
         users: likewise. A user rates progress with ``Rate``.
         output: what the output is, and its form, for models: with it, Duolog's agents
-            (``duolog.agents.kinds.KINDS``) and personas play as well, on any model.
+            (``duolog.agents.kinds.KINDS``) and personas play as well, on any model. None if the
+            participants share no output: such sessions have no first update.
         alone: those of the agents that work without a human: the automated baseline.
         environment: makes the actions that can be taken on an instance; None for none.
         version: of the utility; raise it when the function changes.
@@ -124,7 +125,7 @@ class SimpleTask:
         utility: Utility,
         agents: Mapping[str, Part] | None = None,
         users: Mapping[str, Part] | None = None,
-        output: str = "",
+        output: str | None = "",
         alone: Sequence[str] = (),
         environment: Callable[[Instance], Environment] | None = None,
         version: str = "1",
@@ -137,7 +138,8 @@ class SimpleTask:
         if not instances or len(self._instances) < len(instances):
             raise InvalidInput(f"task {name!r} needs instances with names of their own")
         self._utility = SnapshotUtility(name, version, _scored(name, utility))
-        self.brief = Brief(description=description, output=output)
+        self.brief = Brief(description=description, output=output or "")
+        self._config: Mapping[str, JSON] = {"output": None} if output is None else {}
         self._agents = {kind: actor_of(part, kind) for kind, part in (agents or {}).items()}
         self._users = {kind: actor_of(part, kind) for kind, part in (users or {}).items()}
         self._brief = self.brief if output else None
@@ -201,6 +203,7 @@ class SimpleTask:
                 utility=self.name,
                 judge=judge,
                 seed=int(codec.digest([cell.seed, self.name, cell.instance])[:8], 16),
+                config=self._config,
             ),
             players=tuple(players),
             environment=NoEnvironment()

@@ -32,6 +32,8 @@ class About(TypedDict, total=False):
         humans: the humans; one named ``human`` by default.
         agents: the agents; one named ``agent`` by default.
         request: the initial request, where nobody says it as a message.
+        output: None if the session is about no shared output, as most chats are: then it has no first
+            update. Left out, an output is expected.
         judge: whose ratings count and are waited for: a scorer's name, e.g. ``rule-judge``, or
             ``human``. Left out, nobody's are waited for, and those that come count.
         utility: whose utility counts: a scorer's name, e.g. ``retention``.
@@ -48,6 +50,7 @@ class About(TypedDict, total=False):
     humans: Sequence[str | Participant]
     agents: Sequence[str | Participant]
     request: str | None
+    output: str | None
     judge: str | None
     utility: str | None
     labels: Mapping[str, str]
@@ -90,6 +93,8 @@ def opening(about: About) -> SessionOpened:
     config: dict[str, JSON] = plain_mapping(about.get("config", {}))
     group = {"agent": agent, "user": about.get("user"), "model": model, **about.get("labels", {})}
     config["group"] = {name: value for name, value in group.items() if value is not None}
+    if "output" in about:
+        config["output"] = about["output"]
     scorers = {"judge": about.get("judge"), "utility": about.get("utility")}
     config |= {name: scorer for name, scorer in scorers.items() if scorer is not None}
     return SessionOpened(

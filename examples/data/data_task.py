@@ -9,15 +9,16 @@ from typing import Final, final
 from anyio import to_thread
 
 from ...agents.rules_file import shipped_rules
-from ...engine.events import ActionResolved, ProfileChanged
+from ...engine.events import ActionResolved, ProfileChanged, SnapshotTaken
 from ...engine.records import Record
-from ...engine.rounds import Round
+from ...engine.rounds import Round, is_blank
 from ...engine.scorers.protocol import Scorer
 from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
 from ...engine.session.environment import Action, ActionSpec, Outcome
 from ...engine.session.view import View
+from ...engine.text import text_of
 from ...scoring.scorers.fold_utility import FoldUtility
-from ...scoring.scorers.utility import Score
+from ...scoring.scorers.utility import Score, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
 from ...tasks.rule_agent import RuleAgent
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
@@ -31,7 +32,7 @@ from .instances import Instance, Wants, make_instance, opened_by
 from .knowledge import Known, Memory
 from .language.messages import say_request
 from .profile import profile_of, read_wants, write_profile
-from .report import say_advice, say_claim
+from .report import ReportReader, say_advice, say_claim
 from .rule_agent import HAND_OVER, LOOK, DataPlanner
 from .rule_user import DataPerson
 from .truth import Answers
@@ -49,7 +50,7 @@ __all__ = (
 DATA = "data"
 """Name of the task and of its scorer."""
 
-_VERSION = "1"
+_VERSION = "2"
 _UNDERSTOOD, _ADVISED, _MISLED = 0.8, 0.2, 0.5
 
 
@@ -92,13 +93,21 @@ class _Fold:
         self._instance = instance
         self._reading = Reading(instance.survey.names, instance.attention, instance.stamina)
         self._recorded: Wants | None = None
+        self._report = ReportReader(instance.survey.names)
+        self._readable = True
 
     def feed(self, record: Record) -> None:
         self._reading.feed(record)
-        if isinstance(record.event, ProfileChanged):
-            self._recorded = read_wants(record.event.profile)
+        event = record.event
+        if isinstance(event, ProfileChanged):
+            self._recorded = read_wants(event.profile)
+        elif isinstance(event, SnapshotTaken):
+            lines = text_of(event.content).splitlines()
+            self._readable = is_blank(event) or any(map(self._report.read, lines))
 
     def score(self, over: Round) -> Score:
+        if not self._readable:
+            return unreadable()
         now = self._reading.copy()
         now.catch_up()
         one = self._instance

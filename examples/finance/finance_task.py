@@ -12,7 +12,7 @@ from ...agents.rules_file import shipped_rules
 from ...engine.errors import InvalidInput
 from ...engine.events import SessionOpened, SnapshotTaken
 from ...engine.scorers.protocol import Scorer
-from ...scoring.scorers.utility import Missing, Score, SnapshotUtility
+from ...scoring.scorers.utility import Score, SnapshotUtility, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, index_of, load_brief
 from .actions import ACTIONS, World
 from .judging import judge
@@ -29,26 +29,26 @@ __all__ = ("finance_scorer", "finance_task")
 FINANCE = "finance"
 """Name of the task and of its scorer."""
 
-_VERSION = "1"
+_VERSION = "2"
 
 
 def finance_utility(world: World) -> Scorer:
     """The scorer of plans for one household.
 
-    A plan that cannot be read is missing a score, with the reason.
+    A plan that cannot be read has 0.
 
     Args:
         world: the household, and what its client wants at first and will want.
     """
     budget, needs = world.budget, world.instance.needs
 
-    def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
+    def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score:
         if not isinstance(snapshot.content, str):
-            return Missing("the plan is no text")
+            return unreadable()
         try:
             plan = parse_plan(snapshot.content)
-        except InvalidInput as error:
-            return Missing(f"the plan cannot be read: {error}")
+        except InvalidInput:
+            return unreadable()
         judged = judge(plan, budget, _held(opened, world), needs)
         return Score(judged.value, judged.parts)
 

@@ -35,10 +35,10 @@ from ...engine.events import (
     SnapshotTaken,
 )
 from ...engine.records import Record
-from ...engine.rounds import Round
+from ...engine.rounds import Round, is_blank
 from ...engine.scorers.protocol import Scorer
 from ...scoring.scorers.fold_utility import FoldUtility
-from ...scoring.scorers.utility import Missing, Score
+from ...scoring.scorers.utility import Missing, Score, unreadable
 from .algebra.classes import is_within
 from .language.profiles import read_profile
 from .proving.checker import cites, is_proved
@@ -52,7 +52,7 @@ __all__ = ("PROOF", "Established", "ProofFold", "fits", "judge", "proof_utility"
 PROOF: Final = "proof"
 """Name of the scorer; in a session's private part, the owner of what it judges by."""
 
-_VERSION: Final = "1"
+_VERSION: Final = "2"
 _UNCHECKED: Final = 0.4
 _BY_MACHINE: Final = 0.8
 _READ: Final = 1.0
@@ -122,6 +122,7 @@ class ProofFold:
         self._stated = stated
         self._wishes: Wishes | None = None
         self._document: Document = {}
+        self._readable = True
         self._trust: dict[str, float] = {}
         self._checking: dict[int, tuple[float, str, Document]] = {}
 
@@ -135,6 +136,7 @@ class ProofFold:
             self._wishes = profile.now if profile is not None else self._wishes
         elif isinstance(event, SnapshotTaken):
             self._document = read_document(event.content)
+            self._readable = bool(self._document) or is_blank(event)
         elif isinstance(event, ActionTaken) and record.role == "human":
             self._act(record.version, event)
         elif isinstance(event, ActionResolved) and event.outcome == "ok":
@@ -149,6 +151,8 @@ class ProofFold:
         """The utility at the end of a round."""
         if self._wishes is None:
             return Missing("the session does not record what its human wants")
+        if not self._readable:
+            return unreadable()
         judged = judge(self._document, self._trust, self._stated, self._wishes)
         return Score(judged.value, judged.parts)
 

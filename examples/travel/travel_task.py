@@ -17,7 +17,7 @@ from ...engine.models.prompting.prompts import load_prompts
 from ...engine.models.protocol import Message, ModelReply
 from ...engine.scorers.protocol import Scorer
 from ...engine.task import Brief
-from ...scoring.scorers.utility import Missing, Score, SnapshotUtility
+from ...scoring.scorers.utility import Missing, Score, SnapshotUtility, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec
 from ...users.audit import CHECKS, Check, Fault, Utterance
 from .actions import ACTIONS
@@ -63,7 +63,7 @@ if TYPE_CHECKING:  # only where a model is named
 TRAVEL = "travel"
 """Name of the scorer; in a session's private part, the owner of the evaluator's data."""
 
-_VERSION = "1"
+_VERSION = "2"
 
 
 def travel_utility(
@@ -76,7 +76,8 @@ def travel_utility(
 ) -> Scorer:
     """The scorer of travel plans.
 
-    A plan that cannot be read is missing a score, with the reason; one that satisfies nothing has 0.
+    A plan that cannot be read has 0, and one that satisfies nothing has too. If ``convert`` fails, the
+    score is missing.
 
     Args:
         sandbox: the tables that plans are evaluated with.
@@ -95,11 +96,13 @@ def travel_utility(
             if one.role == "human":  # who may have changed their mind
                 trip = trip_as_changed(trip, opened.private.get(one.name))
         if not isinstance(snapshot.content, str):
-            return Missing("the plan is no text")
+            return unreadable()
         try:
             plan = await read_plan(snapshot.content, convert)
-        except InvalidInput as error:
-            return Missing(f"the plan cannot be read: {error}")
+        except ConversionFailed as error:
+            return Missing(str(error))
+        except InvalidInput:
+            return unreadable()
         judged = evaluate(plan, trip, sandbox, variant)
         return Score(
             judged.performance,
@@ -206,6 +209,10 @@ def _audit() -> Sequence[Scorer]:
 # --- converts a plan that the parser cannot read, by asking a model for it in the parser's form ---
 
 
+class ConversionFailed(InvalidInput):
+    """The model that was to convert a plan refused, or its replies cannot be read."""
+
+
 @final
 class ModelConverter:
     """Converts plans by asking a model; a ``PlanConverter``.
@@ -221,7 +228,8 @@ class ModelConverter:
         """Convert.
 
         Raises:
-            InvalidInput: the model finds no plan in the text, or its replies cannot be read.
+            InvalidInput: the model finds no plan in the text.
+            ConversionFailed: it refuses, or its replies cannot be read.
         """
         prompt = PROMPTS.fill("convert", form=TRAVEL_BRIEF.output, text=text)
         try:
@@ -229,9 +237,9 @@ class ModelConverter:
                 "convert the plan", lambda tokens: (Message(role="user", content=prompt),), _read
             )
         except ModelRefused as error:
-            raise InvalidInput(f"the plan could not be converted: {error}") from error
+            raise ConversionFailed(f"the plan could not be converted: {error}") from error
         if isinstance(found, UnreadableReply):
-            raise InvalidInput(f"the plan could not be converted: {found.why}")
+            raise ConversionFailed(f"the plan could not be converted: {found.why}")
         if not found:
             raise InvalidInput(f"{self._conversation.use.model} finds no plan in this text")
         return found

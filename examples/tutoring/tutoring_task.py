@@ -6,11 +6,13 @@ from functools import lru_cache
 from typing import Final, final
 
 from ...agents.rules_file import shipped_rules
+from ...engine.events import SessionClosed, SnapshotTaken
 from ...engine.records import Record
-from ...engine.rounds import Round
+from ...engine.rounds import Round, is_blank
 from ...engine.scorers.protocol import Scorer
+from ...engine.text import text_of
 from ...scoring.scorers.fold_utility import FoldUtility
-from ...scoring.scorers.utility import Missing, Score
+from ...scoring.scorers.utility import Missing, Score, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
 from .actions import ACTIONS
 from .generator import Instance, make_instance
@@ -18,7 +20,7 @@ from .maths.rules import Component
 from .maths.solving import components_in
 from .rule_agent import TutorAgent
 from .rule_user import StudentAlone, StudentUser
-from .sheet import share_right
+from .sheet import read_sheet, share_right
 from .student.changing import StudentChanging
 from .student.fold import StudentFold
 from .student.learning import Lesson, practise, take_in
@@ -33,7 +35,7 @@ LEARNING: Final = 0.8
 HOMEWORK: Final = 0.2
 """The weights of the test and of the homework."""
 
-_VERSION: Final = "1"
+_VERSION: Final = "2"
 
 
 def score_of(instance: Instance, student: Student, done: float) -> Score:
@@ -62,15 +64,21 @@ class _Utility:
         self._homework = [item.problem for item in instance.homework]
         self._fold = StudentFold()
         self._closed_by_human = True
+        self._readable = True
 
     def feed(self, record: Record) -> None:
         """Takes the next record."""
         self._fold.feed(record)
-        if record.kind == "SessionClosed":
+        event = record.event
+        if isinstance(event, SnapshotTaken):
+            self._readable = is_blank(event) or bool(read_sheet(text_of(event.content)))
+        elif isinstance(event, SessionClosed):
             self._closed_by_human = record.role == "human"
 
     def score(self, over: Round) -> Score | Missing:
         """The utility at the end of a round: what a tutor said last counts if the student went on."""
+        if not self._readable:
+            return unreadable()
         fold = self._fold
         student = fold.now() if self._closed_by_human else fold.student
         done = share_right(fold.items, self._homework)

@@ -291,6 +291,7 @@ _SESSION: Final[Mapping[str, str]] = {
     "judges": "strings",
     "baseline": "bool",
     "evaluated": "bool",
+    "output": "bool",
     "silent": "bool",
     "estimated": "bool",
     "agent_tokens": "int64",
@@ -335,7 +336,7 @@ _RECORD: Final[Mapping[str, str]] = {
     "body": "string",
 }
 
-_FLAGS: Final = ("baseline", "evaluated", "silent", "estimated", "final_missing")
+_FLAGS: Final = ("baseline", "evaluated", "output", "silent", "estimated", "final_missing")
 _NUMBERS: Final = (
     "agent_tokens",
     "human_tokens",
@@ -554,6 +555,7 @@ class _TablesReader:
             state=_coded(self._column("sessions", "state")),
             labels=_labels(self._column("sessions", "labels")),
             instance=_coded(self._column("sessions", "instance").fill_null("")),
+            scorer=_coded(self._column("sessions", "scorer")),
             judges=_lists(self._column("sessions", "judges")),
             faults=_counts(self._column("sessions", "faults")),
             measures=Coded(np.where(begun, 0, -1).astype(np.int32), (MEASURES,)),

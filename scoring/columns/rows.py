@@ -36,7 +36,7 @@ __all__ = (
 ERASED: Final = "erased: what was measured is gone"
 """Why a forgotten session has no utility."""
 
-FOLD_VERSION: Final = 2
+FOLD_VERSION: Final = 3
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
 
 PROCESS_MEASURES: Final = (
@@ -78,6 +78,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         judges: whose ratings count.
         baseline: an automated run, without a collaborating human.
         evaluated: utility was measured, or was to be.
+        output: it poses a shared output.
         silent: the human took no turn after the request; known only if rounds are human turns.
         estimated: token counts are estimated from texts.
         agent_tokens: tokens that the agent generated; None if unknown.
@@ -105,6 +106,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     judges: tuple[str, ...] = ()
     baseline: bool = False
     evaluated: bool = True
+    output: bool = True
     silent: bool = False
     estimated: bool = False
     agent_tokens: int | None = None
@@ -154,7 +156,6 @@ def rows_of(
     *,
     key: int = 0,
     seed: int | None = None,
-    scorer: str | None = None,
     waiting: int = 0,
     problem: str = "",
 ) -> Folded:
@@ -164,7 +165,6 @@ def rows_of(
         trajectory: the trajectory.
         key: see ``SessionRow``, like the others.
         seed: likewise.
-        scorer: likewise.
         waiting: likewise.
         problem: likewise.
     """
@@ -176,10 +176,11 @@ def rows_of(
         labels=trajectory.group,
         instance=trajectory.instance,
         seed=seed,
-        scorer=scorer,
+        scorer=trajectory.scorer,
         judges=trajectory.judges,
         baseline=trajectory.baseline,
         evaluated=trajectory.evaluated,
+        output=trajectory.output,
         silent=trajectory.silent,
         estimated=trajectory.estimated,
         agent_tokens=trajectory.agent_tokens,
@@ -215,8 +216,10 @@ def trajectory_of(folded: Folded) -> Trajectory:
         human_tokens=row.human_tokens,
         estimated=row.estimated,
         evaluated=row.evaluated,
+        output=row.output,
         final=row.final,
         final_missing=row.final_missing,
+        scorer=row.scorer,
         judges=row.judges,
         baseline=row.baseline,
         state=row.state,
@@ -296,7 +299,6 @@ class SessionFold:
             msgspec.structs.replace(fold.trajectory(), process=self._process.measures),
             key=self._key,
             seed=self._seed,
-            scorer=fold.utility_scorer,
             waiting=len(self._asked),
             problem=self._problem,
         )

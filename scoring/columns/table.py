@@ -77,7 +77,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
         pending: the rating is not recorded yet.
         updated: the agent updated the output.
         stale: the output changed, and its score is missing.
-        closing: the last round, in which no agent acted.
+        closing: the last round, which holds messages of humans only.
         effort: cumulative, by measure; not a number if the measure does not apply. A function gives
             it, since few numbers need it.
     """
@@ -102,6 +102,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         state: ``open``, why the session was closed, or ``forgotten``.
         labels: a column per label.
         instance: the task instance; empty if it is not known.
+        scorer: whose utility counts.
         judges: whose ratings count.
         faults: faults of simulated users: pairs of kind and number.
         measures: the names of the measures of effort at the end of a session.
@@ -110,6 +111,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         forked_at: round of a fork's first own act.
         baseline: automated runs.
         evaluated: sessions whose utility was measured, or was to be.
+        output: sessions that pose a shared output.
         silent: sessions whose human took no turn after the request.
         estimated: sessions whose tokens are estimated.
         agent_tokens: tokens that agents generated.
@@ -127,6 +129,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     state: Coded[str]
     labels: Mapping[str, Coded[str]]
     instance: Coded[str]
+    scorer: Coded[str]
     judges: Coded[tuple[str, ...]]
     faults: Coded[tuple[tuple[str, int], ...]]
     measures: Coded[tuple[str, ...]]
@@ -135,6 +138,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     forked_at: Floats
     baseline: Flags
     evaluated: Flags
+    output: Flags
     silent: Flags
     estimated: Flags
     agent_tokens: Floats
@@ -237,7 +241,7 @@ _NUMBERS: Final = (
     "final",
     "lost",
 )
-_FLAGS: Final = ("baseline", "evaluated", "silent", "estimated", "final_missing")
+_FLAGS: Final = ("baseline", "evaluated", "output", "silent", "estimated", "final_missing")
 _ROUND_FLAGS: Final = ("pending", "updated", "stale", "closing")
 _BLOCK: Final = 1 << 12  # sessions that become arrays together
 
@@ -272,7 +276,7 @@ class ColumnsBuilder:
         effort = {name[1:]: self._of(name, self._rounds) for name in self._parts if name[0] == "~"}
         columns: dict[str, Any] = {name: self._of(name, count) for name in (*_NUMBERS, *_FLAGS)}
         flags: dict[str, Any] = {name: self._of(name, self._rounds) for name in _ROUND_FLAGS}
-        for name in ("state", "instance", "judges", "faults", "measures", "forked_from"):
+        for name in ("state", "instance", "scorer", "judges", "faults", "measures", "forked_from"):
             columns[name] = self._coded(name, count)
         return Columns(
             session=self._session,
@@ -306,6 +310,7 @@ class ColumnsBuilder:
             self._put(name, at, np.array([getattr(row, name) for row in rows], np.bool_))
         self._code("state", at, [row.state for row in rows])
         self._code("instance", at, [row.instance for row in rows])
+        self._code("scorer", at, [row.scorer for row in rows])
         self._code("judges", at, [tuple(row.judges) for row in rows])
         self._code("faults", at, [tuple(row.faults.items()) for row in rows])
         self._code("forked_from", at, [row.forked_from for row in rows])

@@ -26,7 +26,9 @@ from .curves import round_columns, round_curve
 from .formal import formal_values
 from .paper import TOO_FEW, cut_length, is_silent, paper_values
 from .results import (
+    MOST_MISSING,
     OUTCOMES,
+    Bounds,
     Buckets,
     Convention,
     Counts,
@@ -69,7 +71,8 @@ _ITSELF: Final = Estimate(reason="an automated run itself")
 _AUTOMATED: Final = Estimate(reason="automated runs: there is no collaboration to measure")
 _NO_BASELINE: Final = "no automated run to compare with"
 _NO_FIRST: Final = "the first update of every session has no score"
-_RESULTS: Final = "only the results of these sessions were measured, and no output before them"
+_NO_OUTPUT: Final = "these sessions pose no shared output, so that there is no first update"
+_RESULTS: Final = "only the results of these sessions were measured, and nothing before them"
 _UNRATED: Final = "no round of these sessions was rated"
 _EARLY: Final = "every session is unrated, or its human left before τ could be reached"
 _NO_WHOLE: Final = "there is no session all of whose events were recorded"
@@ -205,6 +208,7 @@ class _ReportFold:
             groups=tuple(groups),
             buckets=self._buckets(),
             scores=tuple(scores),
+            scorers=tuple(sorted(columns.scorer.counts(everybody))),
             judges=tuple(
                 sorted({name for some in columns.judges.counts(everybody) for name in some})
             ),
@@ -252,6 +256,9 @@ class _ReportFold:
             completion=self._completion(rows),
             reference=_ITSELF,
             process=dict.fromkeys(PROCESS_MEASURES, _AUTOMATED),
+            bounds=self._bounds({"final": self._facts.performance[rows]}, rows)
+            if self._formal
+            else {},
         )
 
     def _collaboration(
@@ -283,12 +290,12 @@ class _ReportFold:
         }
         sample = self._sample(columns, "group", labels)
         valued = int(values.valued[rows].sum())
-        results = int((values.valued & self._facts.result_only)[rows].sum()) if formal else 0
+        posed = int((values.valued & self._columns.output)[rows].sum())
         unscored = absent
         if valued:
-            unscored = _RESULTS if results else _NO_FIRST
-            if 0 < results < valued:
-                unscored = f"{_NO_FIRST}, or only its result was measured"
+            unscored = _NO_FIRST if posed else _NO_OUTPUT
+            if 0 < posed < valued:
+                unscored = f"{_NO_FIRST}, or it poses no output"
         return Group(
             group=labels,
             sessions=len(rows),
@@ -323,7 +330,40 @@ class _ReportFold:
                 name: sample.estimate(f"process {name}", absent=_NO_PROCESS)
                 for name in PROCESS_MEASURES
             },
+            bounds=self._bounds(
+                {
+                    "first": values.first[rows],
+                    "final": values.final[rows],
+                    "overall": values.overall[rows],
+                },
+                rows,
+            )
+            if formal
+            else {},
         )
+
+    def _bounds(self, columns: Mapping[str, Floats], rows: Integers) -> dict[str, Bounds]:
+        """What means could be, if enough of their values failed to be measured.
+
+        Args:
+            columns: the values of the group's sessions, by name; not a number if one is missing.
+            rows: the sessions.
+        """
+        evaluated = self._columns.evaluated[rows]
+        found = {}
+        for name, column in columns.items():
+            asked = evaluated & self._columns.output[rows] if name == "first" else evaluated
+            values = column[asked]
+            missing = int(np.isnan(values).sum())
+            if missing > MOST_MISSING * len(values):
+                total = float(np.nansum(values))
+                found[name] = Bounds(
+                    low=total / len(values),
+                    high=(total + missing) / len(values),
+                    missing=missing,
+                    sessions=len(values),
+                )
+        return found
 
     def _reference(self, beside: Mapping[str, str]) -> Estimate:
         """Mean final performance of the automated runs whose labels do not contradict a row's."""
@@ -411,11 +451,11 @@ class _ReportFold:
             unevaluated_sessions=reasons[1],
             failed_sessions=reasons[3],
             unscored_first=0 if published else int(tallies.unscored[whole].sum()),
+            without_output=0 if published else int((~columns.output)[whole].sum()),
             result_only=0 if published else int(facts.result_only[whole].sum()),
             unrated_sessions=int((~facts.is_rated[whole]).sum()),
             broken_baselines=int((columns.baseline[rows] & tallies.broken[rows]).sum()),
             closing_rounds=int((facts.rounds[rows] - facts.counted[rows]).sum()),
-            closing_only=int(((facts.rounds[rows] > 0) & (facts.counted[rows] == 0)).sum()),
             silent_sessions=int(
                 (tallies.silent[rows] if published else facts.rounds[rows] == 0).sum()
             ),

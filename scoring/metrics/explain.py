@@ -76,8 +76,11 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         rounds: its rounds.
         silent: the user never spoke: one pseudo-round, worth the final performance.
         max_step: the length to which it was cut for the drop, under ``paper``.
-        first_round: k', the round of the first utility.
-        first_found: whether there is such a round; if not, k' is a substitute.
+        first_round: k', the round of the first utility; None if there is none.
+        first_found: whether there is such a round. If not, the first is 0 under ``formal``, and that of
+            round 1 under ``paper``.
+        posed: the session poses a shared output.
+        result_only: it poses none, and only its result was measured.
         first: U_k'.
         final_round: K.
         final: U_K.
@@ -97,6 +100,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     max_step: int | None = None
     first_round: int | None = None
     first_found: bool = False
+    posed: bool = True
+    result_only: bool = False
     first: float | None = None
     final_round: int | None = None
     final: float | None = None
@@ -178,8 +183,10 @@ def explain(
         rounds=rounds,
         silent=silent,
         max_step=length,
-        first_round=int(found.first_round[0]),
+        first_round=int(found.first_round[0]) or None,
         first_found=True in marks,
+        posed=bool(facts.columns.output[0]) or not formal,
+        result_only=formal and bool(facts.result_only[0]),
         first=first,
         final_round=last,
         final=float(found.final[0]),

@@ -1,7 +1,7 @@
 """The ``formal`` convention: the paper's formulas (section 3) to the letter.
 
-With N sessions i, K_i the last round of session i, k'_i its first round with an update (K_i where
-there is none), and U_k^(i) the utility after round k (U_0 = 0, carried forward):
+With N sessions i, K_i the last round of session i, k'_i its first round with an update, and U_k^(i) the
+utility after round k (U_0 = 0, carried forward):
 
     overall   U    = 1/N Σ_i max_k U_k^(i)
     first          = 1/N Σ_i U_k'_i^(i)
@@ -9,12 +9,17 @@ there is none), and U_k^(i) the utility after round k (U_0 = 0, carried forward)
     gain      G    = 1/N Σ_i (max_k U_k^(i) - U_k'_i^(i))            relative: G / first
     drop      D@τ  = 1/N Σ_i (U_k_i,τ^(i) - U_K_i^(i))               relative: D@τ / final
 
+Every evaluated session that began is in every mean, whether an agent acted in it or not. A session that
+poses an output, and in which no agent updated it, has a first of 0. One that poses no output has no
+first and no gain.
+
 Missing is missing: a session that was not evaluated, or whose every score failed, is in none of
 these means. Where the score of the first update is missing, so are its first and its gain. A session
 without any rating has no D@τ, unless it has no more than τ rounds: then nothing is lost, whatever the
 ratings; nor has one that its human left, or that was stopped, before τ could be reached. D@τ of a group
-without any rating is missing. Of a session without any update that was evaluated only in the last of
-its rounds, the result is known and nothing before it: it has no first, no gain and no D@τ. Whatever is left out of a mean is counted.
+without any rating is missing. Of a session that poses no output and was evaluated only in the last of
+its rounds, the result is known and nothing before it: it has no D@τ either. Whatever is left out of a
+mean is counted.
 
 Choices that the formulas leave open:
 
@@ -28,7 +33,8 @@ Choices that the formulas leave open:
   contributes 0. Stopping in round 1 counts as stopping in any other.
 - Tolerance waits for a pending rating: later rounds do not count until it is recorded.
 - A session in which the user never spoke has one round, worth its final performance.
-- A closing round, the last one without any act of an agent, counts for none of these numbers.
+- A closing round, a last one after the first that holds messages of humans only, counts for none of
+  these numbers.
 """
 
 from __future__ import annotations
@@ -53,9 +59,11 @@ def formal_values(facts: Facts, taus: Sequence[int], reading: Reading = USUAL) -
     valued, last, only = facts.valued, facts.last, facts.result_only
     final = np.where(valued, facts.final, np.nan)
     overall = np.where(valued, facts.overall, np.nan)
-    first_round = np.where(facts.update_at > 0, facts.update_at, last)
-    stale = facts.flag_at(facts.columns.rounds.stale, np.where(facts.rounds > 0, first_round, 0))
-    first = np.where(valued & ~only & ~stale, facts.at(first_round), np.nan)
+    whole = facts.rounds == 0  # one pseudo-round, in which the output came
+    first_round = np.where(whole, last, facts.update_at)
+    stale = facts.flag_at(facts.columns.rounds.stale, facts.update_at)
+    first = np.where(first_round > 0, facts.at(first_round), 0.0)
+    first = np.where(valued & facts.columns.output & ~stale, first, np.nan)
     values = Values(
         valued=valued,
         walked=valued & ~only,

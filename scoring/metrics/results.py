@@ -11,7 +11,9 @@ from .survival import Hazard, SurvivalPoint
 
 __all__ = (
     "DEFINITIONS",
+    "MOST_MISSING",
     "OUTCOMES",
+    "Bounds",
     "Bucket",
     "Buckets",
     "Convention",
@@ -30,10 +32,13 @@ __all__ = (
 Convention = Literal["formal", "paper"]
 """How sessions are aggregated: by the definitions, or as the published numbers were computed."""
 
-DEFINITIONS = 2
+DEFINITIONS = 3
 """Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0; closing
-rounds count for effort only; a greeting is no round of its own."""
+rounds count for effort only; a greeting is not a round of its own. 3: every evaluated session that began
+counts; a closing round holds messages of humans only; whose utility counts is never guessed."""
 
+MOST_MISSING: Final = 0.02
+"""Share of a group's sessions above which missing utilities are bounded."""
 
 OUTCOMES: Final = (
     "finished",
@@ -65,6 +70,22 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
     sessions: int = 0
     reason: str | None = None
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a mean of utility could be if what failed to be measured were known.
+
+    Attributes:
+        low: the mean with all missing values at 0.
+        high: the mean with all of them at 1.
+        missing: how many sessions lack a value.
+        sessions: how many there are, with and without a value.
+    """
+
+    low: float
+    high: float
+    missing: int
+    sessions: int
 
 
 class Drop(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,12 +171,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
             they are worth 0.
         unscored_first: sessions whose first update has no score: no ``first``, no gain. None under
             ``paper``.
-        result_only: sessions without any update that were evaluated only in the last of their
-            rounds: no ``first``, no gain, no D@τ, no curve.
+        without_output: sessions that pose no shared output: no ``first``, no gain. None under
+            ``paper``.
+        result_only: those of them that were evaluated only in the last of several rounds: no D@τ,
+            no curve either.
         unrated_sessions: sessions without any progress rating: no D@τ.
         broken_baselines: automated runs that broke off: no final performance.
-        closing_rounds: last rounds without any act of an agent.
-        closing_only: sessions whose only round is such a one.
+        closing_rounds: last rounds, after the first, that hold messages of humans only.
         silent_sessions: sessions in which the user never spoke: one pseudo-round each.
         open_sessions: sessions that are not closed yet.
         faulty_sessions: sessions in which the simulated user made a fault, which distorts results.
@@ -173,11 +195,11 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     unevaluated_sessions: int = 0
     failed_sessions: int = 0
     unscored_first: int = 0
+    without_output: int = 0
     result_only: int = 0
     unrated_sessions: int = 0
     broken_baselines: int = 0
     closing_rounds: int = 0
-    closing_only: int = 0
     silent_sessions: int = 0
     open_sessions: int = 0
     faulty_sessions: int = 0
@@ -235,6 +257,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
             None if there are none.
         max_step: the length to which trajectories were cut, under ``paper``.
         process: mean process measures of a session, by name: fields of ``Process``.
+        bounds: of ``first``, ``final`` and ``overall``, as far as so many values are missing that they
+            matter: more than ``MOST_MISSING``. Under ``formal`` only.
     """
 
     group: Mapping[str, str]
@@ -253,6 +277,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     max_step: int | None = None
     completion: SessionOutcomes = SessionOutcomes()
     process: Mapping[str, Estimate] = {}
+    bounds: Mapping[str, Bounds] = {}
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True):
@@ -330,6 +355,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
         groups: the groups, collaborating ones first, each kind in the order of their labels.
         buckets: performance by token ratio.
         scores: each session's own numbers, in the order of group and session.
+        scorers: whose utility counts, over all sessions: ``name@version``.
         judges: whose ratings count, over all collaborating sessions.
         warnings: what a reader has to know before believing a comparison.
         forgotten: sessions whose contents were erased: in no group.
@@ -346,6 +372,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     buckets: tuple[Buckets, ...]
     scores: tuple[SessionScore, ...]
+    scorers: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     forgotten: int = 0

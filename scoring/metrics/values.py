@@ -58,8 +58,9 @@ class Values(NamedTuple):
         valued: sessions that have numbers.
         walked: sessions that have a part in the curve.
         last: K, the number of utilities of each session.
-        first: U_k', the utility at the first update.
-        first_round: k', or the round that stands in for it.
+        first: U_k', the utility at the first update; 0 under ``formal`` if an output is posed, and no
+            agent updated it.
+        first_round: k'; 0 if there is none.
         final: U_K.
         overall: the greatest U_k.
         gain: the greatest utility less the first.
@@ -108,7 +109,7 @@ class Facts:
         self._session = np.repeat(np.arange(len(columns), dtype=np.int32), self.rounds)
         self._number = np.arange(1, len(self._session) + 1, dtype=np.int32)
         self._number -= self._starts.astype(np.int32)[self._session]
-        self._counts = ~table.closing
+        self._counts: Flags = ~table.closing | (self._number == 1)
         self.counted = self.sum(self._counts)
         silent = (self.rounds == 0) & ~np.isnan(columns.final)
         self.last = np.where(columns.evaluated, np.where(silent, 1, self.counted), 0)
@@ -291,12 +292,13 @@ class Facts:
     def result_only(self) -> Flags:
         """Sessions of which only the result was measured.
 
-        Their output was never updated, and only the last of several rounds was evaluated: what the
-        rounds before it were worth, nobody measured.
+        They pose no output, and only the last of several rounds was evaluated: what the rounds before
+        it were worth, nobody measured.
         """
         valued = ~np.isnan(self.columns.rounds.value)
         only: Flags = (
-            (self.counted > 1)
+            ~self.columns.output
+            & (self.counted > 1)
             & self.flag_at(valued, self.counted)
             & (self.sum(valued & self._counts) == 1)
             & (self.update_at == 0)

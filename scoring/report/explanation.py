@@ -23,6 +23,7 @@ from .export import flat_row
 __all__ = ("explanation_document",)
 
 _RESULT = "missing: only the result was measured"
+_NO_OUTPUT = "missing: the session poses no shared output"
 
 
 def explanation_document(found: Explanation) -> Document:
@@ -96,7 +97,8 @@ def _marks(found: Explanation, note: RoundNote) -> Iterator[str]:
 
 def _numbers(found: Explanation) -> Iterator[tuple[str, float | None, str]]:
     formal = found.convention == "formal"
-    yield "first", found.first, f"U at k' = {found.first_round}, {_which(found)}"
+    at = "" if found.first_round is None or not found.posed else f"U at k' = {found.first_round}, "
+    yield "first", found.first, f"{at}{_which(found)}"
     yield "final", found.final, f"U at K = {found.final_round}, the last round"
     best = f"the greatest U, first reached at round {found.best_round}"
     yield "overall", found.overall, best
@@ -121,14 +123,14 @@ def _which(found: Explanation) -> str:
     formal = found.convention == "formal"
     kind = "updates the output" if formal else "is evaluated"
     if found.first is None:
-        return "missing: that update has no score" if found.first_found else _RESULT
+        return "missing: that update has no score" if found.posed else _NO_OUTPUT
     if found.first_found:
         return f"the first round that {kind}"
-    return f"since no round {kind} the {'last' if formal else 'first'} one"
+    return f"0, since no round {kind}" if formal else f"since no round {kind} the first one"
 
 
 def _why(found: Explanation, stop: StopNote) -> str:
-    if stop.drop is None and found.first is None and not found.first_found:
+    if stop.drop is None and found.result_only:
         return _RESULT
     if stop.drop is None and stop.reached is None:
         return "missing: no round was rated, or the human left before τ could be reached"

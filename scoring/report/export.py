@@ -78,6 +78,7 @@ def report_data(report: Numbers) -> Json:
         "group_by": list(report.group_by),
         "bootstrap": {"level": report.level, "resamples": report.resamples, "seed": report.seed},
         "definitions": report.definitions,
+        "scorers": list(report.scorers),
         "judges": list(report.judges),
         "warnings": list(report.warnings),
         "forgotten": report.forgotten,
@@ -149,6 +150,7 @@ def _group(group: Group) -> Json:
     extras = {
         "completion": completion,
         "reasons": reasons,
+        "bounds": {name: msgspec.structs.asdict(one) for name, one in group.bounds.items()},
         "counts": counts,
         "max_step": group.max_step,
     }

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ..metrics.results import Convention, Counts, SessionOutcomes
+from ..metrics.results import Bounds, Convention, Counts, SessionOutcomes
 
 __all__ = ("ReportDocument", "report_schema")
 
@@ -133,6 +133,7 @@ class Group(_Shape, frozen=True):
     intervals: Intervals
     completion: SessionOutcomes
     reasons: dict[str, str]
+    bounds: dict[str, Bounds]
     counts: Completeness
     max_step: Number | None
     process: dict[str, float | dict[str, Number] | None] = {}
@@ -174,6 +175,7 @@ class ReportDocument(_Shape, frozen=True):
     group_by: list[str]
     bootstrap: Bootstrap
     definitions: Annotated[int, Meta(ge=1)]
+    scorers: list[str]
     judges: list[str]
     warnings: list[str]
     forgotten: Number

@@ -35,6 +35,7 @@ from .document import (
     estimates,
     heading,
     noted,
+    number,
     numbers,
     percent,
     rounded,
@@ -182,7 +183,8 @@ class _Tables:
         if not groups:
             yield Section(notes=noted("There are no sessions to report on."))
             return
-        notes = [*_absences(self._report.groups, self._rows), self._about()]
+        absences = _absences(self._report.groups, self._rows)
+        notes = [*absences, *_bounds(self._report.groups, self._rows), self._about()]
         tables = [self._utility()]
         if any(
             one.value is not None
@@ -469,6 +471,22 @@ def _absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
         yield f"{ABSENT} {', '.join(places)}: {reason}."
 
 
+def _bounds(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
+    """A sentence per row of which so much failed to be measured that means are uncertain by it."""
+    for group in groups:
+        if not group.bounds:
+            continue
+        worst = max(one.missing for one in group.bounds.values())
+        of = next(one.sessions for one in group.bounds.values() if one.missing == worst)
+        spans = ", ".join(
+            f"{name} {number(one.low)} to {number(one.high)}" for name, one in group.bounds.items()
+        )
+        yield (
+            f"{rows.place(group)}: {worst:,} of {quantity(of, 'session')} could not be measured. With all of "
+            f"them at 0 or all at 1: {spans}."
+        )
+
+
 def completeness(report: Numbers) -> Iterator[str]:
     """Sentences that say what is missing from the data of a report; none if nothing is."""
     groups = report.groups
@@ -508,6 +526,8 @@ def completeness(report: Numbers) -> Iterator[str]:
 
 def _provenance(report: Numbers) -> Iterator[str]:
     """Sentences on where the numbers come from."""
+    if report.scorers:
+        yield f"Utility by {', '.join(report.scorers)}."
     if report.judges:
         yield f"Ratings by {', '.join(report.judges)}."
     yield f"Definitions of version {report.definitions}."
@@ -525,7 +545,7 @@ def _without_utility(counts: Sequence[Counts], *, published: bool) -> Iterator[s
         unscored = 0
     others = sum(one.unvalued_sessions for one in counts) - unevaluated - unscored
     first = sum(one.unscored_first for one in counts)
-    for number, one, several in (
+    for left_out, one, several in (
         (
             unevaluated,
             "was not evaluated, since no utility scorer ran,",
@@ -534,19 +554,26 @@ def _without_utility(counts: Sequence[Counts], *, published: bool) -> Iterator[s
         (unscored, "has no score of its output", "have no score of their output"),
         (others, "has no round that counts", "have no round that counts"),
     ):
-        if number:
-            why = one if number == 1 else several
-            yield f"{quantity(number, 'session')} {why} and {_be(number)} in no mean of utility."
+        if left_out:
+            why = one if left_out == 1 else several
+            be = _be(left_out)
+            yield f"{quantity(left_out, 'session')} {why} and {be} in no mean of utility."
     if first:
         have = "has" if first == 1 else "have"
         yield (
             f"{quantity(first, 'session')} {have} no score of the first update, and {_be(first)} in no "
             "mean of first and gain."
         )
+    if without := sum(one.without_output for one in counts):
+        pose = "poses" if without == 1 else "pose"
+        yield (
+            f"{quantity(without, 'session')} {pose} no shared output, and {_be(without)} in no mean of first "
+            "and gain."
+        )
     if results := sum(one.result_only for one in counts):
         yield (
-            f"Of {quantity(results, 'session')} only the result was measured, and no output before it: "
-            "first, gain, drop and curve leave them out."
+            f"Of {quantity(results, 'session')} only the result was measured, and nothing before it: "
+            "drop and curve leave them out."
         )
 
 

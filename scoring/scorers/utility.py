@@ -38,6 +38,7 @@ __all__ = (
     "SnapshotUtility",
     "as_score",
     "reference",
+    "unreadable",
 )
 
 NO_OPENING = "the session has no opening"
@@ -92,6 +93,14 @@ ScoreRound: TypeAlias = Callable[
 ]
 """Scores a closed round with its records; None if there is nothing new to score. The private parts in
 the opening are as they stand at the end of the round."""
+
+
+def unreadable() -> Score:
+    """The score of an output that cannot be read or is invalid: 0, with the part that says so.
+
+    That is a failure of whoever wrote it, not of the measurement, so the score is not missing.
+    """
+    return Score(0.0, {"readable": 0.0})
 
 
 def as_score(worth: object, whose: str) -> Score | Missing:

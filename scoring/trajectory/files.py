@@ -16,7 +16,8 @@ of the last round. ``"rounds": []`` says that the user never spoke: one pseudo-r
 
 So that a trajectory out of a log survives the way through a file unchanged, these may stand there
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
-``tokens`` ``estimated``; ``instance``; ``"silent": true`` (see ``Trajectory``); ``"evaluated": false`` where nobody measured utility; ``judges``;
+``tokens`` ``estimated``; ``instance``; ``"silent": true`` (see ``Trajectory``);
+``"evaluated": false`` if nobody measured utility; ``"output": false`` if it poses no shared output; ``scorer``; ``judges``;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
 (see ``Process``); ``lost`` (events that could not be recorded). Other fields are ignored.
 """
@@ -70,8 +71,10 @@ class _Line(msgspec.Struct, kw_only=True):
     silent: bool | msgspec.UnsetType = msgspec.UNSET
     tokens: _Tokens = msgspec.field(default_factory=_Tokens)
     evaluated: bool | msgspec.UnsetType = msgspec.UNSET
+    output: bool | msgspec.UnsetType = msgspec.UNSET
     final: float | msgspec.UnsetType | None = msgspec.UNSET
     baseline: bool = False
+    scorer: str | msgspec.UnsetType = msgspec.UNSET
     judges: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     state: str | msgspec.UnsetType = msgspec.UNSET
     forked_from: Origin | msgspec.UnsetType = msgspec.UNSET
@@ -183,9 +186,11 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         human_tokens=_whole(raw.tokens.human, 0, None, "tokens.human"),
         estimated=raw.tokens.estimated is True,
         evaluated=evaluated,
+        output=raw.output is not False,
         final=None if raw.final is msgspec.UNSET else _within(raw.final, 0, 1, "final"),
         final_missing=raw.final is None,
         baseline=raw.baseline,
+        scorer=None if raw.scorer is msgspec.UNSET else raw.scorer,
         judges=() if raw.judges is msgspec.UNSET else raw.judges,
         state="finished" if raw.state is msgspec.UNSET else raw.state,
         forked_from=None if raw.forked_from is msgspec.UNSET else raw.forked_from,
@@ -211,8 +216,10 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
                 estimated=trajectory.estimated or msgspec.UNSET,
             ),
             evaluated=msgspec.UNSET if trajectory.evaluated else False,
+            output=msgspec.UNSET if trajectory.output else False,
             final=_final(trajectory),
             baseline=trajectory.baseline,
+            scorer=trajectory.scorer or msgspec.UNSET,
             judges=trajectory.judges or msgspec.UNSET,
             state=msgspec.UNSET if trajectory.state == "finished" else trajectory.state,
             forked_from=trajectory.forked_from or msgspec.UNSET,
@@ -257,7 +264,7 @@ def _point(item: _Round, number: int, standing: float | None, stage: Stage) -> P
         updated=updated,
         stale=stale,
         stage=stage,
-        closing=item.closing is True,
+        closing=item.closing is True and number > 1,
         effort={} if item.effort is msgspec.UNSET else item.effort,
     )
 

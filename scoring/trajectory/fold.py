@@ -24,7 +24,7 @@ from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from .effort import EffortMeter
-from .labels import has_agent, is_baseline, labels_of
+from .labels import is_baseline, labels_of, poses_output
 from .options import Options
 from .output_lines import OutputLines
 from .points import NOT_EVALUATED, Point, Trajectory
@@ -101,7 +101,7 @@ class TrajectoryFold:
         self._labels: Mapping[str, str] = {}
         self._instance = ""
         self._baseline = False
-        self._has_agent = True
+        self._posed: bool | None = None
         self._faults: dict[str, Counter[str]] = {}
         self._lost = 0
 
@@ -150,7 +150,9 @@ class TrajectoryFold:
             human_tokens=generated.tokens("human"),
             estimated=generated.estimated,
             evaluated=missing != NOT_EVALUATED,
+            output=self._utility.book.has_snapshots if self._posed is None else self._posed,
             baseline=self._baseline and not self._meter.acts,
+            scorer=self.utility_scorer,
             judges=self._ratings.book.judges,
             state=self.state,
             forked_from=self._origin,
@@ -208,7 +210,7 @@ class TrajectoryFold:
             self._labels = labels_of(event)
             self._instance = event.instance
             self._baseline = is_baseline(event)
-            self._has_agent = has_agent(event)
+            self._posed = poses_output(event)
             self._meter.opened(event)
         elif isinstance(event, Forgotten):
             self.state = FORGOTTEN
@@ -295,7 +297,7 @@ class TrajectoryFold:
         updates = self._begin(record)
         over = self._projector.feed(record)
         if over is not None:
-            if self.options.rounds == "handoff" and not over.agent_acts and self._has_agent:
+            if self.options.rounds == "handoff" and over.number > 1 and over.words_only:
                 self._index.closing = over.number
             self._close(record, over, True, updates)
             if self._index.closing and self._emit:

@@ -1,12 +1,16 @@
-"""Who played: the labels that sessions are grouped by, and whether a human took part at all."""
+"""What an opening says of a session: its labels, who took part, and whether it poses an output."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from ...engine.events import Participant, SessionOpened
 
-__all__ = ("has_agent", "is_baseline", "labels_of")
+__all__ = ("has_agent", "is_baseline", "labels_of", "poses_output")
+
+_TASKS: Final = frozenset({"cogym"})
+"""Import formats whose sessions are of tasks that pose an output, as all sessions of our own do."""
 
 
 def labels_of(opened: SessionOpened) -> Mapping[str, str]:
@@ -40,6 +44,23 @@ def is_baseline(opened: SessionOpened) -> bool:
 def has_agent(opened: SessionOpened) -> bool:
     """Whether an agent takes part, or may: not where all who were named are human."""
     return not opened.participants or any(one.role != "human" for one in opened.participants)
+
+
+def poses_output(opened: SessionOpened) -> bool | None:
+    """Whether a session is about a shared output.
+
+    ``config["output"]`` says so: null if there is none. A session that says nothing poses one; but
+    an imported conversation only if it holds a snapshot.
+
+    Returns:
+        None if the snapshots of the session decide.
+    """
+    if "output" in opened.config:
+        return opened.config["output"] is not None
+    imported = opened.config.get("imported")
+    if isinstance(imported, Mapping) and imported.get("format") not in _TASKS:
+        return None
+    return True
 
 
 def _first(opened: SessionOpened, role: str) -> Participant | None:

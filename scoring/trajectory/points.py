@@ -44,8 +44,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         updated: the agent updated the output in this round.
         stale: the output changed in this round, and its score is missing.
         stage: initial request, or refinement.
-        closing: the last round, and no agent acted in it: thanks, say. It counts as effort; for K,
-            utility, stage and tolerance it does not.
+        closing: the last round, which holds messages of humans only: thanks, say. It counts as
+            effort; for K, utility, stage and tolerance it does not. Round 1 is never closing.
         effort: E_k, cumulative, by measure; None where the measure does not apply.
     """
 
@@ -74,10 +74,12 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         agent_tokens: tokens that the agent generated; None where unknown.
         human_tokens: tokens that the (simulated) human generated; None where unknown.
         estimated: token counts are estimates from texts, not a model's own counts.
+        output: it poses a shared output. Else it has no first update, and no gain.
         evaluated: somebody measured utility, or was to: the session's configuration names a utility
             scorer, one ran on it, or its source states results. Else its utility is missing.
         final: final performance where it is known apart from the points.
         final_missing: the source says that the final performance is missing.
+        scorer: whose utility counts: ``name@version``; None if unknown, or if nobody measured it.
         judges: whose ratings count: ``human``, or ``name@version`` of a scorer; none if unknown.
         baseline: an automated run, without a collaborating human.
         state: ``open``, the reason why the session was closed, or ``forgotten``.
@@ -98,8 +100,10 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     human_tokens: int | None = None
     estimated: bool = False
     evaluated: bool = True
+    output: bool = True
     final: float | None = None
     final_missing: bool = False
+    scorer: str | None = None
     judges: tuple[str, ...] = ()
     baseline: bool = False
     state: str = "finished"

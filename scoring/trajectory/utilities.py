@@ -101,6 +101,11 @@ class UtilityBook:
             self._choose()
 
     @property
+    def has_snapshots(self) -> bool:
+        """Whether anybody put up an output."""
+        return bool(self._snapshots)
+
+    @property
     def scorer(self) -> str | None:
         """The stream whose scores count; None where nobody scored."""
         chosen = self._chosen
@@ -139,11 +144,8 @@ class UtilityBook:
         if number == closing:
             return None, False
         value, stale = self._recorded(number, snapshot)
-        last = self._index.rounds[closing - 1].snapshot
-        late, newer = self._recorded(closing, last)
-        if late is not None:
-            return late, newer
-        return value, stale or (newer and last is not None)
+        late, _ = self._recorded(closing, None)
+        return (value, stale) if late is None else (late, False)
 
     def _recorded(self, number: int, snapshot: int | None) -> Scored:
         """The utility of a round, and whether it is stale.

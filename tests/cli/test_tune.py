@@ -40,7 +40,7 @@ def test_the_same_search_writes_the_same_file(trips: Path, tmp_path: Path, capsy
     assert again.read_bytes() == trips.read_bytes()
     fitted = read_rules(again, task="travel").fitted
     assert fitted is not None
-    assert (fitted.task, fitted.scorer, fitted.users) == ("travel", "travel@1", ("lazy",))
+    assert (fitted.task, fitted.scorer, fitted.users) == ("travel", "travel@2", ("lazy",))
     assert (fitted.seeds, fitted.sessions, fitted.trials) == ((1, 2), 1, 14)
     assert fitted.score >= 0  # the rules to begin with do as the two-stage agent does
     assert f"score {fitted.score:+.4f} on the training sessions" in said.out

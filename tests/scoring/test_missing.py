@@ -13,7 +13,12 @@ from duolog.scoring.metrics import Group, aggregate
 from duolog.scoring.metrics.curves import effort_curve
 from duolog.scoring.metrics.results import Convention
 from duolog.scoring.metrics.survival import LEFT
-from duolog.scoring.report import document_markdown, explain, explanation_document
+from duolog.scoring.report import (
+    document_markdown,
+    explain,
+    explanation_document,
+    report_document,
+)
 from duolog.scoring.report.summary import completeness
 from duolog.scoring.trajectory.files import decode_trajectory
 from duolog.scoring.trajectory.fold import TrajectoryFold
@@ -85,7 +90,7 @@ def test_a_first_update_without_score_has_no_gain() -> None:
 def test_of_a_session_measured_at_its_end_only_the_result_is_known() -> None:
     def results(*values: float | None, name: str = "s") -> Trajectory:
         rounds = [{"utility": value, "updated": False, "rating": 2} for value in values]
-        line = {"session": name, "rounds": rounds}
+        line = {"session": name, "rounds": rounds, "output": False}
         return decode_trajectory(msgspec.json.encode(line))
 
     sessions = [results(None, None, 1.0), results(None, 0.0, name="t")]
@@ -94,17 +99,18 @@ def test_of_a_session_measured_at_its_end_only_the_result_is_known() -> None:
     for absent in (group.first, group.gain_abs, group.gain_rel, group.drops[0].abs):
         assert absent.value is None
         assert absent.reason is not None
-        assert "only the results" in absent.reason
+        assert ("only the results" in absent.reason) or ("pose no shared output" in absent.reason)
     assert (group.curve, effort_curve(sessions, "rounds")) == ((), ())
     assert (group.counts.result_only, group.drops[0].cut_short) == (2, 0)
     report = aggregate(sessions, bootstrap=0)
-    [note] = [text for text in completeness(report) if "result" in text]
+    without, note = (text for text in completeness(report) if "result" in text or "pose" in text)
+    assert without == "2 sessions pose no shared output, and are in no mean of first and gain."
     assert note.startswith("Of 2 sessions only the result was measured")
     told = document_markdown(explanation_document(explain(sessions[0]))).splitlines()
-    assert sum("missing: only the result was measured" in line for line in told) == 4  # drops too
+    assert sum("missing: only the result was measured" in line for line in told) == 3  # the drops
+    assert sum("missing: the session poses no shared output" in line for line in told) == 1
 
     group = only(*sessions, results(0.8, name="at once"))
-    assert (group.first.value, group.first.sessions) == (0.8, 1)  # its only round was measured
     assert [(point.x, point.sessions) for point in group.curve] == [(1, 1)]
 
 
@@ -270,9 +276,64 @@ def test_a_closing_round_counts_for_nothing_but_effort() -> None:
     assert [point.x for point in group.curve] == [1, 2]
     assert [drop.stopped for drop in group.drops] == [1, 0, 0]
     assert group.counts.closing_rounds == 1
-    alone = Trajectory(session="a", points=(Point(round=1, closing=True),))
-    assert only(alone).counts.closing_only == 1
-    assert only(alone).overall.value is None
+
+
+def test_a_session_in_which_no_agent_acted_is_in_every_mean() -> None:
+    silent = Trajectory(session="a", points=(Point(round=1, closing=True),))  # older files say so
+    recorded = Trajectory(session="b", points=(Point(round=1, value=0.25, utility=0.25),))
+    group = only(silent, recorded, scored(0.5, 0.8))
+    for estimate, value in (
+        (group.overall, (0 + 0.25 + 0.8) / 3),
+        (group.final, (0 + 0.25 + 0.8) / 3),
+        (group.first, (0 + 0 + 0.5) / 3),
+        (group.gain_abs, (0 + 0.25 + 0.3) / 3),
+        (group.drops[1].abs, 0),
+    ):
+        assert estimate.value == pytest.approx(value)
+        assert estimate.sessions == 3
+    assert [point.sessions for point in group.curve] == [3, 3]
+    assert group.counts.closing_rounds == 0
+
+
+def test_sessions_that_pose_no_output_have_no_first_update_and_no_gain() -> None:
+    """A chat that goes 0, 0, 0, 1, 1."""
+    chat = Trajectory(
+        session="chat",
+        output=False,
+        points=tuple(
+            Point(round=k, value=value, utility=value, rating=4)
+            for k, value in enumerate((0.0, 0.0, 0.0, 1.0, 1.0), start=1)
+        ),
+    )
+    group = only(chat)
+    for absent in (group.first, group.gain_abs, group.gain_rel):
+        assert absent.value is None
+        assert absent.reason is not None
+        assert "pose no shared output" in absent.reason
+    assert (group.overall.value, group.final.value, group.drops[0].abs.value) == (1, 1, 0)
+    posed = only(msgspec.structs.replace(chat, output=True))
+    assert (posed.first.value, posed.gain_abs.value) == (0, 1)
+
+
+def test_bounds_are_given_if_more_than_2_in_100_sessions_could_not_be_measured() -> None:
+    failed = decode_trajectory(
+        '{"session": "f", "rounds": [{"utility": null, "updated": true, "rating": 4}]}'
+    )
+    fine = [scored(0.5, 0.8) for _ in range(49)]
+    assert only(failed, *fine).bounds == {}  # just 2 %
+    bounds = only(failed, *fine[:47]).bounds
+    assert bounds.keys() == {"first", "final", "overall"}
+    overall = bounds["overall"]
+    assert (overall.missing, overall.sessions) == (1, 48)
+    assert overall.low == pytest.approx(47 * 0.8 / 48)
+    assert overall.high == pytest.approx((47 * 0.8 + 1) / 48)
+    report = aggregate([failed, *fine[:47]], bootstrap=0)
+    text = document_markdown(report_document(report))
+    assert (
+        "1 of 48 sessions could not be measured. With all of them at 0 or all at 1: first" in text
+    )
+    assert only(UNEVALUATED, *fine).bounds == {}  # no measurement was due
+    assert only(failed, *fine[:9], paper=True).bounds == {}
 
 
 @pytest.mark.parametrize("value", [1e308, -0.5, float("nan")])

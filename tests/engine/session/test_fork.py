@@ -125,8 +125,8 @@ async def test_what_was_measured_before_the_cut_is_taken_over_and_not_measured_a
         inherited = forked.inherited
         assert inherited is not None
         assert {s: len(drafts) for s, drafts in inherited.measured.items()} == {
-            "travel@1": sum(
-                r.stream == "travel@1" and int((r.cause or "").split("/")[1]) <= cut for r in past
+            "travel@2": sum(
+                r.stream == "travel@2" and int((r.cause or "").split("/")[1]) <= cut for r in past
             )
         }
         bare = msgspec.structs.replace(

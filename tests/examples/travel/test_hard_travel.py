@@ -164,7 +164,7 @@ async def test_utility_follows_the_goals_and_the_agent_hears_of_them_by_text_alo
     for instance in range(8):
         streams = (await play(instance)).streams
         changed = [r for r in streams["trace"] if isinstance(r.event, ProfileChanged)]
-        scores = [r.event for r in streams["travel@1"]]
+        scores = [r.event for r in streams["travel@2"]]
         again = [s for s in scores if isinstance(s, UtilityScored) and s.round is not None]
         assert len(again) <= len(changed)
         rescored += len(again)

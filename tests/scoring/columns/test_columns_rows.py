@@ -41,6 +41,8 @@ def test_every_part_of_a_trajectory_survives_as_rows() -> None:
         evaluated=False,
         final=0.25,
         final_missing=True,
+        output=False,
+        scorer="u@1",
         judges=("human",),
         baseline=True,
         state="abandoned",
@@ -50,7 +52,7 @@ def test_every_part_of_a_trajectory_survives_as_rows() -> None:
         process=Process(initiatives={"ann": 1}, loops=2),
     )
     assert trajectory_of(rows_of(trajectory)) == trajectory
-    assert rows_of(trajectory, key=7, seed=1 << 70, scorer="u@1").session.seed == 1 << 70
+    assert rows_of(trajectory, key=7, seed=1 << 70).session.seed == 1 << 70
 
 
 def test_a_damaged_body_is_named_in_the_row() -> None:

@@ -156,7 +156,7 @@ def test_explanations_add_up_to_the_means(
                 assert never is not None
                 assert kept - never == drop.abs.value
         for item in valued:
-            assert item.first_round is not None
+            assert (item.first_round is not None) >= item.first_found
             assert item.best_round is not None
             assert item.final is not None
             # What was measured nowhere so far counts as nothing: under ``paper``, since ``formal``
@@ -165,7 +165,8 @@ def test_explanations_add_up_to_the_means(
             rounds = rounds or [item.final]
             if convention == "formal":
                 assert None not in [note.utility for note in item.rounds]
-            assert item.first in (None, rounds[item.first_round - 1])
+            at = item.first_round
+            assert item.first in (None, 0.0 if at is None else rounds[at - 1])
             assert item.overall == rounds[item.best_round - 1]
             for stop in item.stops:
                 assert stop.used is None or stop.utility == rounds[stop.used - 1]

@@ -136,10 +136,11 @@ def test_first_update_and_first_evaluation_differ_at_a_stale_point() -> None:
     assert only(report(stale, other, paper=True)).first.value == pytest.approx(0.3)
 
 
-def test_without_update_formal_takes_the_last_round_and_paper_the_first() -> None:
+def test_without_update_the_first_is_nothing_and_paper_takes_the_first_round() -> None:
     humans_edit = session("s", (None, False, None), (0.6, False, None), (0.7, False, None))
     never = session("n", (None, False, None), (None, False, None))
-    assert only(report(humans_edit)).first.value == 0.7
+    group = only(report(humans_edit))
+    assert (group.first.value, group.gain_abs.value, group.overall.value) == (0, 0.7, 0.7)
     assert only(report(humans_edit, never, paper=True)).first.value == pytest.approx(0.3)
     assert only(report(never, never, paper=True)).first.value == 0
 

@@ -30,7 +30,7 @@ from duolog.scoring.trajectory.updates import (
     Update,
     UtilityUpdated,
 )
-from duolog.testing.records import RecordWriter
+from duolog.testing.records import HUMAN, RecordWriter
 
 SEARCH = ActionTaken(name="search")
 
@@ -695,8 +695,20 @@ def test_thanks_are_a_closing_round() -> None:
     assert over.point.closing
 
 
-def test_a_score_that_lands_in_a_closing_round_is_that_of_the_round_before() -> None:
-    script = thanked(edited=True)
+@pytest.mark.parametrize("act", ["edit", "action"])
+def test_a_last_round_in_which_the_human_edits_or_acts_is_a_round_like_others(act: str) -> None:
+    script = thanked(edited=act == "edit")
+    if act == "action":
+        script.add(ActionTaken(name="Check"), HUMAN.name, "human")
+        script.scored(0.9, round=2)
+    script.closed()
+    one, two = score_records(script.records).points
+    assert (one.value, two.value, two.closing) == (0.5, 0.9, False)
+
+
+def test_a_score_of_a_closing_round_is_that_of_the_round_before() -> None:
+    script = thanked()
+    script.scored(0.9, round=2)
     closed = script.closed()
     one, two = score_records(script.records).points
     assert (one.value, one.utility, two.value, two.closing) == (0.9, 0.9, None, True)
@@ -706,9 +718,8 @@ def test_a_score_that_lands_in_a_closing_round_is_that_of_the_round_before() -> 
 
 def test_a_late_score_of_a_closing_round_amends_the_round_before() -> None:
     script = thanked()
-    last = script.output("Dear friends", by="human")
     script.closed()
-    late = script.scored(0.8, snapshot=last)
+    late = script.scored(0.8, round=2)
     assert [point.utility for point in score_records(script.records).points] == [0.8, 0.8]
     [amended] = [u for u in brought_by(script, late) if isinstance(u, UtilityUpdated)]
     assert (amended.round, amended.utility) == (1, 0.8)
@@ -728,10 +739,10 @@ def test_by_human_turns_no_round_is_closing() -> None:
     assert not any(point.closing for point in points)
 
 
-def test_a_session_of_a_request_alone_has_a_closing_round_only() -> None:
+def test_round_1_is_never_closing() -> None:
     script = RecordWriter()
     script.opened()
     script.human("Anybody there?")
     script.closed()
     [point] = score_records(script.records).points
-    assert (point.round, point.closing) == (1, True)
+    assert (point.round, point.closing) == (1, False)

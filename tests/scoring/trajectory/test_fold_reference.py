@@ -206,8 +206,10 @@ def expected(records: Sequence[Record], rounds: Rounds) -> tuple[str | None, lis
     numbers = range(1, max(of.values()) + 1)
     parts = {k: [one for one in trace if of[one.version] == k] for k in numbers}
     closing = 0
-    if rounds == "handoff" and trace[-1].kind == "SessionClosed" and AGENT in opened.participants:
-        closing = 0 if acts_of(parts[numbers[-1]], "agent") else numbers[-1]
+    if rounds == "handoff" and trace[-1].kind == "SessionClosed" and len(numbers) > 1:
+        last = acts_of(parts[numbers[-1]], "human", "agent")
+        words = all(one.role == "human" and one.kind == "MessageSent" for one in last)
+        closing = numbers[-1] if words else 0
     drafts = [(one, one.event) for one in trace if isinstance(one.event, SnapshotTaken)]
     updated = {
         of[one.version]
@@ -241,12 +243,8 @@ def expected(records: Sequence[Record], rounds: Rounds) -> tuple[str | None, lis
 
     owned = {k: own(k) for k in numbers}
     if closing:
-        value, stale = owned[closing]
-        drafted = any(of[one.version] == closing for one, _ in drafts)
-        if value is not None:
-            owned[closing - 1] = value, stale
-        elif stale and drafted and closing > 1:
-            owned[closing - 1] = owned[closing - 1][0], True
+        if owned[closing][0] is not None:
+            owned[closing - 1] = owned[closing]
         owned[closing] = None, False
     standing = None if missing else 0.0
     found: list[Expected] = []
