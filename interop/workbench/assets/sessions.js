@@ -55,6 +55,7 @@ const measure = async () => {
       const query = [...parameters(), ...sessions.map((session) => ["of", session])];
       const { rows } = await get("/v1/sessions/rows", query);
       for (const [session, html] of Object.entries(rows)) take(session, html);
+      showChosen();
       trim();
     }
   } finally {
@@ -81,6 +82,37 @@ const fitting = () => {
   };
 };
 
+// Sessions that are selected stay so while their rows change, come and go.
+const chosen = new Set();
+const table = body.closest("table");
+const showChosen = () => {
+  for (const row of body.rows) {
+    const on = chosen.has(row.dataset.session);
+    row.classList.toggle("on", on);
+    row.querySelector(".tick input").checked = on;
+  }
+  const every = document.getElementById("every");
+  const shown = [...body.rows].filter((row) => chosen.has(row.dataset.session)).length;
+  every.checked = shown > 0 && shown === body.rows.length;
+  every.indeterminate = shown > 0 && !every.checked;
+  document.getElementById("selection").hidden = !chosen.size;
+  document.getElementById("selected").textContent = `${chosen.size.toLocaleString("en")} selected`;
+  const query = new URLSearchParams({ session: [...chosen].join(",") });
+  document.getElementById("compare-selected").href = `/compare?${query}`;
+};
+table.addEventListener("change", ({ target }) => {
+  const rows = target.id === "every" ? [...body.rows] : [target.closest("tr")];
+  for (const row of rows) {
+    if (target.checked) chosen.add(row.dataset.session);
+    else chosen.delete(row.dataset.session);
+  }
+  showChosen();
+});
+document.getElementById("clear").addEventListener("click", () => {
+  chosen.clear();
+  showChosen();
+});
+
 const reload = soon(async () => {
   const fresh = await getPage(location.href);
   for (const id of ["rows", "count"]) {
@@ -89,6 +121,7 @@ const reload = soon(async () => {
   const pages = document.querySelector("nav.pages");
   pages.replaceWith(fresh.querySelector("nav.pages"));
   body = document.getElementById("rows");
+  showChosen();
   measureAll();
 }, 100);
 

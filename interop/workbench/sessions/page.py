@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ....engine.text import quantity
 from ....scoring.display.texts import shorten
+from ....scoring.index.order import SORT_KEYS
 from ....scoring.index.query import STATES
 from ....scoring.index.sessions import SessionIndex
 from ....scoring.trajectory.effort import MEASURES
@@ -19,7 +20,6 @@ from .rows import COLUMNS
 __all__ = ("list_contents", "paged", "searching_note")
 
 _CHOICES: Final = 200  # values that a choice offers
-_NUMBERS: Final = ("Rounds", "Utility", "Effort", "τ used up", "Lasted")
 _TAUS: Final = ("any", "1", "2", "3")
 _HINT: Final = "a text, or agent=two-stage utility=..0.3 rounds=5.. tau=2"
 
@@ -45,31 +45,46 @@ def list_contents(
         after: of the page that follows.
         problem: why the address makes no sense; empty where it does.
     """
-    return [
-        tag("h1", "Sessions"),
-        _filters(index, address),
-        tag("p", problem, class_="problem", role="alert") if problem else None,
+    heads = [_title(index, address, *column) for column in COLUMNS]
+    every = tag("input", type="checkbox", id="every", aria_label="Select all that are shown")
+    contents: list[Node] = [
         tag(
-            "p",
+            "div",
+            tag("h1", "Sessions"),
             tag("span", note, id="count", role="status"),
             tag("a", "Show all", href="/sessions") if not address.plain else None,
             tag("a", "Compare these", href=f"/compare{str(address.first_page())[9:]}"),
-            class_="note",
+            class_="list-head",
         ),
+        _filters(index, address),
+        tag("p", problem, class_="problem", role="alert") if problem else None,
+    ]
+    if index.loaded and not len(index):
+        return [*contents, _how_to_fill()]
+    return [
+        *contents,
         tag(
             "div",
             tag(
                 "table",
                 tag("caption", "Sessions, with what was measured", class_="unseen"),
-                tag("thead", tag("tr", [_title(key, title, address) for key, title in COLUMNS])),
+                tag("thead", tag("tr", tag("th", every, scope="col", class_="tick"), heads)),
                 tag("tbody", rows, id="rows"),
-                class_="sessions",
+                class_="dense",
                 data_descending=address.sort.startswith("-"),
             ),
             class_="wide",
             tabindex=0,
             role="region",
             aria_label="Sessions",
+        ),
+        tag(
+            "div",
+            tag("b", "", id="selected", role="status"),
+            tag("a", "Compare", id="compare-selected", href="/compare"),
+            tag("button", "Clear", type="button", id="clear"),
+            id="selection",
+            hidden=True,
         ),
         tag(
             "nav",
@@ -79,6 +94,22 @@ def list_contents(
             aria_label="Pages of the list",
         ),
     ]
+
+
+def _how_to_fill() -> Html:
+    """What an empty log shows: the ways to fill it."""
+    return tag(
+        "dl",
+        [
+            [tag("dt", what), tag("dd", tag("code", command))]
+            for what, command in (
+                ("Simulate an agent", "duolog run travel --agents two-stage --log LOG"),
+                ("Import what was recorded elsewhere", "duolog import FILE --log LOG"),
+                ("Talk to an agent yourself", "duolog chat travel --log LOG"),
+            )
+        ],
+        class_="ways",
+    )
 
 
 def searching_note(found: int, total: int, looked: int, *, loaded: bool, complete: bool) -> str:
@@ -92,14 +123,13 @@ def searching_note(found: int, total: int, looked: int, *, loaded: bool, complet
     return f"{found:,} of {quantity(total, 'session')}"
 
 
-def _title(key: str, title: str, address: ListAddress) -> Html:
-    kind = "number" if title in _NUMBERS else None
-    if not key:
-        return tag("th", title, scope="col", class_=kind)
+def _title(index: SessionIndex, address: ListAddress, key: str, title: str, classes: str) -> Html:
+    if key not in (*SORT_KEYS, *index.labels):
+        return tag("th", title, scope="col", class_=classes)
     now = {key: "ascending", f"-{key}": "descending"}.get(address.sort)
     mark = {"ascending": " ▲", "descending": " ▼"}.get(now or "", "")
     link = tag("a", f"{title}{mark}", href=str(address.sorted_by(key)))
-    return tag("th", link, scope="col", aria_sort=now, class_=kind)
+    return tag("th", link, scope="col", aria_sort=now, class_=classes)
 
 
 def _filters(index: SessionIndex, address: ListAddress) -> Html:

@@ -22,6 +22,7 @@ from ..access.roles import readers
 from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
+from ..markup.agents import AgentMarks
 from ..markup.html import Html
 from .address import ListAddress, parse_address
 from .page import list_contents, paged, searching_note
@@ -106,7 +107,8 @@ class _Routes:
         place = self._index.place(summary.session)
         found = self._lists.of(address.query, address.order)
         key = None if place is None else found.key(place)
-        return session_row(summary, address, key, line, self._bench.options.taus)
+        marks = AgentMarks(self._index.values("agent"))
+        return session_row(summary, address, key, line, self._bench.options.taus, marks)
 
     async def rows(self, request: Request) -> Response:
         """Rows with what was measured, of the sessions that are named."""

@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from ....engine.log.contract import SessionSummary
+from ....engine.log.summary import FORGOTTEN
 from ....scoring.display.texts import duration, is_virtual, lasted, moment, number, shorten
 from ....scoring.index.lines import SessionLine
 from ....scoring.index.lists import Key
-from ..links import session_link
+from ..links import session_address
+from ..markup.agents import AgentMarks
 from ..markup.html import Html, Node, tag
 from .address import ListAddress
 
-__all__ = ("COLUMNS", "effort_text", "session_row", "utility_cell")
+__all__ = ("COLUMNS", "effort_text", "outcome", "session_row", "session_title", "utility_cell")
 
 COLUMNS: Final = (
-    ("session", "Session"),
-    ("", "Labels"),
-    ("state", "State"),
-    ("rounds", "Rounds"),
-    ("utility", "Utility"),
-    ("", "Effort"),
-    ("", "τ used up"),
-    ("lasted", "Lasted"),
-    ("opened", "Began"),
+    ("session", "Session", "session"),
+    ("agent", "Agent", "agent"),
+    ("user", "User", "user"),
+    ("state", "Outcome", "outcome"),
+    ("utility", "Utility", "utility"),
+    ("", "Effort", "effort number"),
+    ("", "τ used up", "taus"),
+    ("rounds", "Rounds", "rounds number"),
+    ("lasted", "Lasted", "lasted number"),
+    ("", "Labels", "labels"),
+    ("opened", "Began", "began"),
 )
-"""What a list can be sorted by, and the titles of its columns."""
+"""The columns of a list: what it can be sorted by, the title, and the classes of the cells."""
 
 _NAME: Final = 60
 _LABEL: Final = 40
+_LABELS: Final = 2  # that a row shows; the others are counted
+_OWN: Final = frozenset({"agent", "user"})  # labels with a column of their own
 _WAITING: Final = "…"
 _WIDTH: Final = 80.0
 _HEIGHT: Final = 18.0
 _MOST: Final = 80  # values that are drawn; of more, every so many
+_OUTCOMES: Final = {
+    "open": "Open",
+    "finished": "Finished",
+    "abandoned": "Given up",
+    "tolerance": "Stopped",
+    "limit": "Limit reached",
+    "stalled": "Stalled",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "ended": "Ended",
+    FORGOTTEN: "Erased",
+}
+_WITH_ROUND: Final = frozenset({"open", "abandoned", "tolerance"})
 
 
 def session_row(
@@ -44,6 +63,7 @@ def session_row(
     key: Key | None,
     line: SessionLine | None,
     taus: Sequence[int],
+    marks: AgentMarks,
 ) -> Html:
     """A session's row.
 
@@ -53,28 +73,83 @@ def session_row(
         key: where it stands in the list; None if that is not known.
         line: what was measured of its rounds; None while that is not known.
         taus: the tolerances to show.
+        marks: of the agents.
     """
-    name = session_link(summary.session, shorten(summary.session, _NAME))
-    about = " · ".join(part for part in (summary.task, summary.instance) if part)
-    cells: list[Node] = [
-        tag("th", name, tag("small", shorten(about, _NAME), dir="auto"), scope="row"),
-        tag("td", [_label(key, value, address) for key, value in summary.group.items()]),
-        tag("td", tag("span", summary.state, class_=f"state {summary.state}")),
-        tag("td", _WAITING if line is None else line.rounds, class_="number"),
-        tag("td", _utility(line), class_="number"),
-        tag("td", _effort(line, address.effort), class_="number"),
-        tag("td", _stops(line, taus), class_="number"),
-        tag("td", lasted(summary.opened, summary.last), class_="number"),
-        tag("td", _began(summary)),
-    ]
+    agent, user = (summary.group.get(label, "") for label in ("agent", "user"))
+    cells: tuple[Node, ...] = (
+        [session_title(summary), _fork(line)],
+        tag("span", marks.named(agent), title=agent[:200]) if agent else "–",
+        tag("bdi", shorten(user, _NAME), title=user[:200]) if user else "–",
+        outcome(summary, line),
+        _utility(line),
+        _effort(line, address.effort),
+        _stops(line, taus),
+        _WAITING if line is None else line.rounds,
+        lasted(summary.opened, summary.last),
+        _labels(summary.group, address),
+        _began(summary),
+    )
+    first, *others = zip(COLUMNS, cells, strict=True)
+    name = shorten(summary.session, _NAME)
+    box = tag("input", type="checkbox", aria_label=f"Select {name}", autocomplete="off")
     return tag(
         "tr",
-        cells,
+        tag("td", box, class_="tick"),
+        tag("th", first[1], scope="row", class_=first[0][2]),
+        [tag("td", cell, class_=classes) for (_, _, classes), cell in others],
         data_session=summary.session,
         data_key=None if key is None else msgspec.json.encode(key).decode(),
         data_position=summary.position,
         data_measured=line is not None,
     )
+
+
+def session_title(summary: SessionSummary) -> Html:
+    """A link to a session by its task and instance, or by its id; the id is shown on hover."""
+    named = summary.task and summary.instance and len(summary.instance) <= _LABEL
+    text = f"{summary.task} {summary.instance}" if named else summary.session
+    return tag(
+        "a",
+        tag("bdi", shorten(text, _NAME)),
+        href=session_address(summary.session),
+        title=summary.session[:200],
+    )
+
+
+def _fork(line: SessionLine | None) -> Node:
+    origin = None if line is None else line.row.forked_from
+    if line is None or origin is None:
+        return None
+    at = line.row.forked_at
+    text = "fork" if at is None else f"fork in round {at}"
+    return tag("span", f" ⑂ {text}", class_="fork", title=f"fork of {origin[:200]}")
+
+
+def outcome(summary: SessionSummary, line: SessionLine | None) -> Html:
+    """How a session ended, or that it is open or waits for a person."""
+    state, waiting = (
+        summary.state,
+        line is not None and summary.state == "open" and line.row.waiting,
+    )
+    text = "Waiting for approval" if waiting else _OUTCOMES.get(state, state)
+    if line is not None and state in _WITH_ROUND and not waiting:
+        text += f", round {line.rounds}" if line.rounds else ", empty"
+    shown = "waiting" if waiting else state
+    mark = None
+    if line is not None and line.lost:
+        title = f"{line.lost:,} events could not be recorded: rounds and effort are incomplete"
+        mark = tag("abbr", " incomplete", title=title, class_="lost")
+    return tag("span", text, mark, class_=f"state {shown}")
+
+
+def _labels(group: Mapping[str, str], address: ListAddress) -> list[Node]:
+    others = [(key, value) for key, value in group.items() if key not in _OWN]
+    left = others[_LABELS:]
+    more = "\n".join(f"{key}: {value[:200]}" for key, value in left)
+    return [
+        *(_label(key, value, address) for key, value in others[:_LABELS]),
+        tag("span", f"+{len(left)}", class_="label more", title=more) if left else None,
+    ]
 
 
 def _label(key: str, value: str, address: ListAddress) -> Html:
@@ -95,7 +170,10 @@ def _utility(line: SessionLine | None) -> Node:
 def utility_cell(line: SessionLine) -> list[Node]:
     """The utility after the last round, and its curve."""
     value = number(line.utility)
-    return [value, _spark_line(line.utilities, f"utility by round, at last {value}")]
+    return [
+        tag("span", value, class_="value"),
+        _spark_line(line.utilities, f"utility by round, at last {value}"),
+    ]
 
 
 def _effort(line: SessionLine | None, measure: str) -> Node:
@@ -129,7 +207,7 @@ def _began(summary: SessionSummary) -> Html:
     if not summary.version:
         return tag("span", "–")
     if is_virtual(summary.opened):
-        return tag("span", f"{duration(summary.opened)} (virtual)")
+        return tag("span", "simulated", title=f"after {duration(summary.opened)} of simulated time")
     return tag("time", moment(summary.opened))
 
 

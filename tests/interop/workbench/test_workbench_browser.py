@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from browser import Watched, browsing, needs_browser, serious_findings
-from duolog.engine.events import NoteTaken
+from duolog.engine.events import MessageSent, NoteTaken
 from duolog.engine.log.open import open_log
+from duolog.engine.records import Draft
 from duolog.testing.records import RecordWriter
 from duolog.testing.sessions import put_records
 from workbench import SECRET, working
@@ -47,6 +48,21 @@ async def test_the_list_in_a_browser() -> None:
             await put_records(log, session(61).records)
             await page.wait_for_selector("#rows tr:first-child[data-session='s-61'] svg")
             assert "31 of 61" in await page.inner_text("#count")
+
+            # Rows of one height; what is selected stays so while rows change, and is compared.
+            heights = "[...document.querySelectorAll('#rows tr')].map((row) => row.offsetHeight)"
+            assert set(await page.evaluate(heights)) == {24}
+            for chosen in ("s-61", "s-59"):
+                await page.locator(f"tr[data-session='{chosen}'] .tick input").check()
+            said = MessageSent(text="and now?")
+            drafts = [Draft(said, "bot", "agent", 98.0), Draft(said, "ann", "human", 99.0)]
+            await log.append("s-61", drafts)
+            await page.locator("tr.on[data-session='s-61']").get_by_text("round 3").wait_for()
+            assert await page.inner_text("#selected") == "2 selected"
+            to = await page.get_attribute("#compare-selected", "href")
+            assert to == "/compare?session=s-61%2Cs-59"
+            await page.locator("#clear").click()
+            assert await page.locator("#selection").is_hidden()
 
             # Filters, by keyboard alone.
             await page.keyboard.press("/")

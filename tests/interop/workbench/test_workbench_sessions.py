@@ -103,6 +103,33 @@ async def test_a_deep_link_shows_the_same_again() -> None:
             assert (await visitor.client.get(link)).text == second.text
 
 
+async def test_a_row_says_who_took_part_and_how_it_ended() -> None:
+    async with open_log("memory://") as log:
+        await put(log, 1, agent="two-stage", user="ann", a="1", b="2", c="3", d="4")
+        gone = RecordWriter("gone")
+        gone.opened(clock="utc")
+        gone.human("hello")
+        gone.closed("abandoned")
+        await put_records(log, gone.records)
+        async with visiting(log) as visitor:
+            rows = (await visitor.data("/v1/sessions/rows", of="s-1", effort="acts"))["rows"]
+            left = (await visitor.data("/v1/sessions/rows", of="gone"))["rows"]["gone"]
+    assert "<bdi>two-stage</bdi>" in rows["s-1"]
+    assert 'class="agent a1"' in rows["s-1"]
+    assert ">Finished</span>" in rows["s-1"]
+    assert ">+2</span>" in rows["s-1"]  # of four labels two are shown
+    assert ">simulated</span>" in rows["s-1"]
+    assert "Given up, round 1" in left
+
+
+async def test_an_empty_log_says_how_to_fill_it() -> None:
+    async with open_log("memory://") as log, visiting(log) as visitor:
+        await visitor.data("/v1/sessions/rows")  # by now the list is read
+        page = (await visitor.get("/sessions")).text
+    assert "duolog import" in page
+    assert 'id="rows"' not in page
+
+
 async def test_rows_are_measured_as_the_session_grows() -> None:
     async with open_log("memory://") as log:
         script = RecordWriter("live")

@@ -1,0 +1,41 @@
+"""The colour and the shape of an agent: the same on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, final
+
+from ....scoring.display.texts import shorten
+from .html import Html, tag
+
+__all__ = ("AgentMarks",)
+
+_NAME: Final = 60
+_SHAPES: Final = (
+    tag("circle", cx=5, cy=5, r=4.5),
+    tag("rect", x=0.5, y=0.5, width=9, height=9),
+    tag("path", d="M5 .5 9.5 9.5h-9z"),
+    tag("path", d="M5 0l5 5-5 5-5-5z"),
+    tag("path", d="M5 9.5.5.5h9z"),
+)
+
+
+@final
+class AgentMarks:
+    """Gives each agent a colour and a shape, in the order in which the agents are named.
+
+    Args:
+        names: of the agents, in the order in which they appeared.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def named(self, name: str) -> Html:
+        """The mark and the name of an agent; without a mark where more than five came before it."""
+        place = self._places.get(name, len(_SHAPES))
+        text = tag("bdi", shorten(name, _NAME))
+        if place >= len(_SHAPES):
+            return text
+        drawing = tag("svg", _SHAPES[place], viewBox="0 0 10 10", aria_hidden="true")
+        return tag("span", drawing, text, class_=f"agent a{place + 1}")
