@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .telemetry.log import Log as Log
     from .telemetry.log import open as open
     from .telemetry.session import Recording as Recording
+    from .telemetry.spill import Spill as Spill
     from .telemetry.sync import SyncLog as SyncLog
     from .telemetry.sync import open_sync as open_sync
 
@@ -67,6 +68,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "Log",
     "SyncLog",
     "Recording",
+    "Spill",
     "litellm_logger",
     "otel_export",
     "Participant",
@@ -118,6 +120,7 @@ _HOMES = {
     "Log": ".telemetry.log",
     "SyncLog": ".telemetry.sync",
     "Recording": ".telemetry.session",
+    "Spill": ".telemetry.spill",
     "litellm_logger": ".interop.litellm.logger",
     "otel_export": ".interop.otel.scores",
     "Participant": ".engine.events",

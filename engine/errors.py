@@ -10,6 +10,7 @@
     │   ├── NotALog              a file that is no Duolog log, or a damaged one
     │   ├── NewerLog             a log written by a newer Duolog, open for reading only
     │   ├── LogUnavailable       the log cannot be written (full disk, read-only file, ...)
+    │   │   ├── LogAway          its server cannot be reached, or another process holds it
     │   │   └── OutcomeUnknown   the disk failed at the last step: it may have been written, or not
     │   ├── LogGone              its file was removed, moved, replaced or cut off while it was open
     │   ├── LogClosed            used after it was closed, or in a fork of the process that opened it
@@ -50,6 +51,7 @@ __all__ = (
     "DuologError",
     "DuplicateConflict",
     "InvalidInput",
+    "LogAway",
     "LogClosed",
     "LogError",
     "LogGone",
@@ -168,6 +170,13 @@ class LogUnavailable(LogError):
     """Raised where the log cannot be read or written now; what it held is intact.
 
     Nothing was written, unless it is an ``OutcomeUnknown``.
+    """
+
+
+@final
+class LogAway(LogUnavailable):
+    """Raised if a log cannot be reached for the moment: its server is stopped or starting, the
+    network is down, another process holds its file, or the disk is full. Trying again later helps.
     """
 
 

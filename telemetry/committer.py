@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from time import time
 from typing import NamedTuple, final
 from weakref import WeakKeyDictionary
@@ -14,6 +15,7 @@ from ..engine.errors import (
     InvalidInput,
     LogError,
     LogUnavailable,
+    NewerLog,
     NotRecorded,
     OutcomeUnknown,
     PluginFailed,
@@ -21,15 +23,18 @@ from ..engine.errors import (
     StaleBase,
     VersionConflict,
 )
-from ..engine.events import ActionTaken, Event, RecordsLost, Unknown
+from ..engine.events import ActionTaken, Event, RecordsLate, RecordsLost, Unknown
 from ..engine.log.contract import EventLog
 from ..engine.logger import log_session_events
 from ..engine.records import ENGINE, RECORDING, Draft, Record
 from ..engine.session.commands import (
+    CloseSession,
     Command,
+    GiveFeedback,
     ResolveAction,
     Sender,
     SubmitSnapshot,
+    TakeAction,
     about,
     handle,
     repeated,
@@ -91,10 +96,12 @@ class BatchCommitter:
 
     Args:
         log: where they go.
+        patient: keep what a log that a newer version has taken over refuses, for that version.
     """
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: EventLog, *, patient: bool = False) -> None:
         self._log = log
+        self._later = (LogUnavailable, NewerLog) if patient else (LogUnavailable,)
         self._unsure: WeakKeyDictionary[SessionQueue, _Batch] = WeakKeyDictionary()
 
     async def load(self, lane: SessionQueue) -> TraceState:
@@ -105,6 +112,7 @@ class BatchCommitter:
             LogError: the log cannot be read.
         """
         state = lane.state = await load_state(self._log, lane.session)
+        state.ids.update(lane.aliases)
         return state
 
     async def commit(
@@ -120,6 +128,7 @@ class BatchCommitter:
         Raises:
             LogUnavailable: the log cannot be written now. The batch was not, or the next call finds
                 out whether it was (``OutcomeUnknown``).
+            NewerLog: a newer version has taken over the log, and the committer is patient.
         """
         try:
             state = lane.state or await self.load(lane)
@@ -128,29 +137,35 @@ class BatchCommitter:
                 return [await self._mark(lane, state, batch[0])]
             if lane in self._unsure and (found := await self._find(lane)) is not None:
                 return found
-            if batch[0].id is not None and batch[0].id in state.ids:
+            if special := self._special(lane, state, batch[0]):
                 batch = batch[:1]
-                return [await self._repeat(state, batch[0])]
+                if (result := await special) is not None:
+                    return [result]
             return await self._commit(lane, state, batch)
-        except LogUnavailable:
+        except self._later:
             raise
         except VersionConflict:
             return []
         except _REFUSED as error:
-            if len(batch) == 1:
-                if isinstance(error, CodecError) and _shorten(batch[0]):
-                    return []
-                return [CommitResult(batch[0], error=error)]
-            lane.alone = len(batch)
-            return []
+            return _alone(lane, batch, error)
         except LogError as error:
             return [CommitResult(entry, error=error) for entry in batch]
         except Exception as error:  # noqa: BLE001  (in the receipts, logged and counted)
             if len(batch) == 1:
                 self._unsure.pop(lane, None)
-                return [CommitResult(batch[0], error=_reason(lane.session, error))]
-            lane.alone = len(batch)
-            return []
+            return _alone(lane, batch, _reason(lane.session, error))
+
+    def _special(
+        self, lane: SessionQueue, state: TraceState, head: QueuedCommand
+    ) -> Coroutine[object, object, CommitResult | None] | None:
+        """Writes an entry that cannot be in a batch; None if it can."""
+        if head.adopted and head.tried is not None:
+            return self._find_tried(lane, state, head)
+        if head.id is not None and head.id in state.ids:
+            return self._repeat(state, head)
+        if _is_too_late(head, state):
+            return self._keep_aside(state, head)
+        return None
 
     async def _commit(
         self, lane: SessionQueue, state: TraceState, batch: Sequence[QueuedCommand]
@@ -200,6 +215,41 @@ class BatchCommitter:
         record = (await self._log.append(lane.session, [draft], stream=RECORDING))[0]
         return CommitResult(entry, record)
 
+    async def _find_tried(
+        self, lane: SessionQueue, state: TraceState, entry: QueuedCommand
+    ) -> CommitResult | None:
+        """The result of an event that was sent before it had an id, if it was written then.
+
+        Only of events that another process has left behind; ``_find`` knows of this process's own.
+        """
+        version, entry.tried = entry.tried, None
+        if version is None or version > state.version:
+            return None
+        held = await anext(self._log.read(lane.session, after_version=version - 1))
+        if (held.time, held.role, held.caller_id) != (entry.time, entry.role, None):
+            return None
+        if entry.id is not None:
+            lane.aliases[entry.id] = state.ids[entry.id] = version
+        return CommitResult(entry, held, repeated=True)
+
+    async def _keep_aside(self, state: TraceState, entry: QueuedCommand) -> CommitResult:
+        """Writes an event that came after the close of its session into the stream of the recording."""
+        command = entry.command
+        assert command is not None
+        with suppress(DuologError):  # else it is written without what it refers to
+            command = _command(entry, command, state)
+        events = [command.event]
+        if isinstance(command, TakeAction) and command.outcome is not None:
+            events.append(command.outcome)
+        drafts = [
+            Draft(
+                event, entry.actor, entry.role, entry.time, f"{entry.id}/{at}" if at else entry.id
+            )
+            for at, event in enumerate(events)
+        ]
+        records = await self._log.append(state.session, drafts, stream=RECORDING)
+        return CommitResult(entry, records[0])
+
     async def _repeat(self, state: TraceState, entry: QueuedCommand) -> CommitResult:
         """Has the log compare an entry with the record that has its id.
 
@@ -220,8 +270,26 @@ class BatchCommitter:
         return CommitResult(entry, held, error, repeated=True)
 
 
+def _alone(
+    lane: SessionQueue, batch: Sequence[QueuedCommand], error: DuologError
+) -> list[CommitResult]:
+    """The result of a batch that was refused: none yet if something else is to be tried before."""
+    if len(batch) > 1:
+        lane.alone = len(batch)
+        return []
+    if isinstance(error, CodecError) and _shorten(batch[0]):
+        return []
+    return [CommitResult(batch[0], error=error)]
+
+
 def _is_mark(entry: QueuedCommand) -> bool:
-    return entry.command is not None and isinstance(entry.command.event, RecordsLost)
+    return entry.command is not None and isinstance(entry.command.event, RecordsLost | RecordsLate)
+
+
+def _is_too_late(entry: QueuedCommand, state: TraceState) -> bool:
+    """Whether an event waited on the disk while its session was closed."""
+    closed = entry.spilled and state.closed is not None and entry.command is not None
+    return closed and not isinstance(entry.command, CloseSession | GiveFeedback)
 
 
 def _is_from(record: Record, draft: Draft) -> bool:
@@ -244,10 +312,13 @@ def _make(
         if command is None:
             made.append(_Made(entry, None, None))
             continue
-        if entry.id is not None and entry.id in state.ids:
+        if entry.id is not None and entry.id in state.ids or _is_too_late(entry, state):
+            break
+        if made and entry.adopted and entry.tried is not None:
             break
         received = entry.received.at if entry.received is not None else opened
-        sender = Sender(entry.actor, entry.role, max(entry.time, state.time), entry.id, received)
+        entry.time = max(entry.time, state.time)
+        sender = Sender(entry.actor, entry.role, entry.time, entry.id, received)
         try:
             handled = handle(_command(entry, command, state), state, sender)
         except Exception as error:  # noqa: BLE001  (in the receipt, logged and counted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from itertools import islice
@@ -24,15 +25,16 @@ from ..engine.errors import (
     InvalidInput,
     LogClosed,
     LogUnavailable,
+    NewerLog,
     NotRecorded,
     SessionClosedError,
     StaleBase,
 )
-from ..engine.events import RecordsLost
+from ..engine.events import RecordsLate, RecordsLost
 from ..engine.log.contract import EventLog
 from ..engine.log.process import OwnProcess
 from ..engine.logger import get_logger
-from ..engine.records import ENGINE
+from ..engine.records import ENGINE, TRACE
 from ..engine.session.commands import (
     CloseSession,
     Command,
@@ -43,12 +45,16 @@ from ..engine.session.commands import (
 from .committer import BatchCommitter, CommitResult
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Receipt
+from .spill import Leftover, SpillFiles
 
 __all__ = ("Intake",)
 
 _BATCH = 256  # entries in one append
 _MARK = "lost"  # the verb of what notes that events were lost
 _LONGEST = 5.0  # seconds between attempts to write
+_TICK = 0.25  # seconds between looks for what has waited too long in memory
+_LATE = 5.0  # seconds after which an event that waited in memory alone has come late
+_LOOK = 1.0  # seconds for which the opening of a session waits for what the log holds of it
 _REFUSALS = (DuplicateConflict, InvalidInput, SessionClosedError, StaleBase)
 
 
@@ -61,12 +67,23 @@ class Intake:
         limit: how many may wait, of all sessions together; a session's close always finds room.
         on_full: what becomes of one for which there is no room.
         retry: seconds before the first new attempt where the log cannot be written now.
+        spill: the files that hold what waits while the log is away; None for memory alone.
+        strict: opening a session waits for the log, however long that takes.
 
     Raises:
         InvalidInput: a limit below 1, or an unknown ``on_full``.
     """
 
-    def __init__(self, log: EventLog, *, limit: int, on_full: OnFull, retry: float) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        limit: int,
+        on_full: OnFull,
+        retry: float,
+        spill: SpillFiles | None = None,
+        strict: bool = False,
+    ) -> None:
         if limit < 1:
             raise InvalidInput(f"an intake has to hold at least one event, not {limit}")
         if on_full not in ("drop", "block"):
@@ -75,7 +92,9 @@ class Intake:
         self._limit = limit
         self._on_full = on_full
         self._retry = retry
-        self._committer = BatchCommitter(log)
+        self._committer = BatchCommitter(log, patient=spill is not None)
+        self._spill = spill
+        self._strict = strict
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._process = OwnProcess()
@@ -85,11 +104,20 @@ class Intake:
         self._awake = False
         self._closed = False
         self._waiting = 0
+        self._kept = 0  # of those that wait, in a spill file
+        self._unkept: deque[tuple[SessionQueue, QueuedCommand]] = (
+            deque()
+        )  # in memory alone, in order
         self._accepted = 0
         self._dropped: Counter[str] = Counter()
         # The event loop alone touches what follows.
         self._written = self._repeated = self._refused = self._failed = self._retries = 0
+        self._late = 0
         self._error = ""
+        self._away = False  # the latest attempt to reach the log failed
+        self._keeping = False  # a task looks for what has waited too long in memory
+        self._sent: list[str] = []  # ids of entries in a spill file that wait no more
+        self._disk = anyio.Lock()
         self._busy: dict[SessionQueue, None] = {}
         self._news = anyio.Event()
         self._room = anyio.Event()
@@ -116,10 +144,11 @@ class Intake:
                 lane.closing = True
             elif lane.closing and entry.id is None and not _may_follow(command):
                 raise SessionClosedError(lane.session)
-            if self._waiting >= self._limit and command is not None and not closes:
+            if self._waiting - self._kept >= self._limit and command is not None and not closes:
                 return False
             self._waiting += 1
             self._accepted += 1
+            entry.taken = time.time()
             if isinstance(command, SubmitSnapshot):
                 if entry.about is not None and lane.is_outdated(entry.about):
                     entry.stale = True
@@ -135,6 +164,8 @@ class Intake:
     def _enqueue(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
         """Puts an entry into the queue of its session, under the lock; whether to wake the loop."""
         lane.queue.append(entry)
+        if self._spill is not None and entry.verb != "flush" and not entry.spilled:
+            self._unkept.append((lane, entry))
         if lane.busy:
             return False
         lane.busy = True
@@ -167,8 +198,13 @@ class Intake:
         lane.lost = QueuedCommand(
             _MARK, RecordEvent(lost), ENGINE, "environment", at, receipt, ident
         )
+        return self._mark(lane, lane.lost)
+
+    def _mark(self, lane: SessionQueue, mark: QueuedCommand) -> bool:
+        """Has something noted in the log of a session, under the lock; whether to wake the loop."""
+        mark.taken = time.time()
         self._waiting += 1
-        return self._enqueue(lane, lane.lost)
+        return self._enqueue(lane, mark)
 
     def drop(self, lane: SessionQueue, entry: QueuedCommand) -> None:
         """Counts an entry that found no room, has it noted in the log, and says so now and then."""
@@ -202,6 +238,8 @@ class Intake:
                 repeated=self._repeated,
                 refused=self._refused,
                 failed=self._failed,
+                spilled=self._kept,
+                late=self._late,
                 dropped=self._dropped.total(),
                 dropped_verbs=dict(self._dropped),
                 retries=self._retries,
@@ -234,39 +272,124 @@ class Intake:
             LogClosed: the log is closed.
         """
         self._process.check(self._log.url)
-        async with lane.lock:
-            if lane.state is not None:
-                return
-            try:
-                state = await self._committer.load(lane)
-            except LogUnavailable as error:
-                get_logger("telemetry").warning(
-                    "a session cannot be read now", session=lane.session, error=str(error)
-                )
-                return
+        if self._away and not self._strict:
+            return
+        with anyio.move_on_after(None if self._strict else _LOOK) as look:
+            async with lane.lock:
+                if lane.state is not None:
+                    return
+                try:
+                    state = await self._committer.load(lane)
+                except LogUnavailable as error:
+                    self._away = True
+                    get_logger("telemetry").warning(
+                        "a session cannot be read now", session=lane.session, error=str(error)
+                    )
+                    return
+            with self._lock:
+                lane.follow(state)
+        if look.cancelled_caught:
+            self._away = True
+            get_logger("telemetry").warning(
+                "a session cannot be read now",
+                session=lane.session,
+                error="the log does not answer",
+            )
+
+    def adopt(self, lane: SessionQueue, left: Leftover) -> None:
+        """Takes a command that another process has left behind, before this one records anything."""
+        assert self._spill is not None
+        entry, age = left.entry, self._spill.settings.age
         with self._lock:
-            lane.follow(state)
+            if time.time() - left.taken > age:
+                self._lose(lane, entry, f"it waited on the disk for more than {age:g} seconds")
+                if entry.id is not None:
+                    self._sent.append(entry.id)
+                return
+            self._waiting += 1
+            self._kept += 1
+            if entry.command is not None and entry.verb != _MARK:
+                entry.received, lane.last = lane.last, entry.receipt
+            self._enqueue(lane, entry)
 
     async def run(self) -> None:
         """Writes what is handed over, until ``drain`` ends it; no other cancellation reaches it."""
         try:
             with self._scope:
-                async with anyio.create_task_group() as writers:
+                async with (
+                    anyio.create_task_group() as keeper,
+                    anyio.create_task_group() as writers,
+                ):
+                    self._start(writers, keeper)
                     while not (self._closed and not self._waiting):
                         await self._news.wait()
                         self._news = anyio.Event()
-                        self._start(writers)
+                        self._start(writers, keeper)
+                    keeper.cancel_scope.cancel()
         finally:
             self._finished.set()
 
-    def _start(self, writers: TaskGroup) -> None:
+    def _start(self, writers: TaskGroup, keeper: TaskGroup) -> None:
         """Starts to write the sessions that have something waiting."""
         with self._lock:
             self._awake = False
             ready, self._ready = self._ready, deque()
+            keep = not self._keeping and bool(self._unkept or self._kept)
+            self._keeping = self._keeping or keep
+        if keep:
+            keeper.start_soon(self._keep_often, name=f"keeper of {self._log.url}")
         for lane in ready:
             self._busy[lane] = None
             writers.start_soon(self._write, lane, name=f"writer of session {lane.session}")
+
+    # --- on the disk ------------------------------------------------------------------------------
+
+    async def _keep_often(self) -> None:
+        """Writes to the disk what has waited for some time, for as long as anything waits."""
+        assert self._spill is not None
+        pause = min(_TICK, max(self._spill.settings.after, _TICK / 10))
+        while True:
+            await anyio.sleep(pause)
+            await self._keep(everything=False)
+            with self._lock:
+                if not (self._unkept or self._kept):
+                    self._keeping = False
+                    return
+
+    async def _keep(self, *, everything: bool) -> None:
+        """Writes what waits in memory to the disk, and removes the file when nothing waits any more."""
+        spill = self._spill
+        if spill is None:
+            return
+        async with self._disk:
+            at_once = everything or self._away
+            due = time.time() - (0.0 if at_once else spill.settings.after)
+            entries: list[tuple[SessionQueue, QueuedCommand]] = []
+            with self._lock:
+                while self._unkept and (
+                    self._unkept[0][1].settled or self._unkept[0][1].taken <= due
+                ):
+                    lane, entry = self._unkept.popleft()
+                    if not entry.settled:
+                        spill.name_entry(entry)
+                        entries.append((lane, entry))
+                done, self._sent = self._sent, []
+            if entries:
+                kept, dealt = await anyio.to_thread.run_sync(spill.keep, entries, done)
+                with self._lock:
+                    self._unkept.extendleft(reversed(entries[dealt:]))
+                    for _, entry in kept:
+                        if entry.settled:
+                            self._sent.append(entry.id or "")
+                        else:
+                            entry.spilled = True
+                            self._kept += 1
+                    self._sent = self._sent if dealt else done + self._sent
+            else:
+                self._sent = done + self._sent  # written with the next lines
+            if spill.in_use and not self._kept:
+                self._sent.clear()
+                await anyio.to_thread.run_sync(spill.clear)
 
     async def drain(self, seconds: float) -> tuple[Unwritten, ...]:
         """Takes nothing more, and writes what waits, for a number of seconds; gives what could not be written.
@@ -284,7 +407,11 @@ class Intake:
                 await self._finished.wait()
             self._scope.cancel()
             await self._finished.wait()
-        return self._give_up()
+            await self._keep(everything=True)
+            left = self._give_up()
+            if self._spill is not None and self._spill.in_use:
+                await anyio.to_thread.run_sync(self._spill.leave, self._sent)
+        return left
 
     def _give_up(self) -> tuple[Unwritten, ...]:
         """Fails what still waits."""
@@ -295,16 +422,23 @@ class Intake:
             if not count:
                 self._done(lane, waiting)
                 continue
-            left.append(Unwritten(session=lane.session, events=count, error=lane.error))
+            spilled = sum(entry.spilled and entry.verb != _MARK for entry in lane.queue)
+            left.append(
+                Unwritten(session=lane.session, events=count, spilled=spilled, error=lane.error)
+            )
             why = f"the log was closed before it could be written. {lane.error}".strip()
             for entry in lane.queue:
-                entry.receipt.settle(None, NotRecorded(lane.session, why))
-            self._failed += count
+                kept = (
+                    "it waits on the disk until the log is opened next; " if entry.spilled else ""
+                )
+                entry.receipt.settle(None, NotRecorded(lane.session, f"{kept}{why}"))
+            self._failed += count - spilled
             self._done(lane, waiting)
         if left:
             get_logger("telemetry").error(
                 "the log was closed before all was written",
                 events=sum(part.events for part in left),
+                spilled=sum(part.spilled for part in left),
                 sessions=len(left),
                 error=left[0].error,
             )
@@ -319,7 +453,8 @@ class Intake:
             try:
                 async with lane.lock:
                     results = await self._committer.commit(lane, batch)
-            except LogUnavailable as error:
+            except (LogUnavailable, NewerLog) as error:
+                self._away = True
                 lane.error = str(error)
                 self._retries += 1
                 get_logger("telemetry").warning(
@@ -332,11 +467,13 @@ class Intake:
                 delay = min(2 * delay, _LONGEST)
                 continue
             delay = self._retry
+            self._away = False
             if lane.error:
                 get_logger("telemetry").warning(
                     "the log can be written again", session=lane.session
                 )
             lane.error = ""
+            self._note_late(lane, results)
             for result in results:
                 self._settle(lane, result)
             self._done(lane, len(results))
@@ -371,9 +508,44 @@ class Intake:
             self._room.set()
             self._room = anyio.Event()
 
+    def _note_late(self, lane: SessionQueue, results: Sequence[CommitResult]) -> None:
+        """Has it noted in the log which events of its trace came late."""
+        until = time.time() - _LATE
+        late = [
+            (result.record.version, result.entry.time)
+            for result in results
+            if result.record is not None
+            and result.record.stream == TRACE
+            and (result.entry.spilled or result.entry.taken < until)
+        ]
+        if not late:
+            return
+        first, last = min(late)[0], max(late)[0]
+        times = [at for _, at in late]
+        event = RecordsLate(first=first, last=last, begin=min(times), end=max(times))
+        ident = f"late/{first}-{last}"
+        mark = QueuedCommand(
+            _MARK,
+            RecordEvent(event),
+            ENGINE,
+            "environment",
+            max(times),
+            Receipt(lane.session, ident),
+            ident,
+        )
+        with self._lock:
+            self._late += len(late)
+            self._mark(lane, mark)  # the session is being written already
+
     def _settle(self, lane: SessionQueue, result: CommitResult) -> None:
         """Settles the receipt of a command."""
         entry, record, error, repeated = result
+        entry.settled = True
+        if entry.spilled:
+            with self._lock:
+                self._kept -= 1
+                if entry.id is not None:
+                    self._sent.append(entry.id)
         if entry.verb == _MARK:
             if error is not None:
                 get_logger("telemetry").error(

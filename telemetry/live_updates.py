@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self, TypeAlias, final
 
 import anyio
 import msgspec
 
-from ..engine.errors import DuologError, InvalidInput, LogClosed, LogError
+from ..engine.errors import DuologError, InvalidInput, LogAway, LogClosed, LogError
 from ..engine.log.backoff import Backoff
 from ..engine.log.contract import EventLog
 from ..engine.logger import get_logger
@@ -19,7 +20,7 @@ from ..engine.plugins import PluginCall, failure_of
 from ..engine.records import TRACE, Draft
 from ..engine.scorers.driver import Pace, ScorerPool, ScorerStatistics
 from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
-from ..scoring.live import watch
+from ..scoring.live import UpdateSubscription, watch
 from ..scoring.stopping import STOPPER, stop_advised
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import StopAdvice, Update
@@ -79,20 +80,26 @@ class LiveUpdates:
         self,
         log: EventLog,
         spawn: Spawn,
+        ready: Callable[[], Awaitable[None]],
         scorers: Sequence[Scorer],
         *,
         session: str | None,
         options: Options | None,
-        after_position: int,
+        after_position: int | None,
         on_stop: OnStop | None,
         on_update: OnUpdate | None,
         pace: Pace,
     ) -> None:
         self._log = log
         self._spawn = spawn
+        self._ready = ready
         self._session = session
         self._scorers = ScorerPool(log, scorers, session=session, pace=pace)
-        self._updates = watch(log, session=session, options=options, after_position=after_position)
+        self._options = options
+        self._after_position = after_position
+        self._updates: UpdateSubscription | None = None
+        with suppress(LogAway):  # then it begins where the log is when that is there
+            self._updates = self._watched()
         self._on_stop = on_stop
         self._on_update = on_update
         self._scope = anyio.CancelScope()
@@ -101,17 +108,22 @@ class LiveUpdates:
         self._held: Update | None = None  # taken from the log, and not delivered yet
         self._delivered = self._stops = self._failed = 0
 
+    def _watched(self) -> UpdateSubscription:
+        after = self._after_position
+        if after is None:
+            after = self._log.statistics().position
+        return watch(self._log, session=self._session, options=self._options, after_position=after)
+
     # --- taking updates ---------------------------------------------------------------------------
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Update:
-        if not self._begun:
-            await self.__aenter__()
+        updates = await self._begin()
         try:
             if self._held is None:
-                self._held = await self._updates.__anext__()
+                self._held = await updates.__anext__()
         except LogClosed:
             await self.aclose()
             raise StopAsyncIteration from None
@@ -124,12 +136,21 @@ class LiveUpdates:
         return update
 
     async def __aenter__(self) -> Self:
-        if self._begun:
-            return self
-        self._begun = True
-        await self._updates.__aenter__()
-        self._spawn(self._measure, "scorers")
+        await self._begin()
         return self
+
+    async def _begin(self) -> UpdateSubscription:
+        """Has the scorers begin, if they have not, once the log is there."""
+        if self._updates is None:
+            await self._ready()
+            updates = self._watched()
+            if self._updates is None:  # else another task was first
+                self._updates = updates
+        if not self._begun:
+            self._begun = True
+            await self._updates.__aenter__()
+            self._spawn(self._measure, "scorers")
+        return self._updates
 
     async def __aexit__(
         self,
@@ -143,11 +164,11 @@ class LiveUpdates:
         """Ends it, and its scorers. Idempotent."""
         self.ended = True
         self._scope.cancel()
-        if self._begun:
+        if self._begun and self._updates is not None:
             await self._updates.__aexit__(None, None, None)
 
     def start(self) -> Self:
-        """Goes on by itself until the log is closed; whoever wants to know is called back.
+        """Takes updates in the background until the log is closed, and calls back.
 
         Raises:
             InvalidInput: it was started before.
@@ -160,7 +181,7 @@ class LiveUpdates:
         return self
 
     async def run(self) -> None:
-        """Takes updates until the log is closed; goes on after an error, which it logs."""
+        """Takes updates until the log is closed; logs errors and continues."""
         self._started = True
         backoff = Backoff()
         while True:
@@ -227,15 +248,15 @@ class LiveUpdates:
         """Waits until all that the log holds now is measured; and delivered, if it was started."""
         if self.ended or not (self._begun or self._started):
             return
-        await self.__aenter__()
+        updates = await self._begin()
         await self._scorers.settle()
         if self._started:
-            await self._updates.settle()
+            await updates.settle()
 
     def statistics(self) -> WatchStatistics:
         """How it stands."""
         return WatchStatistics(
-            position=self._updates.position,
+            position=0 if self._updates is None else self._updates.position,
             delivered=self._delivered,
             stops=self._stops,
             failed=self._failed,

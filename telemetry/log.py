@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self, Unpack, final
 
 import anyio
 from anyio.abc import TaskGroup
 
-from ..engine.errors import LogClosed
-from ..engine.log.contract import (
-    Store,
-)
+from ..engine.errors import DuologError, LogAway, LogClosed, NewerLog
+from ..engine.log.backoff import Backoff
+from ..engine.log.contract import Cache, ForgetResult, Store
+from ..engine.log.leases import Leasing
 from ..engine.log.open import open_log
 from ..engine.log.process import OwnProcess
+from ..engine.logger import get_logger
 from ..engine.records import Redact
 from ..engine.redacting import redact_secrets
 from ..engine.scorers.driver import Pace
@@ -27,11 +29,13 @@ from .queue import OnFull, Unwritten
 from .receipt import Awaited
 from .recorder import DEADLINE, ROOM, Recorder
 from .session import About, Recording
+from .spill import Spill, SpillFiles, is_on_a_server
 from .store_methods import StoreMethod
 
 __all__ = ("Log", "open")
 
 _PACE = Pace()
+_OPENING = 2.0  # seconds for which the opening of a log waits for its server
 _POLL = 0.002  # seconds between looks whether all is written
 
 
@@ -44,6 +48,8 @@ def open(
     on_full: OnFull = "drop",
     durable: bool = False,
     deadline: float = DEADLINE,
+    spill: Spill | bool | None = None,
+    strict: bool = False,
 ) -> Log:
     """Makes a log at a URL, to record in and to read; enter it with ``async with``.
 
@@ -68,14 +74,35 @@ def open(
             and logs a warning; ``block`` makes its caller wait until there is room.
         durable: whether a verb waits until its event is in the log, unless the call says otherwise.
         deadline: seconds for which closing the log goes on writing and measuring.
+        spill: where events wait on the local disk while the log is away, see ``duolog.Spill``. By
+            default, a log on a server has such files and others wait in memory; ``True`` and ``False``
+            say so for any log.
+        strict: entering a log that is away fails, and opening a session waits for it. By default
+            both succeed, and what is recorded is written when the log is there.
 
     Raises:
         InvalidInput: the URL names no store; or, on entering, ``room`` is below 1 or ``on_full`` is
             unknown.
         LogNotFound: on entering, there is no log and ``create`` is false.
+        LogUnavailable: on entering, the log cannot be opened, and waiting would not help: a wrong
+            password, an unknown host; or it is away (``LogAway``) and ``strict``.
+        NewerLog: on entering, a newer version of Duolog wrote the log.
     """
     store = open_log(url, create=create, redact=redact)
-    return Log(store, room=room, on_full=on_full, durable=durable, deadline=deadline)
+    if spill is None:
+        spill = is_on_a_server(url)
+    files = None
+    if spill:
+        files = SpillFiles(spill if isinstance(spill, Spill) else Spill(), store.url, redact)
+    return Log(
+        store,
+        room=room,
+        on_full=on_full,
+        durable=durable,
+        deadline=deadline,
+        spill=files,
+        strict=strict,
+    )
 
 
 @final
@@ -93,6 +120,8 @@ class Log:
         durable: see ``open``.
         deadline: see ``open``.
         retry: seconds before the first new attempt where the store cannot be written now.
+        spill: files for what waits while the store is away; None for memory alone.
+        strict: see ``open``.
 
     Attributes:
         recorder: opens sessions to be recorded, and says how its intake stands.
@@ -108,11 +137,25 @@ class Log:
         durable: bool = False,
         deadline: float = DEADLINE,
         retry: float = 0.25,
+        spill: SpillFiles | None = None,
+        strict: bool = False,
     ) -> None:
-        self._store = store
+        self._held = store
         self._deadline = deadline
+        self._retry = retry
+        self._spill = spill
+        self._strict = strict
+        self._away: DuologError | None = None  # why the store is not open yet
+        self._there = anyio.Event()
         self.recorder = Recorder(
-            store, room=room, on_full=on_full, durable=durable, deadline=deadline, retry=retry
+            self,
+            room=room,
+            on_full=on_full,
+            durable=durable,
+            deadline=deadline,
+            retry=retry,
+            spill=spill,
+            strict=strict,
         )
         self.unwritten: tuple[Unwritten, ...] = ()
         self._watches: list[LiveUpdates] = []
@@ -184,11 +227,10 @@ class Log:
             InvalidInput: two scorers of one name and version.
             LogClosed: the log is not open.
         """
-        if after_position is None:
-            after_position = self._store.statistics().position
         updates = LiveUpdates(
-            self._store,
+            self,
             self._spawn,
+            self._ready,
             scorers,
             session=session,
             options=options,
@@ -228,11 +270,88 @@ class Log:
     async def __aenter__(self) -> Self:
         self._process = OwnProcess()
         async with AsyncExitStack() as entered:
-            await entered.enter_async_context(self._store)
-            await entered.enter_async_context(self.recorder)
-            self._tasks = await entered.enter_async_context(anyio.create_task_group())
-            self._exit = entered.pop_all()
+            refused = await self._enter_store(entered)
+            if refused is None:
+                await entered.enter_async_context(self.recorder)
+                self._tasks = await entered.enter_async_context(anyio.create_task_group())
+                self._exit = entered.pop_all()
+        if refused is not None:  # here, since a task group would wrap it in a group
+            raise refused
         return self
+
+    async def _enter_store(self, entered: AsyncExitStack) -> DuologError | None:
+        """Opens the store, unless it is away; gives why it cannot be opened if waiting would not help.
+
+        Raises:
+            DuologError: likewise.
+        """
+        if self._strict or self._spill is None:
+            try:
+                await entered.enter_async_context(self._held)
+            except LogAway as error:
+                if self._strict:
+                    raise
+                self._away = error
+            else:
+                self._note_open()
+                return None
+        else:
+            self._away = LogAway(f"no answer in {_OPENING:g} seconds")
+        tried = anyio.Event()
+        keeper = await entered.enter_async_context(anyio.create_task_group())
+        keeper.start_soon(self._run, partial(self._keep_store, tried), name=f"opener of {self.url}")
+        with anyio.move_on_after(_OPENING):
+            await tried.wait()
+        away = self._why_away()
+        if away is not None and not isinstance(away, LogAway):
+            keeper.cancel_scope.cancel()
+            return away
+        if away is not None:
+            get_logger("telemetry").warning(
+                "the log is away; what is recorded waits for it", error=str(away)
+            )
+        return None
+
+    def _why_away(self) -> DuologError | None:
+        return self._away
+
+    def _note_open(self) -> None:
+        """Says that the store is open. Raises NewerLog if it must not be written."""
+        self._away = None
+        if isinstance(self._held, Leasing):
+            try:
+                self._held.leases()
+            except NewerLog:
+                raise
+            except DuologError:
+                pass
+        self._there.set()
+
+    async def _keep_store(self, tried: anyio.Event) -> None:
+        """Opens the store when it is there, and closes it in the task that opened it."""
+        backoff = Backoff(self._retry)
+        async with AsyncExitStack() as entered:
+            while self._why_away() is not None:
+                try:
+                    await entered.enter_async_context(self._held)
+                    self._note_open()
+                except DuologError as error:
+                    self._away = error
+                    if not isinstance(error, LogAway) and tried.is_set():
+                        get_logger("telemetry").error("the log cannot be opened", error=str(error))
+                    tried.set()
+                    if isinstance(error, NewerLog):  # what waits is for the newer version to write
+                        await anyio.sleep_forever()
+                    await backoff.wait()
+            if tried.is_set():
+                get_logger("telemetry").warning("the log is there again", url=self.url)
+            tried.set()
+            entered.push_async_callback(self._held.aclose)
+            await anyio.sleep_forever()
+
+    async def _ready(self) -> None:
+        """Waits until the store is open."""
+        await self._there.wait()
 
     async def __aexit__(
         self,
@@ -268,14 +387,27 @@ class Log:
                     self._tasks = None
                     for scope in self._running:
                         scope.cancel()
-                await self._store.aclose()
+                await self._held.aclose()
 
     # --- the store --------------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
         """Where this log is."""
-        return self._store.url
+        return self._held.url
+
+    @property
+    def _store(self) -> Store:
+        """The store, once it is open. Raises LogAway before that."""
+        if self._away is not None:
+            raise LogAway(f"{self.url} could not be opened yet: {self._away}") from self._away
+        return self._held
+
+    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
+        """Erases a session and its forks, here and in the spill files; see ``Store.forget``."""
+        await self.recorder.flush(session)
+        files = () if self._spill is None else (self._spill,)
+        return await self._store.forget(session, caches=(*caches, *files))
 
     append = StoreMethod(Store.append)
     read = StoreMethod(Store.read)
@@ -291,6 +423,5 @@ class Log:
     drop_derived = StoreMethod(Store.drop_derived)
     statistics = StoreMethod(Store.statistics)
     restore = StoreMethod(Store.restore)
-    forget = StoreMethod(Store.forget)
     vacuum = StoreMethod(Store.vacuum)
     verify = StoreMethod(Store.verify)

@@ -30,6 +30,8 @@ class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
         repeated: of those written, sent again with an id that the log had already.
         refused: against the rules: after the close, from an outdated base, an id taken otherwise.
         failed: taken, and lost since the log could not be written.
+        spilled: of those that wait, kept on the disk, see ``duolog.telemetry.spill``.
+        late: of those written, kept on the disk before, by this process or an earlier one.
         dropped: not taken, since there was no room.
         dropped_verbs: those, by the verb.
         retries: attempts to write that failed and were made again.
@@ -42,6 +44,8 @@ class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
     repeated: int = 0
     refused: int = 0
     failed: int = 0
+    spilled: int = 0
+    late: int = 0
     dropped: int = 0
     dropped_verbs: dict[str, int] = {}
     retries: int = 0
@@ -54,11 +58,13 @@ class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         session: session id.
         events: how many, as they were handed over.
+        spilled: how many of them are kept on the disk, and are written when the log is opened next.
         error: what was in the way, as far as that is known.
     """
 
     session: str
     events: int
+    spilled: int = 0
     error: str = ""
 
 
@@ -81,19 +87,29 @@ class QueuedCommand:
         received: what its sender had received when it was handed over: the event handed over before.
         stale: it is a snapshot whose base looked outdated when it was handed over.
         shortened: what the log cannot hold was taken out of the command.
+        taken: when it was handed over, UTC epoch seconds.
+        spilled: it is in a spill file.
+        adopted: another process has left it behind, in a spill file.
+        tried: trace version with which it was sent to the log before it had an id.
+        settled: its fate is known.
     """
 
     __slots__ = (
         "about",
         "actor",
+        "adopted",
         "command",
         "id",
         "receipt",
         "received",
         "role",
+        "settled",
         "shortened",
+        "spilled",
         "stale",
+        "taken",
         "time",
+        "tried",
         "verb",
     )
 
@@ -119,6 +135,9 @@ class QueuedCommand:
         self.stale = False
         self.received: Receipt | None = None
         self.shortened = False
+        self.taken = 0.0
+        self.spilled = self.adopted = self.settled = False
+        self.tried: int | None = None
 
 
 @final
@@ -129,10 +148,12 @@ class SessionQueue:
         session: session id.
         opened: how it is opened where the log does not hold it.
         state: where its trace stands; None where that has to be read (again).
+        aliases: ids of events that the log holds without them, and their trace versions.
     """
 
     __slots__ = (
         "__weakref__",
+        "aliases",
         "alone",
         "busy",
         "closing",
@@ -160,6 +181,7 @@ class SessionQueue:
         self.latest: Ref | None = None  # the latest snapshot, waiting ones included
         self.lost: QueuedCommand | None = None  # the mark of what was lost, while it can take more
         # The task that writes owns these.
+        self.aliases: dict[str, int] = {}
         self.alone = 0  # how many commands are written one by one, since together they failed
         self.error = ""
 

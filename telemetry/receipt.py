@@ -34,11 +34,12 @@ class Receipt:
         settled: whether its fate is known.
     """
 
-    __slots__ = ("_event", "at", "error", "id", "record", "session", "settled")
+    __slots__ = ("_event", "at", "error", "id", "ident", "record", "session", "settled")
 
     def __init__(self, session: str, id: str | None = None) -> None:
         self.session = session
         self.id = id
+        self.ident: str | None = None  # under which the log will have it, if it waits on the disk
         self.at: int | None = None  # trace version that it has or, while it is being written, gets
         self.record: Record | None = None
         self.error: DuologError | None = None

@@ -13,6 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..engine.errors import InvalidInput, LogClosed
+from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.log.process import OwnProcess
 from ..engine.logger import get_logger
@@ -22,6 +23,7 @@ from .jsonable import text
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Awaited, Receipt
 from .session import About, Recording, check_about, opening
+from .spill import SpillFiles
 
 __all__ = ("DEADLINE", "ROOM", "Recorder")
 
@@ -46,6 +48,8 @@ class Recorder:
         durable: whether a verb waits until its event is in the log, where the call does not say.
         deadline: seconds for which ``aclose`` goes on writing what waits.
         retry: seconds before the first new attempt where the log cannot be written now.
+        spill: the files that hold what waits while the log is away; None for memory alone.
+        strict: opening a session waits for the log, however long that takes.
 
     Attributes:
         durable: as above.
@@ -63,8 +67,12 @@ class Recorder:
         durable: bool = False,
         deadline: float = DEADLINE,
         retry: float = 0.25,
+        spill: SpillFiles | None = None,
+        strict: bool = False,
     ) -> None:
         self._log = log
+        self._spill = spill
+        self._strict = strict
         self._room = room
         self._on_full: OnFull = on_full
         self.durable = durable
@@ -80,8 +88,8 @@ class Recorder:
     async def session(self, session: str, **about: Unpack[About]) -> Recording[Awaited]:
         """A session to record, under an id of the caller's; opened if the log does not hold it.
 
-        One that the log holds goes on where it is, whoever began it; what it is about stays as it
-        was noted then.
+        If the log holds it already, it continues, whoever began it; what it is about stays as it was
+        noted then.
 
         Args:
             session: session id.
@@ -118,10 +126,14 @@ class Recorder:
         if not text(session, "a session's id"):
             raise InvalidInput("a session needs an id that is not empty")
         check_about(about)
+        return self._lane(session, about)
+
+    def _lane(self, session: str, about: About | SessionOpened) -> SessionQueue:
         with self._lock:
             lane = self._lanes.get(session)
             if lane is None:
-                lane = self._lanes[session] = SessionQueue(session, opening(about))
+                opened = about if isinstance(about, SessionOpened) else opening(about)
+                lane = self._lanes[session] = SessionQueue(session, opened)
             self._recent[session] = lane
             self._recent.move_to_end(session)
             if len(self._recent) > _IDLE:
@@ -154,6 +166,14 @@ class Recorder:
         self.intake.drop(lane, entry)
         return True
 
+    async def flush(self, session: str) -> None:
+        """Waits until all that was handed over for a session is in the log, or refused."""
+        lane = self._lanes.get(session)
+        if lane is not None and lane.queue:
+            receipt = Receipt(session)
+            entry = QueuedCommand("flush", None, ENGINE, "environment", time.time(), receipt)
+            await self.put(lane, entry, durable=True)
+
     @property
     def intake(self) -> Intake:
         """Where entries go. Raises LogClosed where the recorder is not open in this process."""
@@ -182,7 +202,18 @@ class Recorder:
     async def __aenter__(self) -> Self:
         self._process = OwnProcess()
         get_logger("telemetry")  # so that it is loaded before anything is wrong
-        self._intake = Intake(self._log, limit=self._room, on_full=self._on_full, retry=self._retry)
+        self._intake = Intake(
+            self._log,
+            limit=self._room,
+            on_full=self._on_full,
+            retry=self._retry,
+            spill=self._spill,
+            strict=self._strict,
+        )
+        if self._spill is not None:
+            await anyio.to_thread.run_sync(self._spill.check)
+            for left in await anyio.to_thread.run_sync(self._spill.take_over):
+                self._intake.adopt(self._lane(left.session, left.opened), left)
         self._tasks: TaskGroup = anyio.create_task_group()
         await self._tasks.__aenter__()
         self._tasks.start_soon(self._intake.run, name=f"recorder of {self._log.url}")

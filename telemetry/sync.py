@@ -31,6 +31,7 @@ from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwrit
 from .receipt import Receipt
 from .recorder import Recorder
 from .session import About, Recording
+from .spill import Spill
 
 __all__ = ("LogOptions", "SyncLog", "SyncWatch", "open_sync")
 
@@ -50,6 +51,8 @@ class LogOptions(TypedDict, total=False):
     on_full: OnFull
     durable: bool
     deadline: float
+    spill: Spill | bool | None
+    strict: bool
 
 
 def open_sync(url: str, **options: Unpack[LogOptions]) -> SyncLog:

@@ -16,7 +16,7 @@ from ..output import print_json, say
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from ...engine.log.contract import ForgetResult, VacuumResult, Verification
+    from ...engine.log.contract import Cache, ForgetResult, VacuumResult, Verification
 
 __all__ = ("forget_command", "vacuum_command", "verify_command")
 
@@ -61,11 +61,16 @@ def forget_command(
 
     async def main() -> ForgetResult:
         from ...engine.models.traffic.cache import CachedReplies
+        from ...telemetry.spill import Spill, SpillFiles
 
         async with existing_log(log) as opened:
-            if cache is None:
-                return await opened.forget(session)
-            return await opened.forget(session, caches=[await CachedReplies.read(opened, cache)])
+            caches: list[Cache] = []
+            spilled = SpillFiles(Spill(), opened.url, None)
+            if spilled.exist():
+                caches.append(spilled)
+            if cache is not None:
+                caches.append(await CachedReplies.read(opened, cache))
+            return await opened.forget(session, caches=caches)
 
     asked_models = run(look)
     if not yes:
@@ -86,6 +91,8 @@ def forget_command(
             f"not yet compacted ({erased.held_up}): traces may linger in its files until "
             f"duolog vacuum {log}"
         )
+    if erased.caches:
+        say(clean(f"erased there too: {', '.join(erased.caches)}"))
     if asked_models and cache is None:
         say("replies that a response cache keeps are not erased: name its directory with --cache")
 

@@ -14,6 +14,7 @@ from .measurements import (
     AlertSent,
     EffortObserved,
     ProgressRated,
+    RecordsLate,
     RecordsLost,
     ScorerFailed,
     SimulatorFlagged,
@@ -77,6 +78,7 @@ __all__ = (
     "Participant",
     "ProfileChanged",
     "ProgressRated",
+    "RecordsLate",
     "RecordsLost",
     "Role",
     "ScorerFailed",
@@ -118,6 +120,7 @@ EVENTS: Mapping[str, type[Event]] = {
         ScorerFailed,
         SimulatorFlagged,
         StopAdvised,
+        RecordsLate,
         RecordsLost,
     )
 }

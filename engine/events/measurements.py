@@ -11,6 +11,7 @@ __all__ = (
     "AlertSent",
     "EffortObserved",
     "ProgressRated",
+    "RecordsLate",
     "RecordsLost",
     "ScorerFailed",
     "SimulatorFlagged",
@@ -121,6 +122,25 @@ class RecordsLost(Event, frozen=True):
     begin: float
     end: float
     why: str = ""
+
+
+class RecordsLate(Event, frozen=True):
+    """Events waited on the disk of a recorder while the log was away, and were written later.
+
+    Where other events were written meanwhile, the order of the trace is not the order in which things
+    happened. It is in the session's stream ``record``.
+
+    Attributes:
+        first: trace version of the first of them.
+        last: trace version of the last of them; all in between came late.
+        begin: when the first of them happened, UTC epoch seconds.
+        end: when the last of them happened.
+    """
+
+    first: int
+    last: int
+    begin: float
+    end: float
 
 
 class ScorerFailed(Event, frozen=True):

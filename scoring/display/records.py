@@ -32,6 +32,7 @@ from ...engine.events import (
     Nudged,
     ProfileChanged,
     ProgressRated,
+    RecordsLate,
     RecordsLost,
     Role,
     ScorerFailed,
@@ -340,6 +341,9 @@ def _measurement(record: Record) -> Description:
             seconds = f" within {end - begin:.0f} s" if end - begin >= 1 else ""
             does = f"could not record {quantity(count, 'event')}{seconds}"
             return _aside(does, "", why, tone="bad", failed=True)
+        case RecordsLate(first=first, last=last):
+            which = f"event {first}" if first == last else f"events {first} to {last}"
+            return _aside(f"wrote {which} late", "", "the log was away", tone="warning")
         case AlertSent(rule=rule, outcome=outcome, attempt=attempt, error=error):
             value = f"webhook {outcome}, attempt {attempt}"
             return _aside(f"alert {one_line(rule)}", value, error, failed=outcome == "failed")

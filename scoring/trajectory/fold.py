@@ -12,6 +12,7 @@ from ...engine.events import (
     Forgotten,
     Origin,
     ProgressRated,
+    RecordsLate,
     RecordsLost,
     ScorerFailed,
     SessionClosed,
@@ -21,7 +22,7 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.log.summary import FORGOTTEN
-from ...engine.records import TRACE, Record
+from ...engine.records import RECORDING, TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from .effort import EffortMeter
 from .labels import is_baseline, labels_of, poses_output
@@ -115,6 +116,8 @@ class TrajectoryFold:
         if record.stream == TRACE:
             self._version = record.version
             handle = _TRACE.get(record.kind)
+        elif record.stream == RECORDING:
+            handle = TrajectoryFold._noted
         else:
             handle = _MEASURED.get(record.kind)
         if handle is None:
@@ -366,10 +369,13 @@ class TrajectoryFold:
             self._faults.setdefault(record.stream, Counter())[event.fault] += 1
         return _NOTHING
 
-    def _lose(self, record: Record) -> Sequence[Update]:
+    def _noted(self, record: Record) -> Sequence[Update]:
+        """Counts events that are lost, or came after the close of the session."""
         event = record.event
         if isinstance(event, RecordsLost):
             self._lost += event.count
+        elif not isinstance(event, RecordsLate | Forgotten):
+            self._lost += 1
         return _NOTHING
 
     # --- rounds ----------------------------------------------------------------------------------
@@ -453,6 +459,5 @@ _MEASURED: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = 
     "ProgressRated": TrajectoryFold._rated,
     "ScorerFailed": TrajectoryFold._failed,
     "SimulatorFlagged": TrajectoryFold._flagged,
-    "RecordsLost": TrajectoryFold._lose,
 }
 """The same for records of measurement streams."""

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import NamedTuple, final
 
 from ...errors import CodecError, InvalidInput
-from ...events import Forgotten, RecordsLost
-from ...records import TRACE, Record
+from ...events import Forgotten, RecordsLate, RecordsLost
+from ...records import RECORDING, TRACE, Record
 from ..append import checked, stored
 from ..contract import Problem, SessionSummary, Verification
 from ..summary import FORGOTTEN, SessionState
@@ -124,6 +124,10 @@ class Verifier:
             self._erased.add(record.session)
         elif isinstance(event, RecordsLost):
             self._lost[record.session] = self._lost.get(record.session, 0) + event.count
+        elif record.stream == RECORDING and not isinstance(event, RecordsLate):
+            self._lost[record.session] = (
+                self._lost.get(record.session, 0) + 1
+            )  # it missed the trace
         state.advance(stored(record, event), record.position)
 
     def _check_link(self, record: Record, chained: Link | None, stream: tuple[str, str]) -> None:

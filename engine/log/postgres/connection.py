@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
+import ssl
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import asyncpg
 
-from ...errors import InvalidInput, LogError, LogNotFound, LogUnavailable, NewerLog, NotALog
+from ...errors import (
+    InvalidInput,
+    LogAway,
+    LogError,
+    LogNotFound,
+    LogUnavailable,
+    NewerLog,
+    NotALog,
+)
 from ...logger import get_logger
 from .settings import Settings
 from .tables import LAYOUT, derived_table, migrations, tables
@@ -249,6 +259,14 @@ def translate(error: BaseException, where: str, *, so: str) -> LogError:
         return LogUnavailable(f"{where}: the server's disk is full; {so}")
     if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
         return NotALog(f"{where}: the database is damaged ({error}); restore a backup")
+    if isinstance(error, socket.gaierror):
+        return LogUnavailable(f"{where}: there is no such host ({error}); {so}")
+    away = isinstance(error, OSError | asyncpg.PostgresError) and not isinstance(
+        error, ssl.SSLError
+    )
+    if is_lost(error) and away:  # a timeout is an OSError, too
+        what = str(error) or type(error).__name__
+        return LogAway(f"{where}: the server cannot be reached ({what}); {so}")
     if is_lost(error):
         what = str(error) or type(error).__name__
         return LogUnavailable(f"{where}: the server cannot be reached ({what}); {so}")

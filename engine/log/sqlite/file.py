@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 from ...errors import (
     InvalidInput,
+    LogAway,
     LogError,
     LogNotFound,
     LogUnavailable,
@@ -450,11 +451,11 @@ def translate(
     if reading:
         so = "try again"
     if is_locked(error):
-        return LogUnavailable(
+        return LogAway(
             f"{where}: another process has held the log for more than {PATIENCE:g} seconds; {so}"
         )
     if primary == sqlite3.SQLITE_FULL or _extended(error) in _NO_ROOM:
-        return LogUnavailable(f"{where}: the disk is full; {so}")
+        return LogAway(f"{where}: the disk is full; {so}")
     if primary == sqlite3.SQLITE_READONLY:
         return LogUnavailable(f"{where}: the file is read-only; {so}")
     if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):

@@ -1,0 +1,386 @@
+"""The spill files: what waits while the store is away is on the disk, and is written once, later."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import anyio
+import duolog
+import pytest
+from duolog.engine.errors import (
+    LogAway,
+    LogUnavailable,
+    NewerLog,
+    NotRecorded,
+    OutcomeUnknown,
+    SessionNotFound,
+)
+from duolog.engine.events import MessageSent, RecordsLate, RecordsLost
+from duolog.engine.log.contract import EventLog, Store
+from duolog.engine.log.open import MemoryLog
+from duolog.engine.records import RECORDING, Draft, Record
+from duolog.engine.redacting import redact_secrets
+from duolog.telemetry.log import Log
+from duolog.telemetry.recorder import Recorder
+from duolog.telemetry.spill import Spill, SpillFiles, is_on_a_server
+from gated_log import Gate
+
+KEY = "sk-ant-api03-" + "a1B2c3D4" * 8
+
+
+@pytest.fixture
+async def gate() -> AsyncIterator[Gate]:
+    async with Gate(MemoryLog()) as opened:
+        yield opened
+
+
+def files(directory: Path, *, size: int = 1 << 20, age: float = 3600.0) -> SpillFiles:
+    spill = Spill(directory=directory / "spill", size=size, age=age, after=0.0)
+    return SpillFiles(spill, "memory://", redact_secrets)
+
+
+def lines(directory: Path) -> list[dict[str, object]]:
+    found = sorted((directory / "spill").glob("*.spill"))
+    return [
+        json.loads(line) for path in found for line in path.read_text().splitlines() if line.strip()
+    ]
+
+
+def away(session: str, drafts: Sequence[Draft], stream: str) -> Exception:
+    return LogUnavailable("the server is stopped")
+
+
+async def texts(log: EventLog, session: str = "s", stream: str = "trace") -> list[str]:
+    events = [record.event async for record in log.read(session, stream=stream)]
+    return [event.text for event in events if isinstance(event, MessageSent)]
+
+
+async def marks(log: EventLog, session: str = "s") -> list[RecordsLate | RecordsLost]:
+    events = [record.event async for record in log.read(session, stream=RECORDING)]
+    return [event for event in events if isinstance(event, RecordsLate | RecordsLost)]
+
+
+async def until_kept(recorder: Recorder, events: int) -> None:
+    with anyio.fail_after(10):
+        while recorder.statistics().spilled < events:  # noqa: ASYNC110  (another process's files)
+            await anyio.sleep(0.01)
+
+
+@asynccontextmanager
+async def dying(recorder: Recorder, directory: Path) -> AsyncIterator[Recorder]:
+    """A process that is killed in the end: its files are as they were then."""
+    async with recorder:
+        yield recorder
+        shutil.copytree(directory / "spill", directory / "then")
+        await recorder.aclose(0)
+    shutil.rmtree(directory / "spill")
+    (directory / "then").rename(directory / "spill")
+
+
+async def test_what_waits_is_on_the_disk_redacted_and_goes_to_the_log_later(
+    gate: Gate, tmp_path: Path
+) -> None:
+    async with Recorder(gate.log, retry=0.01, spill=files(tmp_path)) as recorder:
+        gate.fail(away)
+        s = await recorder.session("s", private={"human": {"token": KEY}})
+        receipt = await s.human.says(f"my key is {KEY}", id="m1")
+        await s.agent.acts("look", result={"key": KEY})
+        await until_kept(recorder, 3)
+        held = "".join(path.read_text() for path in (tmp_path / "spill").iterdir())
+        assert "my key is" in held
+        assert KEY not in held
+        assert not receipt.settled
+        gate.heal()
+        await receipt.written()
+        await s.close(durable=True)
+        assert recorder.statistics().late == 2
+        [mark] = [one for one in await marks(gate.log) if isinstance(one, RecordsLate)]
+        assert (mark.first, mark.last) == (2, 3)
+    assert lines(tmp_path) == []
+    assert not list((tmp_path / "spill").iterdir())
+
+
+async def test_the_next_process_sends_what_a_killed_one_has_left(
+    gate: Gate, tmp_path: Path
+) -> None:
+    async with dying(Recorder(gate.log, retry=0.01, spill=files(tmp_path)), tmp_path) as recorder:
+        s = await recorder.session("s", agent="v7")
+        first = await s.human.says("first", id="m1", durable=True)
+        gate.fail(away)
+        asked = await s.agent.asks("May I?")
+        await s.human.approves(asked)
+        await s.human.feedback(thumbs="down", of=first)
+        await s.agent.submits({"plan": [1]})
+        await s.agent.acts("look", {"at": 1}, result="seen")
+        await s.human.rates(2)
+        await (await recorder.session("t", labels={"country": "NZ"})).human.says("another", id="t1")
+        await until_kept(recorder, 8)
+    gate.heal()
+    async with Recorder(gate.log, spill=files(tmp_path)) as recorder:
+        s = await recorder.session("s")
+        await s.close(durable=True)
+    records = [record async for record in gate.log.read("s")]
+    kinds = [record.kind for record in records]
+    assert kinds == [
+        "SessionOpened", "MessageSent", "ApprovalAsked", "ApprovalGiven", "FeedbackGiven",
+        "SnapshotTaken", "ActionTaken", "ActionResolved", "ProgressRated", "SessionClosed",
+    ]  # fmt: skip
+    assert records[3].event.asked == 3  # type: ignore[union-attr]
+    assert records[4].event.of == 2  # type: ignore[union-attr]
+    assert records[8].event.round == 2  # type: ignore[union-attr]
+    assert await texts(gate.log, "t") == ["another"]
+    opened = [record.event async for record in gate.log.read("t")][0]
+    assert isinstance(opened, duolog.SessionOpened)
+    assert opened.config["group"] == {"country": "NZ"}
+    assert not list((tmp_path / "spill").iterdir())
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_may_have_been_written_is_written_once(
+    gate: Gate, tmp_path: Path, there: bool
+) -> None:
+    async def append(*args: object, **more: object) -> list[Record]:
+        if there:
+            await gate._inner.append(*args, **more)  # type: ignore[arg-type]
+        raise OutcomeUnknown("the network is down")
+
+    async with dying(Recorder(gate.log, retry=60, spill=files(tmp_path)), tmp_path) as recorder:
+        s = await recorder.session("s")
+        await s.flush()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gate, "append", append)
+            await s.human.says("once")
+            await s.agent.says("also once")
+            await until_kept(recorder, 2)
+    async with Recorder(gate.log, spill=files(tmp_path)) as recorder:
+        await (await recorder.session("s")).human.says("after", durable=True)
+    assert await texts(gate.log) == ["once", "also once", "after"]
+
+
+async def test_what_is_closed_meanwhile_takes_it_beside_the_trace(
+    gate: Gate, tmp_path: Path
+) -> None:
+    async with Recorder(gate.log, retry=0.01, spill=files(tmp_path)) as recorder:
+        s = await recorder.session("s")
+        await s.flush()
+        gate.fail(away)
+        receipt = await s.human.says("late", id="m2")
+        await until_kept(recorder, 1)
+        async with Recorder(gate._inner) as other:
+            await (await other.session("s")).close(durable=True)
+        gate.heal()
+        record = await receipt.written()
+    assert record is not None
+    assert record.stream == RECORDING
+    assert await texts(gate.log, stream=RECORDING) == ["late"]
+    assert (await duolog.score_log(gate.log, "s")).lost == 1
+
+
+async def test_forget_reaches_the_disk_of_other_processes(tmp_path: Path) -> None:
+    gate = Gate(MemoryLog())
+    log = Log(gate.log, retry=0.01, spill=files(tmp_path))
+    async with log, Recorder(gate.log, retry=60, deadline=0, spill=files(tmp_path)) as recorder:
+        s = await log.session("s")
+        await s.flush()
+        gate.fail(away)
+        await (await recorder.session("s")).human.says("secret of s")
+        await (await recorder.session("t")).human.says("kept")
+        await until_kept(recorder, 2)
+        gate.heal()
+        result = await log.forget("s")
+        assert any("spill" in cache for cache in result.caches)
+        held = "".join(path.read_text() for path in (tmp_path / "spill").iterdir())
+        assert "secret of s" not in held
+        assert "kept" in held
+
+
+async def test_a_full_file_counts_what_is_dropped(gate: Gate, tmp_path: Path) -> None:
+    async with Recorder(gate.log, retry=0.01, room=5, spill=files(tmp_path, size=4000)) as recorder:
+        gate.fail(away)
+        s = await recorder.session("s")
+        for number in range(40):
+            await s.human.says(str(number))
+            await anyio.sleep(0.0)
+            if number % 5 == 4:
+                await anyio.sleep(0.05)
+        assert recorder.statistics().dropped > 0
+        assert recorder.statistics().spilled > 5
+        gate.heal()
+        await s.flush()
+    written = len(await texts(gate.log))
+    dropped = sum(one.count for one in await marks(gate.log) if isinstance(one, RecordsLost))
+    assert written + dropped == 40
+
+
+async def test_what_is_too_old_is_marked_as_lost(gate: Gate, tmp_path: Path) -> None:
+    async with dying(Recorder(gate.log, retry=60, spill=files(tmp_path)), tmp_path) as recorder:
+        gate.fail(away)
+        await (await recorder.session("s")).human.says("old")
+        await until_kept(recorder, 1)
+    gate.heal()
+    async with Recorder(gate.log, spill=files(tmp_path, age=1e-9)) as recorder:
+        await recorder.flush("s")
+    assert await texts(gate.log) == []
+    assert [type(one) for one in await marks(gate.log)] == [RecordsLost]
+    assert not list((tmp_path / "spill").iterdir())
+
+
+async def test_a_closed_log_leaves_it_to_the_next(gate: Gate, tmp_path: Path) -> None:
+    recorder = Recorder(gate.log, retry=60, deadline=0.0, spill=files(tmp_path))
+    async with recorder:
+        gate.fail(away)
+        receipt = await (await recorder.session("s")).human.says("later")
+    assert [(one.events, one.spilled) for one in await recorder.aclose()] == [(2, 2)]
+    with pytest.raises(NotRecorded, match="waits on the disk until the log is opened next"):
+        await receipt.written()
+    gate.heal()
+    async with Recorder(gate.log, spill=files(tmp_path)):
+        pass
+    assert await texts(gate.log) == ["later"]
+
+
+async def test_a_line_that_was_cut_off_harms_no_other(gate: Gate, tmp_path: Path) -> None:
+    async with dying(Recorder(gate.log, retry=60, spill=files(tmp_path)), tmp_path) as recorder:
+        gate.fail(away)
+        s = await recorder.session("s")
+        await s.human.says("whole")
+        await s.human.says("cut")
+        await until_kept(recorder, 3)
+    [path] = (tmp_path / "spill").iterdir()
+    os.truncate(path, path.stat().st_size - 20)
+    gate.heal()
+    async with Recorder(gate.log, spill=files(tmp_path)):
+        pass
+    assert await texts(gate.log) == ["whole"]
+
+
+async def test_without_a_directory_it_waits_in_memory_and_says_so_once(
+    gate: Gate, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "spill").write_text("no directory")
+    async with Recorder(gate.log, retry=0.01, spill=files(tmp_path)) as recorder:
+        gate.fail(away)
+        s = await recorder.session("s")
+        await s.human.says("in memory")
+        await anyio.sleep(0.1)
+        gate.heal()
+        await s.flush()
+    assert await texts(gate.log) == ["in memory"]
+    warned = [r.getMessage() for r in caplog.records if "in memory alone" in r.getMessage()]
+    assert len(warned) == 1
+
+
+# --- a log that is away when it is opened -------------------------------------------------------
+
+
+class AwayStore:
+    """A store whose opening fails, with an error or for ever, until it is there."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self._inner = MemoryLog()
+        self.error = error
+        self.there = False
+
+    async def __aenter__(self) -> object:
+        if not self.there:
+            if self.error is None:
+                await anyio.sleep_forever()
+            assert self.error is not None
+            raise self.error
+        return await self._inner.__aenter__()
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._inner.__aexit__(None, None, None)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+async def test_an_application_starts_while_the_log_is_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = AwayStore(LogAway("connection refused"))
+    seen: list[str] = []
+    async with Log(cast(Store, store), retry=0.01, spill=files(tmp_path)) as log:
+        log.watch(
+            scorers=[duolog.rule_judge()],
+            on_update=lambda update: seen.append(type(update).__name__),
+        ).start()
+        with anyio.fail_after(0.5):
+            s = await log.session("s")
+            receipt = await s.human.says("hello")
+        with pytest.raises(LogAway, match="connection refused"):
+            await log.summary("s")
+        store.there = True
+        await receipt.written()
+        await log.settle()
+        assert "RoundOpened" in seen
+        assert await texts(log) == ["hello"]
+    assert [r.getMessage() for r in caplog.records if "is away" in r.getMessage()]
+
+
+async def test_what_waiting_cannot_cure_fails_at_the_start(tmp_path: Path) -> None:
+    for error in (LogUnavailable("wrong password"), NewerLog("written by a newer Duolog")):
+        with pytest.raises(type(error), match=str(error)):
+            async with Log(cast(Store, AwayStore(error)), spill=files(tmp_path)):
+                pass
+
+
+async def test_strict_refuses_a_log_that_is_away(tmp_path: Path) -> None:
+    store = cast(Store, AwayStore(LogAway("connection refused")))
+    with pytest.raises(LogAway):
+        async with Log(store, spill=files(tmp_path), strict=True):
+            pass
+
+
+async def test_a_log_that_never_comes_is_left_on_the_disk(tmp_path: Path) -> None:
+    store = cast(Store, AwayStore(LogAway("connection refused")))
+    async with Log(store, deadline=0.0, spill=files(tmp_path)) as log:
+        await (await log.session("s")).human.says("hello")
+    assert [(one.session, one.spilled) for one in log.unwritten] == [("s", 2)]
+    assert [line["verb"] for line in lines(tmp_path)] == ["session", "says"]
+
+
+def test_servers_have_spill_files_by_default() -> None:
+    assert is_on_a_server("postgresql://u@h/db")
+    assert not is_on_a_server("sqlite:///a.db")
+    assert not is_on_a_server("a.db")
+
+
+async def test_an_unknown_host_and_a_closed_port(tmp_path: Path) -> None:
+    pytest.importorskip("asyncpg")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    spill = Spill(directory=tmp_path)
+    with pytest.raises(LogUnavailable, match="no such host"):
+        async with duolog.open("postgresql://u@no-such-host.invalid/db", spill=spill):
+            pass
+    url = f"postgresql://u@127.0.0.1:{port}/db"
+    with pytest.raises(LogAway):
+        async with duolog.open(url, spill=spill, strict=True):
+            pass
+    async with duolog.open(url, spill=spill, deadline=0.0) as log:
+        with anyio.fail_after(2):
+            await (await log.session("s")).human.says("hello")
+    assert log.unwritten[0].spilled == 2
+
+
+async def test_a_session_opens_at_once_while_reads_hang(gate: Gate, tmp_path: Path) -> None:
+    async with Recorder(gate.log, retry=0.01, spill=files(tmp_path)) as recorder:
+        gate.fail(away)
+        await (await recorder.session("before")).human.says("x")
+        await until_kept(recorder, 1)
+        with anyio.fail_after(0.5):
+            for number in range(100):
+                await recorder.session(f"s{number}")
+        gate.heal()
+    with pytest.raises(SessionNotFound):
+        await gate.log.summary("nobody")
