@@ -136,7 +136,7 @@ async def test_the_next_process_sends_what_a_killed_one_has_left(
     assert records[4].event.of == 2  # type: ignore[union-attr]
     assert records[8].event.round == 2  # type: ignore[union-attr]
     assert await texts(gate.log, "t") == ["another"]
-    opened = [record.event async for record in gate.log.read("t")][0]
+    opened = (await anext(gate.log.read("t"))).event
     assert isinstance(opened, duolog.SessionOpened)
     assert opened.config["group"] == {"country": "NZ"}
     assert not list((tmp_path / "spill").iterdir())
