@@ -35,18 +35,22 @@ def take_source(
     return run(lambda: _take(importer, source, where, reading, keep_going=keep_going))
 
 
-def report_preview(importer: Importer, source: str, reading: Reading, *, as_json: bool) -> None:
+def report_preview(
+    importer: Importer, source: str, reading: Reading, *, keep_going: bool, as_json: bool
+) -> None:
     """Prints what an import would bring.
 
     Raises:
-        InvalidInput: the source as a whole cannot be read.
+        InvalidInput: the source as a whole cannot be read, or an import would be refused.
     """
     from ..engine.text import quantity
     from ..interop.importers.preview import preview_foreign
 
     found = preview_foreign(Path(source), importer, reading)
+    problems = sum(remark.kind == "problem" for remark in found.remarks)
     if as_json:
         print_json(found)
+        _refuse_later(problems, keep_going=keep_going)
         return
     lines: list[str] = []
     for one in found.sessions[:MOST]:
@@ -57,18 +61,31 @@ def report_preview(importer: Importer, source: str, reading: Reading, *, as_json
             quantity(one.outputs, "output"),
             quantity(one.scores, "score"),
         ]
+        if one.ratings:
+            counts.append(quantity(one.ratings, "rating"))
+        if one.feedback:
+            counts.append(f"feedback {one.feedback} times")
         lines.append(f"{one.session}  {one.task}: {', '.join(counts)}")
         if one.first:
             lines.append(f"    {one.first!r}")
     if len(found.sessions) > MOST:
         lines.append(f"... and {len(found.sessions) - MOST} more")
     lines += [f"{remark.kind}: {remark.where}: {remark.what}" for remark in found.remarks[:MOST]]
-    problems = sum(remark.kind == "problem" for remark in found.remarks)
     lines.append(
         f"{quantity(len(found.sessions), 'session')} and {quantity(problems, 'problem')} as "
         f"{importer.name}; nothing was written"
     )
     print_text("".join(f"{clean(line)}\n" for line in lines))
+    _refuse_later(problems, keep_going=keep_going)
+
+
+def _refuse_later(problems: int, *, keep_going: bool) -> None:
+    from ..engine.text import quantity
+
+    if problems and not keep_going:
+        raise InvalidInput(
+            f"{quantity(problems, 'problem')}: an import would be refused; --keep-going takes the rest"
+        )
 
 
 async def _take(

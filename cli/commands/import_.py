@@ -140,7 +140,8 @@ def import_command(
         return
     importer = _labelled(found, labels)
     if importer is not None and dry_run:
-        report_preview(importer, source, _reading(zone, redact), as_json=as_json)
+        reading = _reading(zone, redact)
+        report_preview(importer, source, reading, keep_going=keep_going, as_json=as_json)
         return
     assert log is not None
     if importer is None:

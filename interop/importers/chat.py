@@ -28,6 +28,7 @@ from .conversation.builder import Cast
 from .conversation.numbers import count_of
 from .conversation.steps import (
     AGENT,
+    HUMAN,
     ApprovalRequest,
     ApprovalResponse,
     ModelUse,
@@ -53,6 +54,12 @@ Item: TypeAlias = Mapping[str, JSON]
 _TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 _HOSTED: Final = "_call"
+_RESULT_OF: Final = frozenset({"tool_call_id", "tool_use_id", "toolCallId", "toolUseId"})
+"""Keys by which a message names the call that it answers, under any role."""
+_RESULTS: Final = frozenset(
+    {"tool-result", "tool_call_response", "tool_response", "function_call_output"}
+)
+"""Types of parts that are results of calls; Anthropic's are read elsewhere."""
 
 
 def steps_of(item: Item) -> Iterator[Step]:
@@ -113,8 +120,9 @@ def text_of(content: JSON) -> tuple[str, list[str]]:
 
 def _message(item: Item) -> Iterator[Step]:
     role = _text(item, "role")
-    if role in ("tool", "function"):
-        call = item.get("tool_call_id", item.get("name"))
+    if role in ("tool", "function") or (role == HUMAN and _RESULT_OF & item.keys()):
+        named = (item.get(key) for key in (*sorted(_RESULT_OF), "name"))
+        call = next((one for one in named if one is not None), None)
         text, others = text_of(item.get("content"))
         yield ToolResult(call if isinstance(call, str) else "", text)
         yield from _lost(others)
@@ -125,6 +133,9 @@ def _message(item: Item) -> Iterator[Step]:
     name = name if isinstance(name, str) and name else None
     if has_own_blocks(item.get("content")):
         yield from steps_of_blocks(role, name, item.get("content"))
+        return
+    if role == HUMAN and _results_in(item.get("content")):
+        yield from _answers(item, name)
         return
     for key in ("reasoning_content", "reasoning"):
         thought = item.get(key)
@@ -141,6 +152,28 @@ def _message(item: Item) -> Iterator[Step]:
     yield from calls
 
 
+def _results_in(content: JSON) -> list[Item]:
+    """The parts of a content that are results of calls, under any role."""
+    listed = content if isinstance(content, Sequence) and not isinstance(content, str) else ()
+    return [one for one in listed if isinstance(one, Mapping) and str(one.get("type")) in _RESULTS]
+
+
+def _answers(item: Item, name: str | None) -> Iterator[Step]:
+    """The results in a message of role ``user``, and the person's own text."""
+    content = item.get("content")
+    results = _results_in(content)
+    for part in results:
+        ids = (part.get(key) for key in (*sorted(_RESULT_OF), "call_id", "id"))
+        call = next((one for one in ids if isinstance(one, str)), "")
+        held = (part.get(key) for key in ("output", "result", "response", "content"))
+        yield ToolResult(call, next((one for one in held if one is not None), None))
+    listed = content if isinstance(content, Sequence) else ()
+    text, others = text_of([part for part in listed if part not in results])
+    if text:
+        yield Utterance(HUMAN, name, text)
+    yield from _lost(others)
+
+
 def _calls(item: Item, role: str, name: str | None) -> Iterator[ToolCall]:
     old = item.get("function_call")
     if isinstance(old, Mapping):
@@ -153,10 +186,13 @@ def _calls(item: Item, role: str, name: str | None) -> Iterator[ToolCall]:
     for call in listed:
         if not isinstance(call, Mapping):
             raise InvalidInput(f"a tool call is no object: {_short(call)}")
-        held = call.get("function", call.get("custom", call))
+        free = call.get("custom")
+        held = call.get("function", call if free is None else free)
         if not isinstance(held, Mapping):
             raise InvalidInput(f"a tool call has no function: {_short(call)}")
         arguments = held.get("arguments", held.get("input"))
+        if held is free and isinstance(arguments, str):
+            arguments = {"input": arguments}
         yield _did(role, name, _id(call, "id"), _text(held, "name"), arguments)
 
 
@@ -176,11 +212,16 @@ def _lost(others: Sequence[str]) -> Iterator[Omission]:
         yield Omission(f"content of type {kind}, for which a mark stands in the text")
 
 
+_FREE: Final = "custom_tool_call"
+
+
 # --- items ----------------------------------------------------------------------------------------
 
 
 def _function_call(item: Item) -> Iterator[Step]:
     arguments = item.get("arguments", item.get("input"))
+    if item.get("type") == _FREE and isinstance(arguments, str):
+        arguments = {"input": arguments}  # a text by its nature, and no JSON that was lost
     call = _id(item, "call_id") or _id(item, "id")
     yield _did("assistant", None, call, _text(item, "name"), arguments)
 

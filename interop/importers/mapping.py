@@ -17,8 +17,10 @@ from .conversation.numbers import count_of, share_of
 from .conversation.steps import (
     AGENT,
     HUMAN,
+    Feedback,
     ModelUse,
     Output,
+    Rating,
     Step,
     ToolCall,
     ToolResult,
@@ -37,9 +39,9 @@ if TYPE_CHECKING:
     from jsonpath_rfc9535 import JSONPathQuery
 
 
-Side: TypeAlias = Literal["human", "agent", "system", "result", "skip"]
-"""What a role in the source is: a person, an agent, the environment, the result of a call, or
-nothing that is imported."""
+Side: TypeAlias = Literal["human", "agent", "operator", "system", "result", "skip"]
+"""What a role in the source is: a person, an agent, a human operator who answers in the agent's
+place, the environment, the result of a call, or nothing that is imported."""
 
 
 class SessionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,7 +55,12 @@ class SessionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         instance: of the task.
         agent: who the agent was, to group by.
         model: that the agent ran on.
-        utility: a score in [0, 1].
+        utility: a result: a score in [0, 1], or true or false.
+        user: whose session it is, by a pseudonym: the label ``user``.
+        labels: more labels to group by, each with its path.
+        feedback: of the user on the whole: thumbs, as in a message.
+        comment: of the user on the whole.
+        rating: of the user, 1 to 5, for the last round.
     """
 
     each: str = "$"
@@ -63,6 +70,11 @@ class SessionMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     agent: str | None = None
     model: str | None = None
     utility: str | None = None
+    user: str | None = None
+    labels: Mapping[str, str] = {}
+    feedback: str | None = None
+    comment: str | None = None
+    rating: str | None = None
 
 
 class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,6 +89,10 @@ class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         call: for a result, the id of its call.
         input_tokens: of the model call behind the message.
         output_tokens: likewise.
+        feedback: of the user on this message: true or ``up``, false or ``down``, or a number where 1
+            is up, and 0 and -1 are down.
+        comment: of the user on this message.
+        rating: of the progress of this message's round by the user, 1 to 5.
     """
 
     each: str
@@ -87,6 +103,9 @@ class MessageMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     call: str | None = None
     input_tokens: str | None = None
     output_tokens: str | None = None
+    feedback: str | None = None
+    comment: str | None = None
+    rating: str | None = None
 
 
 class CallMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -157,6 +176,10 @@ def load_mapping(path: Path) -> MappingSpec:
             for name, held in msgspec.structs.asdict(part).items():
                 if isinstance(held, str) and name != "media_type":
                     query(held, f"{path}: {table}.{name}")
+    for name, held in spec.session.labels.items():
+        if name in _OWN_LABELS:
+            raise InvalidInput(f"{path}: session.labels.{name}: use session.{name} instead")
+        query(held, f"{path}: session.labels.{name}")
     return spec
 
 
@@ -207,7 +230,21 @@ if TYPE_CHECKING:
 
 _NAME: Final = "mapping"
 _SCORER: Final = ScorerRef(name=_NAME, version="1", config=codec.digest({"value": "utility"}))
-_SIDES: Final[Mapping[Side, str]] = {"human": HUMAN, "agent": AGENT, "system": "system"}
+_SIDES: Final[Mapping[Side, str]] = {
+    "human": HUMAN,
+    "agent": AGENT,
+    "operator": AGENT,
+    "system": "system",
+}
+_OPERATOR: Final = "operator"
+_OWN_LABELS: Final = frozenset({"agent", "user", "task", "instance", "model"})
+_UP: Final = frozenset(
+    {"up", "thumbs_up", "thumbs-up", "positive", "good", "like", "true", "1", "👍"}
+)
+_DOWN: Final = frozenset(
+    {"down", "thumbs_down", "thumbs-down", "negative", "bad", "dislike", "false", "0", "-1", "👎"}
+)
+_LIKERT: Final = range(1, 6)
 
 
 @final
@@ -267,7 +304,7 @@ class MappingImporter:
         for count, message in enumerate(self._all("message", "each", held), start=1):
             place = f"{where}, message {count}"
             try:
-                steps = tuple(self._steps(message))
+                steps = (*self._steps(message), *self._judged("message", message, count))
             except InvalidInput as error:
                 yield Remark("problem", str(error), place, session)
                 continue
@@ -278,7 +315,15 @@ class MappingImporter:
             what = f"nothing is found at message.each, which is {path!r}"
             yield Remark("problem", what, where, session)
             return
-        agent = _text(self._one("session", "agent", held))
+        try:
+            whole = tuple(self._judged("session", held, None))
+            labels = self._labels(held)
+        except InvalidInput as error:
+            yield Remark("problem", str(error), where, session)
+            return
+        if whole:
+            entries.append(Entry("whole", where, None, whole))
+        operators = self._operators(held)
         transcript = Transcript(
             session=session,
             format=self._name,
@@ -289,7 +334,8 @@ class MappingImporter:
             task=_text(self._one("session", "task", held)),
             instance=_text(self._one("session", "instance", held)),
             models={AGENT: _text(self._one("session", "model", held))},
-            config={"group": {"agent": agent}} if agent else {},
+            policies=dict.fromkeys(operators, _OPERATOR),
+            config={"group": labels} if labels else {},
             scores=tuple(self._scores(held)),
         )
         yield from read_transcript(transcript, reading)
@@ -303,6 +349,8 @@ class MappingImporter:
         if side == "skip":
             return
         name = _text(self._one("message", "name", message))
+        if side == _OPERATOR:
+            name = name or _OPERATOR
         counts = {
             "prompt": self._one("message", "input_tokens", message),
             "completion": self._one("message", "output_tokens", message),
@@ -323,7 +371,7 @@ class MappingImporter:
                 yield from self._call(call, side, name, number)
         if self._spec.output is not None:
             content = self._one("output", "content", message)
-            if content is not None and side in ("human", "agent"):
+            if content is not None and side in ("human", "agent", _OPERATOR):
                 yield Output(_SIDES[side], name, content, self._spec.output.media_type)
 
     def _call(self, call: JSON, side: Side, name: str | None, number: int) -> Iterator[Step]:
@@ -347,22 +395,66 @@ class MappingImporter:
         if self._spec.session.utility is None:
             return
         value = self._one("session", "utility", held)
-        share = share_of(value)
+        share = float(value) if isinstance(value, bool) else share_of(value)
         if share is not None:
             yield UtilityScored(scorer=_SCORER, value=share)
         else:
-            missing = "the source has no score" if value is None else f"{value!r} is not in [0, 1]"
+            wrong = f"{value!r} is neither in [0, 1] nor true or false"
+            missing = "the source has no score" if value is None else wrong
             yield UtilityScored(scorer=_SCORER, missing=missing[:200])
+
+    def _labels(self, held: JSON) -> dict[str, JSON]:
+        """The labels of a session: those that it has."""
+        paths = {"agent": None, "user": None, **self._spec.session.labels}
+        labels: dict[str, JSON] = {}
+        for name, path in paths.items():
+            where = f"session.labels.{name}"
+            value = (
+                self._one("session", name, held)
+                if path is None
+                else found(self._compiled(path, where), held)
+            )
+            if isinstance(value, (dict, list)):
+                raise InvalidInput(
+                    f"label {name} must be a text, a number, true or false, not {_json(value)[:80]}"
+                )
+            if value is not None and str(value).strip():
+                labels[name] = _json(value) if isinstance(value, bool) else str(value)
+        return labels
+
+    def _operators(self, held: JSON) -> set[str]:
+        """The names of people who answered in the agent's place."""
+        named = (
+            _text(self._one("message", "name", message)) or _OPERATOR
+            for message in self._all("message", "each", held)
+            if self._spec.roles.get(str(self._one("message", "role", message))) == _OPERATOR
+        )
+        return set(named)
+
+    def _judged(self, table: str, held: JSON, number: int | None) -> Iterator[Step]:
+        """The user's feedback and rating of a message, or of the whole session."""
+        given = self._one(table, "feedback", held)
+        comment = self._one(table, "comment", held)
+        said = comment if isinstance(comment, str) else ""
+        if given is not None or said.strip():
+            yield Feedback(thumbs=_thumbs(given), comment=said, of=number)
+        rating = self._one(table, "rating", held)
+        if rating is not None:
+            if isinstance(rating, bool) or rating not in _LIKERT:
+                raise InvalidInput(f"its rating is {rating!r}, and not 1 to 5")
+            yield Rating(value=int(cast("float", rating)), of=number)
+
+    def _compiled(self, text: str, key: str) -> JSONPathQuery:
+        if key not in self._paths:
+            self._paths[key] = query(text, key)
+        return self._paths[key]
 
     def _path(self, table: str, field: str) -> JSONPathQuery | None:
         part = getattr(self._spec, table)
         text = getattr(part, field, None)
         if text is None:
             return None
-        key = f"{table}.{field}"
-        if key not in self._paths:
-            self._paths[key] = query(text, key)
-        return self._paths[key]
+        return self._compiled(text, f"{table}.{field}")
 
     def _one(self, table: str, field: str, value: JSON) -> JSON:
         return found(self._path(table, field), value)
@@ -375,6 +467,24 @@ def _document(piece: Piece) -> JSON:
     if bytes(piece.data).lstrip()[:1] == b"[":
         return decode(piece.data, list[JSON])
     return decode(piece.data, dict[str, JSON])
+
+
+def _thumbs(value: JSON) -> bool | None:
+    """Whether feedback is thumbs up; None if there is only a comment.
+
+    Raises:
+        InvalidInput: it says neither up nor down.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    word = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    if word.strip().casefold() in _UP:
+        return True
+    if word.strip().casefold() in _DOWN:
+        return False
+    raise InvalidInput(
+        f"its feedback is {value!r}, and neither up nor down: see rating for numbers"
+    )
 
 
 def _text(value: JSON) -> str | None:

@@ -9,6 +9,7 @@ request.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol, final
@@ -61,7 +62,9 @@ class ActionReader:
     """Reads events in order."""
 
     def __init__(self) -> None:
-        self._open: set[str] = set()
+        self._open: dict[str, str] = {}  # what kind of action it was, by id
+        self._past: set[str] = set()
+        self._count = 0
         self._total = RunningTotal()
 
     def steps(self, event: Mapping[str, JSON], data: bytes) -> Iterator[Step]:
@@ -85,6 +88,7 @@ class ActionReader:
         given: Mapping[str, JSON] = args if isinstance(args, Mapping) else {}
         side = _SIDES.get(str(event.get("source")), "system")
         thought = _text(given, "thought")
+        self._past.add(str(event.get("id")))
         if action in ("message", "finish"):
             text = _text(given, "content") or _text(event, "message")
             text = text or _text(given, "final_thought") or thought
@@ -101,22 +105,26 @@ class ActionReader:
         else:
             if thought.strip() and side == AGENT:
                 yield Utterance(AGENT, None, thought)
-            call = str(event.get("id"))
-            self._open.add(call)
+            self._count += 1
+            call = str(event.get("id", f"action-{self._count}"))
+            self._open[call] = action
             arguments = {key: value for key, value in given.items() if key not in _OWN_KEYS}
             yield ToolCall(side, None, call, _tool(event) or action, arguments)
 
     def _observation(self, kind: str, event: Mapping[str, JSON], data: bytes) -> Iterator[Step]:
-        call = str(event.get("cause"))
-        if event.get("cause") is None and len(self._open) == 1:
-            (call,) = self._open  # of old it is the answer to the action before it
-        if call not in self._open:
+        call = self._answered(kind, event)
+        if call is None:
             if kind in _ASIDE:
                 yield Omission(f"{kind} observations")
-            else:
+                return
+            cause = str(event.get("cause", event.get("id")))
+            if event.get("cause") in (None, -1) or cause in self._past:
                 yield ForeignEntry(f"{_FORMAT}.{kind}", data)
-            return
-        self._open.discard(call)
+                return
+            call = cause  # whose call it was is not known
+            self._past.add(call)
+            yield ToolCall("environment", None, call, _tool(event) or kind, {}, _UNSEEN)
+        self._open.pop(call, None)
         extras = event.get("extras")
         extra: Mapping[str, JSON] = extras if isinstance(extras, Mapping) else {}
         content = _text(event, "content")
@@ -130,6 +138,16 @@ class ActionReader:
         if kind == "edit" and isinstance(path, str) and isinstance(now, str) and changed:
             file = {"path": path, "text": now, "diff": content}
             yield Output(AGENT, None, file, "application/json")
+
+    def _answered(self, kind: str, event: Mapping[str, JSON]) -> str | None:
+        """The open call that an observation answers; of old it does not say which."""
+        cause = event.get("cause")
+        if cause is not None:
+            return str(cause) if str(cause) in self._open else None
+        if kind in _ASIDE:
+            return None
+        alike = (call for call, action in self._open.items() if action == kind)
+        return next(alike, next(iter(self._open), None))
 
     def _used(self, event: Mapping[str, JSON]) -> Iterator[Step]:
         metrics = event.get("llm_metrics")
@@ -181,7 +199,7 @@ class EventReader:
     """Reads events in order."""
 
     def __init__(self) -> None:
-        self._open: set[str] = set()
+        self._open: Counter[str] = Counter()  # ids of calls, which may come again
         self._totals: dict[str, RunningTotal] = {}
 
     def steps(self, event: Mapping[str, JSON], data: bytes) -> Iterator[Step]:
@@ -226,18 +244,21 @@ class EventReader:
         elif name == "finish":
             yield Utterance(AGENT, None, str(given.get("message", "")))
         else:
-            self._open.add(call)
+            self._open[call] += 1
             arguments = {key: value for key, value in given.items() if key != _INNER}
-            yield ToolCall(AGENT, None, call, name, arguments)
+            written = event.get("tool_call")
+            raw = _text(written, "arguments") if isinstance(written, Mapping) else ""
+            yield ToolCall(AGENT, None, call, name, arguments, None if arguments else raw or None)
 
     def _observation(self, kind: str, event: Mapping[str, JSON]) -> Iterator[Step]:
         call, name = str(event.get("tool_call_id")), str(event.get("tool_name"))
         if name in ("think", "finish"):
             yield Omission(f"what the tool {name} answers")
             return
-        if call not in self._open:  # whose call it was is not known
+        if not self._open[call]:  # whose call it was is not known
             yield ToolCall("environment", None, call, name, {}, _UNSEEN)
-        self._open.discard(call)
+            self._open[call] += 1
+        self._open[call] -= 1
         observation = event.get("observation")
         held: Mapping[str, JSON] = observation if isinstance(observation, Mapping) else {}
         text = plain_text(held.get("content"))

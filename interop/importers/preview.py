@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import final
 
 import msgspec
 
+from ...engine.errors import DuologError
 from ...engine.events import (
     ActionResolved,
     ActionTaken,
+    FeedbackGiven,
     MessageSent,
+    ProgressRated,
     SessionOpened,
     SnapshotTaken,
     UtilityScored,
 )
+from ...engine.log.append import prepare
 from ...engine.records import TRACE
-from .batches import read_from
-from .protocol import Importer, Reading, Remark
+from .batches import read_from, unfit
+from .protocol import Foreign, Importer, Reading, Remark
 
 __all__ = ("ImportPreview", "SessionPreview", "preview_foreign")
 
@@ -33,6 +38,8 @@ class SessionPreview(msgspec.Struct, kw_only=True):
         failed: actions that failed.
         outputs: snapshots of the shared output.
         scores: utilities.
+        ratings: of the progress of rounds.
+        feedback: that people gave.
         first: what was said first, cut to a line.
     """
 
@@ -44,6 +51,8 @@ class SessionPreview(msgspec.Struct, kw_only=True):
     failed: int = 0
     outputs: int = 0
     scores: int = 0
+    ratings: int = 0
+    feedback: int = 0
     first: str = ""
 
 
@@ -60,14 +69,22 @@ _FIRST = 60
 def preview_foreign(source: Path, importer: Importer, reading: Reading) -> ImportPreview:
     """Reads a source through, and counts; blocks on files.
 
+    What an import would refuse is a problem: an event that no log can hold, and a second session of
+    one name that goes on in another way than the first.
+
     Raises:
         InvalidInput: the source as a whole cannot be read.
     """
     sessions: dict[str, SessionPreview] = {}
     remarks: list[Remark] = []
+    check = _Check(reading)
     for one in read_from(source, importer, reading):
         if isinstance(one, Remark):
             remarks.append(one)
+            continue
+        problem = check.problem_of(one)
+        if problem is not None:
+            remarks.append(problem)
             continue
         seen = sessions.setdefault(one.session, SessionPreview(session=one.session))
         event, role = one.draft.event, one.draft.role
@@ -86,6 +103,51 @@ def preview_foreign(source: Path, importer: Importer, reading: Reading) -> Impor
                 seen.outputs += 1
             case UtilityScored():
                 seen.scores += 1
+            case ProgressRated():
+                seen.ratings += 1
+            case FeedbackGiven():
+                seen.feedback += 1
             case _:
                 pass
     return ImportPreview(sessions=list(sessions.values()), remarks=remarks)
+
+
+@final
+class _Check:
+    """Checks events as a log would, session by session.
+
+    Args:
+        reading: how the source is read.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._held: dict[tuple[str, str], list[int]] = {}  # hashes of events, by stream
+        self._at: dict[tuple[str, str], int] = {}
+        self._refused: set[str] = set()
+
+    def problem_of(self, one: Foreign) -> Remark | None:
+        """Why an import would refuse an event; None if it would not, or the reason was given already."""
+        draft, session = one.draft, one.session
+        if isinstance(draft.event, SessionOpened):
+            self._at = {key: 0 for key in self._held if key[0] == session}
+            self._refused.discard(session)
+        try:
+            made = prepare(session, [draft], one.stream, None, None, self._reading.redact)
+        except DuologError as error:
+            return unfit(session, draft) or Remark(
+                "problem", str(error), f"session {session[:60]}", session
+            )
+        held = self._held.setdefault((session, one.stream), [])
+        at = self._at.get((session, one.stream), len(held))
+        (envelope,) = made.envelopes
+        seen = hash((*envelope[:5], envelope[8]))
+        if at < len(held):
+            self._at[session, one.stream] = at + 1
+            if held[at] == seen or session in self._refused:
+                return None
+            self._refused.add(session)
+            what = f"the source has another session of this id, with another event {at + 1}"
+            return Remark("problem", what, f"session {session}", session)
+        held.append(seen)
+        return None

@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple, final
 import msgspec
 
 from ....engine import codec
+from ....engine.errors import InvalidInput
 from ....engine.events import (
     UNKNOWN_MODEL,
     ActionResolved,
@@ -19,6 +20,7 @@ from ....engine.events import (
     ModelCalled,
     NoteTaken,
     Participant,
+    ProgressRated,
     Role,
     SessionClosed,
     SnapshotTaken,
@@ -26,6 +28,7 @@ from ....engine.events import (
     Unknown,
 )
 from ....engine.records import ENVIRONMENT, Record
+from ....engine.session.commands import UNNAMED
 from ..protocol import Foreign, Found, Remark
 from ..trace_builder import TraceBuilder
 from .numbers import amount_of, counted
@@ -41,6 +44,7 @@ from .steps import (
     ModelUse,
     Omission,
     Output,
+    Rating,
     Reasoning,
     Step,
     ToolCall,
@@ -138,7 +142,7 @@ class Cast:
                     self._names.setdefault((role, name), name or role)
             case Reasoning(name=name) | ApprovalRequest(name=name) | Interruption(name=name):
                 self._names.setdefault((AGENT, name), name or AGENT)
-            case ApprovalResponse():
+            case ApprovalResponse() | Rating():
                 self._names.setdefault((HUMAN, None), HUMAN)
             case Feedback(name=name):
                 self._names.setdefault((HUMAN, name), name or HUMAN)
@@ -151,6 +155,8 @@ class Cast:
 
 _NAMELESS: Final = frozenset({Reasoning, Omission, ModelUse, ForeignEntry, Ending})
 """Steps that do not take the id of their message or item."""
+_JUDGED: Final = frozenset({Utterance, ToolCall, Output})
+"""Steps that feedback may be about; of several in one entry it is about the last."""
 
 
 def item_id(index: int | str) -> str:
@@ -186,6 +192,7 @@ class ConversationBuilder:
         self._model = model or UNKNOWN_MODEL
         self._open: list[_Open] = []
         self._asked: dict[str, int] = {}
+        self._acts: dict[int | str, int] = {}
         self._speaker = cast.of(AGENT)
         self._has_main = False  # an agent that no step names: those that have names help it
         self._events: Mapping[type[Step], Callable[..., Found]] = {
@@ -198,6 +205,7 @@ class ConversationBuilder:
             Output: self._submit,
             Interruption: self._interrupt,
             Feedback: self._give_feedback,
+            Rating: self._rate,
             ModelUse: self._ask_model,
             ForeignEntry: self._keep,
             Omission: self._omit,
@@ -227,8 +235,10 @@ class ConversationBuilder:
                 named, id = True, item_id(index)
             if isinstance(step, Ending):
                 yield from self._close(step, time)
-            else:
-                yield self._events[kind](step, time, id, where)
+                continue
+            yield self._events[kind](step, time, id, where)
+            if kind in _JUDGED:
+                self._acts[index] = self._builder.version
 
     def resume(self, records: Iterable[Record]) -> None:
         """Takes up a trace that was recorded before.
@@ -322,8 +332,19 @@ class ConversationBuilder:
         thumbs: Literal["up", "down"] | None = None
         if step.thumbs is not None:
             thumbs = "up" if step.thumbs else "down"
-        given = FeedbackGiven(thumbs=thumbs, comment=step.comment)
+        of = None if step.of is None else self._acts.get(step.of)
+        given = FeedbackGiven(thumbs=thumbs, comment=step.comment, of=of)
         return self._builder.put(given, *self._cast.of(HUMAN, step.name), time, id=id)
+
+    def _rate(self, step: Rating, time: float, id: str | None, where: str) -> Foreign | Remark:
+        until = None if step.of is None else self._acts.get(step.of)
+        rated = ProgressRated(
+            round=UNNAMED, rating=step.value, until=until, explanation=step.explanation
+        )
+        try:
+            return self._builder.put(rated, *self._cast.of(HUMAN), time, id=id)
+        except InvalidInput as error:
+            return Remark("problem", str(error), where, self._builder.session)
 
     def _interrupt(self, step: Interruption, time: float, id: str | None, where: str) -> Foreign:
         yielded = TurnYielded(reason=step.reason)

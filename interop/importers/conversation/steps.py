@@ -21,6 +21,7 @@ __all__ = (
     "ModelUse",
     "Omission",
     "Output",
+    "Rating",
     "Reasoning",
     "Step",
     "ToolCall",
@@ -155,17 +156,34 @@ class Interruption(msgspec.Struct, frozen=True):
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person said of the session: thumbs, or a comment.
+    """A person judged the session or a part of it: thumbs, or a comment.
 
     Attributes:
         thumbs: True for up, False for down, None for neither.
         comment: free text.
         name: of the person; None where the role is all that is known.
+        of: number of the entry that it is about; None for the session as a whole.
     """
 
     thumbs: bool | None = None
     comment: str = ""
     name: str | None = None
+    of: int | str | None = None
+
+
+class Rating(msgspec.Struct, frozen=True, kw_only=True):
+    """A person rated the progress of a round.
+
+    Attributes:
+        value: 1 to 5.
+        explanation: in the person's words.
+        of: number of the entry in the round that is rated; None for the latest round in which an
+            agent acted.
+    """
+
+    value: int
+    explanation: str = ""
+    of: int | str | None = None
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -211,6 +229,7 @@ Step: TypeAlias = (
     | ModelUse
     | Interruption
     | Feedback
+    | Rating
     | Ending
     | ForeignEntry
     | Omission

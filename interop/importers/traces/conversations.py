@@ -20,7 +20,16 @@ from ....engine.events import JSON, ActionResolved, ActionTaken, MessageSent, To
 from ....engine.records import Record
 from ..claude_code.questions import QuestionReader
 from ..conversation.builder import Cast
-from ..conversation.steps import AGENT, HUMAN, ModelUse, Step, ToolCall, ToolResult, Utterance
+from ..conversation.steps import (
+    AGENT,
+    HUMAN,
+    ModelUse,
+    Reasoning,
+    Step,
+    ToolCall,
+    ToolResult,
+    Utterance,
+)
 from ..conversation.transcript import Entry, Transcript
 from ..protocol import Remark
 from .messages import Message, messages_of, texts_in
@@ -85,6 +94,81 @@ def by_session(spans: Iterable[Span]) -> dict[str, list[Span]]:
     return grouped
 
 
+_LABEL: Final = re.compile(
+    r"(?:observation|tool (?:result|output|response)|result|output)\b[^:\n]{0,40}:\s*",
+    re.IGNORECASE,
+)
+"""Labels that programs put before a result in a message of role ``user``."""
+_TELLING: Final = 12  # characters: a shorter part of a result may well be a person's word
+_OUTCOMES: Final = 1_000  # texts of results that are kept of a trace
+
+
+class _Turn:
+    """One trace: tells messages of a person from those that a program wrote in the person's name.
+
+    Attributes:
+        heard: something of the person's was read.
+        acted: the last that the agent did was to call a tool.
+    """
+
+    def __init__(self) -> None:
+        self.heard = False
+        self.acted = False
+        self._outcomes: dict[int, None] = {}
+
+    def learn(self, output: JSON) -> None:
+        """Notes the outcome of a tool."""
+        whole = output if isinstance(output, str) else msgspec.json.encode(output).decode()
+        texts = [whole, *(one for one in texts_in(output) if len(one.strip()) >= _TELLING)]
+        for text in texts:
+            self._outcomes[hash(_plain(text))] = None
+        while len(self._outcomes) > _OUTCOMES:
+            del self._outcomes[next(iter(self._outcomes))]
+
+    def is_result(self, text: str) -> bool:
+        """Whether a text that is said to be a person's is the outcome of a tool just called."""
+        if not self.acted:
+            return False
+        label = _LABEL.match(text)
+        bare = text[label.end() :] if label is not None else text
+        return any(hash(_plain(one)) in self._outcomes for one in (text, bare))
+
+
+def _plain(text: str) -> str:
+    """A text to compare by: JSON is spelled one way."""
+    value = value_of(text.strip())
+    return value.strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _unanswered(messages: Sequence[Message], last: int) -> list[str]:
+    """The calls of the last reply, if none of them has a result behind it.
+
+    No model goes on without them, so what stands behind is the result.
+    """
+    if last < 0:
+        return []
+    calls = [step.call or step.tool for step in messages[last].steps if isinstance(step, ToolCall)]
+    behind = (step for one in messages[last + 1 :] for step in one.steps)
+    return [] if any(isinstance(step, ToolResult) for step in behind) else calls
+
+
+def _answers_around(
+    spans: Sequence[Span], inside: Mapping[tuple[str, str], Sequence[Span]]
+) -> dict[tuple[str, str], JSON]:
+    """By call of a model whose answer is blank: the answer of the span around it, if it has one."""
+    found: dict[tuple[str, str], JSON] = {}
+    for span in spans:
+        within = inside.get((span.trace, span.id), ())
+        if len(within) == 1 and _is_blank(within[0].output) and not _is_blank(span.output):
+            found[within[0].trace, within[0].id] = span.output
+    return found
+
+
+def _is_blank(output: JSON) -> bool:
+    steps = [step for message in messages_of(output, AGENT) for step in message.steps]
+    return all(isinstance(s, Utterance) and s.text.strip() in ("", "None", "null") for s in steps)
+
+
 class _Place(NamedTuple):
     """Where a span lies."""
 
@@ -114,6 +198,7 @@ class ConversationReader:
         self._roots: dict[str, set[str]] = {}
         self._wrappers: set[tuple[str, str]] = set()
         self._said: Counter[str] = Counter()
+        self._turns: dict[str, _Turn] = {}
         self._open: dict[str, ToolCall] = {}
         self._questions = QuestionReader()
 
@@ -127,10 +212,13 @@ class ConversationReader:
             tool = span.tool or _tool_of(span) if span.kind == "tool" else None
             place = _Place(span.trace, span.parent, span.kind, span.agent, tool)
             self._places[span.trace, span.id] = place
+        inside: dict[tuple[str, str], list[Span]] = {}
         for span in spans:
             if span.kind == "model":
                 around = takewhile(lambda one: one[1].kind != "tool", self._around(span))
-                self._wrappers.update(key for key, place in around if place.kind == "model")
+                for key in (key for key, place in around if place.kind == "model"):
+                    self._wrappers.add(key)
+                    inside.setdefault(key, []).append(span)
             elif span.kind != "link" and self._is_outermost(span):
                 found = self._roots.setdefault(span.trace, set())
                 found.update(text.strip() for text in texts_in(span.input))
@@ -138,8 +226,12 @@ class ConversationReader:
             agents = [self._agent(span) for span in spans if span.kind == "model"]
             self.main = next((agent for agent in agents if agent), None)
             self._known = bool(agents)
+        answers = _answers_around(spans, inside)
         for span in spans:
             if span.kind != "link":
+                output = answers.get((span.trace, span.id))
+                if output is not None:
+                    span = msgspec.structs.replace(span, output=output)
                 yield from self._entries(span)
 
     def resume(self, records: Iterable[Record]) -> None:
@@ -219,25 +311,43 @@ class ConversationReader:
     def _heard(self, span: Span) -> Iterator[Step]:
         """What a person said before a call, and results of calls that have no span of their own."""
         messages = messages_of(span.input, HUMAN)
+        turn = self._turns.setdefault(span.trace, _Turn())
         counts = Counter(one.text.strip() for one in messages if one.role == HUMAN)
         last = max((n for n, one in enumerate(messages) if one.role == AGENT), default=-1)
-        for one in messages:
+        for number, one in enumerate(messages):
             for step in one.steps:
                 if isinstance(step, ToolResult):
-                    key = self._open_call(step.call)
+                    turn.learn(step.output)
+                    new_one = number > last  # what names no call is about the last ones
+                    key = self._open_call(step.call) if step.call or new_one else None
                     if key is not None:
                         call = self._open.pop(key)
                         yield ToolResult(call.call, step.output, step.error)
         new = [one for one in messages[last + 1 :] if one.role == HUMAN and one.text.strip()]
         new = [one for one in new if counts[one.text.strip()] > self._said[one.text.strip()]]
         asked = self._roots.get(span.trace, set()) | self._whole
+        unanswered = _unanswered(messages, last)
         known = [one for one in new if one.text.strip() in asked]
         for one in new:
+            text = one.text.strip()
+            if text not in asked and (unanswered or turn.is_result(text)):
+                if unanswered:
+                    yield from self._results_of(unanswered.pop(0), one)
+                continue
             typed = not known or one in known
-            if typed or one.text.strip() not in self._said:
-                self._said[one.text.strip()] += 1
+            if not one.named and text not in asked and (asked or turn.heard):
+                typed = False  # no span says that it is the person's
+            if typed or text not in self._said:
+                self._said[text] += 1
+                turn.heard = turn.heard or typed
                 # What was put in the person's place is none of the input of the whole.
                 yield from one.steps if typed else _as_system(one)
+
+    def _results_of(self, call: str, message: Message) -> Iterator[Step]:
+        """The outcome of a call, out of a message that has the role of a person."""
+        key = self._open_call(call)
+        if key is not None:
+            yield ToolResult(self._open.pop(key).call, message.text)
 
     def _answered(self, span: Span, name: str | None) -> Iterator[Step]:
         if span.called:
@@ -252,8 +362,14 @@ class ConversationReader:
                 id=f"call/{span.key}",
             )
         calls = 0
-        for message in messages_of(span.output, AGENT):
+        answer = messages_of(span.output, AGENT)
+        self._turns.setdefault(span.trace, _Turn()).acted = any(
+            isinstance(step, ToolCall) for message in answer for step in message.steps
+        )
+        for message in answer:
             for step in message.steps:
+                if isinstance(step, Reasoning) and not step.text.strip():
+                    continue
                 if isinstance(step, ToolCall):
                     calls += 1
                     own = step.call or f"{span.id}-{calls}"
@@ -271,6 +387,10 @@ class ConversationReader:
         output = value_of(span.output)
         if isinstance(output, Mapping) and "tool_call_id" in output:
             output = output.get("content")
+        turn = self._turns.setdefault(span.trace, _Turn())
+        if key is not None or span.kind == "tool":
+            turn.acted = True
+            turn.learn(output)
         if key is not None:
             call = self._open.pop(key)
             yield ToolResult(call.call, output, span.error)
@@ -295,8 +415,10 @@ class ConversationReader:
 
     def _open_call(self, call: str) -> str | None:
         """The open call of this id; else the first of the tool of this name, where that is all that
-        a result says.
+        a result says, or the first of all where it says nothing.
         """
+        if not call:
+            return next(iter(self._open), None)
         if call in self._open:
             return call
         return next((key for key, one in self._open.items() if one.tool == call), None)

@@ -7,7 +7,7 @@ are kept with the session, and are no utility: what they measure is not known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
 
@@ -15,8 +15,8 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON, Tokens
-from ..conversation.numbers import count_of
-from ..conversation.steps import Feedback, Step
+from ..conversation.numbers import amount_of, count_of
+from ..conversation.steps import AGENT, Feedback, ToolCall, Utterance
 from ..conversation.transcript import Entry, Transcript, read_transcript
 from ..documents import is_answer, listed_in, listed_keys
 from ..json_files import AT_ONCE, Piece, decode, pieces_of, size_of
@@ -25,7 +25,7 @@ from ..json_stream import Member, read_at
 from ..protocol import Found, Reading, Remark
 from ..timestamps import seconds_of
 from .ai_sdk import TOOL_CALL
-from .conversations import transcripts_of
+from .conversations import by_session, transcripts_of
 from .spans import Span, SpanKind, value_of
 from .stored import SpanPiece, read_stored
 
@@ -37,13 +37,26 @@ _TURN: Final = re.compile(r"(?:invoke_agent|agent_run)\s+\[?([^\]]+)\]?")
 """What frameworks call the span of an agent's turn, with the agent's name behind it."""
 
 
+class ScoreConfig(msgspec.Struct, rename="camel"):
+    """The bounds of a score."""
+
+    min_value: float | None = None
+    max_value: float | None = None
+
+
 class Score(msgspec.Struct, rename="camel"):
-    """A score of a trace."""
+    """A score of a trace, of an observation in it, or of a session."""
 
     name: str
     value: JSON = None
+    string_value: str | None = None
     comment: str | None = None
     source: str | None = None
+    data_type: str | None = None
+    timestamp: str | None = None
+    trace_id: str | None = None
+    observation_id: str | None = None
+    config: ScoreConfig | None = None
 
 
 class Trace(msgspec.Struct, rename="camel"):
@@ -55,6 +68,11 @@ class Trace(msgspec.Struct, rename="camel"):
     input: JSON = None
     scores: list[Score | str] | None = None
     observations: list[msgspec.Raw] = []
+    user_id: str | None = None
+    tags: list[str] | None = None
+    environment: str | None = None
+    release: str | None = None
+    version: str | None = None
 
 
 class _Observation(msgspec.Struct, rename="camel"):
@@ -76,6 +94,10 @@ class _Observation(msgspec.Struct, rename="camel"):
     input_usage: int | None = None
     output_usage: int | None = None
     metadata: JSON = None
+    cost_details: Mapping[str, JSON] | None = None
+    provided_cost_details: Mapping[str, JSON] | None = None
+    calculated_total_cost: float | None = None
+    total_cost: float | None = None
 
 
 def span_of_observation(
@@ -123,6 +145,7 @@ def span_of_observation(
         agent=_agent(one, attributes) if kind == "agent" else None,
         model=one.model,
         tokens=_tokens(one) if kind == "model" else None,
+        cost=_cost(one) if kind == "model" else None,
         error=why if one.level == "ERROR" else None,
     )
 
@@ -164,6 +187,18 @@ def _tokens(one: _Observation) -> Tokens | None:
     return Tokens(**counts) if counts else None
 
 
+def _cost(one: _Observation) -> float | None:
+    """US dollars; None where unknown, which Langfuse writes as 0."""
+    for held in (one.cost_details, one.provided_cost_details):
+        amounts = {key: amount_of(value) for key, value in (held or {}).items()}
+        if (total := amounts.get("total")) is not None:
+            return total
+        known = [amount for amount in amounts.values() if amount is not None]
+        if known:
+            return sum(known)
+    return amount_of(one.calculated_total_cost) or amount_of(one.total_cost) or None
+
+
 def _text(attributes: Mapping[str, JSON], key: str) -> str | None:
     value = attributes.get(key)
     return value if isinstance(value, str) and value else None
@@ -173,7 +208,20 @@ def _text(attributes: Mapping[str, JSON], key: str) -> str | None:
 
 
 _NAME: Final = "langfuse"
-_FEEDBACK: Final = frozenset({"user-feedback", "user_feedback", "feedback", "thumbs"})
+_FEEDBACK: Final = frozenset(
+    "user-feedback feedback thumbs user-rating user-score rating stars csat".split()
+)
+"""Names of the scores that users give; with ``_`` or a space for ``-``, in any case."""
+_JUDGES: Final = frozenset({"EVAL", "ANNOTATION"})
+"""Sources of scores that no user gave: a model's, and a reviewer's."""
+_UP: Final = frozenset("up thumbs-up 👍 positive good like liked helpful yes true correct".split())
+_DOWN: Final = frozenset(
+    "down thumbs-down 👎 negative bad dislike disliked unhelpful not-helpful no false incorrect".split()
+)
+_STARS: Final = 5
+_PLEASED, _DISPLEASED = 4, 2  # of five: the usual reading of customer satisfaction
+_STARRED: Final = frozenset({"user-rating", "rating", "stars", "csat"})
+_OF: Final = re.compile(r"\b[0-5]\s*(?:/|of|out of)\s*5\b")
 _OBSERVATION: Final = frozenset({"traceId", "startTime", "type"})
 _TRACE: Final = frozenset({"id", "timestamp", "observations"})
 
@@ -182,6 +230,7 @@ class _Export(msgspec.Struct):
     observations: list[msgspec.Raw]
     trace: Trace | None = None
     traces: list[Trace] = []
+    scores: list[Score | str] = []
     id: str | None = None
 
 
@@ -310,47 +359,212 @@ def _read(exports: Sequence[tuple[_Export, Piece]], reading: Reading) -> Iterato
                 spans.append(span_of_observation(raw, known, where, reading))
             except InvalidInput as error:
                 yield Remark("problem", f"no observation: {error}", where)
-    found = transcripts_of(
-        spans,
-        format=_NAME,
-        where=exports[0][1].where,
-        inputs=[trace.input for trace in traces],
-        config=_config(traces),
-    )
-    for transcript in found:
-        yield from read_transcript(_rated(transcript, traces), reading)
+    scores = _all_scores(exports, traces)
+    turns = _Turns(spans)
+    for members in by_session(spans).values():
+        among = {span.trace for span in members}
+        own = [trace for trace in traces if trace.id in among] or traces
+        rated = [one for one in scores if one.trace_id is None or one.trace_id in among]
+        found = transcripts_of(
+            members,
+            format=_NAME,
+            where=exports[0][1].where,
+            inputs=[trace.input for trace in own],
+            config=_config(own, rated),
+        )
+        for transcript in found:
+            yield from read_transcript(_rated(transcript, rated, turns, reading), reading)
 
 
-def _config(traces: Sequence[Trace]) -> dict[str, JSON]:
+def _config(traces: Sequence[Trace], scores: Sequence[Score]) -> dict[str, JSON]:
     held: list[Mapping[str, JSON]] = [
         {
             "trace": trace.id,
             "name": trace.name,
-            "scores": {one.name: one.value for one in _scores(trace) if one.name not in _FEEDBACK},
+            "scores": {
+                one.name: one.value if one.string_value is None else one.string_value
+                for one in scores
+                if one.trace_id == trace.id and not _is_feedback(one)
+            },
         }
         for trace in traces
     ]
-    return {} if not held else {_NAME: held[0] if len(held) == 1 else held}
+    if not held:
+        return {}
+    return {_NAME: held[0] if len(held) == 1 else held, **_group(traces)}
 
 
-def _rated(transcript: Transcript, traces: Sequence[Trace]) -> Transcript:
-    """The conversation with the feedback of its user."""
-    steps: list[Step] = []
-    for score in (one for trace in traces for one in _scores(trace)):
-        if score.name in _FEEDBACK:
-            value = score.value
-            number = isinstance(value, (int, float))
-            steps.append(Feedback(thumbs=bool(value) if number else None, comment=_comment(score)))
-    if not steps:
+def _group(traces: Sequence[Trace]) -> dict[str, JSON]:
+    """The labels of a session: each from the first trace that has it, and the tags of all traces."""
+    tags = sorted({tag for trace in traces for tag in trace.tags or () if tag.strip()})
+    labels: dict[str, Sequence[str | None]] = {
+        "user": [trace.user_id for trace in traces],
+        "environment": [trace.environment for trace in traces],
+        "release": [trace.release for trace in traces],
+        "version": [trace.version for trace in traces],
+        "tags": [", ".join(tags)],
+    }
+    group: dict[str, JSON] = {}
+    for label, values in labels.items():
+        value = next((one for one in values if one and one.strip()), None)
+        if value is not None:
+            group[label] = value
+    return {"group": group} if group else {}
+
+
+# --- scores of users ------------------------------------------------------------------------------
+
+
+@final
+class _Turns:
+    """Where in a conversation a trace or an observation ended.
+
+    Args:
+        spans: of the whole.
+    """
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = {(span.trace, span.id): span for span in spans}
+
+    def ends(self, entries: Sequence[Entry | Remark], score: Score) -> int | None:
+        """The place of the entry that a score is about: the last by the agent in that trace or
+        observation; None if there is none.
+        """
+        trace = score.trace_id
+        if trace is None:
+            return None
+        own = {span.key: span for span in self._spans.values() if span.trace == trace}
+        found: int | None = None
+        within: int | None = None
+        for place, entry in enumerate(entries):
+            span = own.get(str(entry.number)) if isinstance(entry, Entry) else None
+            if span is None or not isinstance(entry, Entry):
+                continue
+            spoke = any(
+                isinstance(step, (Utterance, ToolCall)) and step.role == AGENT
+                for step in entry.steps
+            )
+            if spoke:
+                found = place
+                within = place if self._lies_in(span, score.observation_id) else within
+        return found if within is None else within
+
+    def _lies_in(self, span: Span | None, observation: str | None) -> bool:
+        seen: set[str] = set()
+        while span is not None and span.id not in seen:
+            if span.id == observation:
+                return True
+            seen.add(span.id)
+            span = self._spans.get((span.trace, span.parent or ""))
+        return False
+
+
+def _rated(
+    transcript: Transcript, scores: Sequence[Score], turns: _Turns, reading: Reading
+) -> Transcript:
+    """The conversation with the feedback of its user, each behind what it is about, at its time."""
+    given = [score for score in scores if _is_feedback(score)]
+    if not given:
         return transcript
+    scales = _scales(given)
     entries = list(transcript.entries)
-    entries.append(Entry("feedback", transcript.where, None, tuple(steps)))
-    return msgspec.structs.replace(transcript, entries=entries)
+    behind: dict[int, list[Entry]] = {}
+    for number, score in enumerate(given, start=1):
+        place = turns.ends(entries, score)
+        about = None if place is None else entries[place]
+        of = about.number if isinstance(about, Entry) else None
+        time = seconds_of(score.timestamp, reading.zone)
+        step = _feedback(score, scales[score.name], of)
+        at = len(entries) - 1 if place is None else _place_of(entries, place, time)
+        name = "feedback" if len(given) == 1 else f"feedback-{number}"
+        behind.setdefault(at, []).append(Entry(name, transcript.where, time, (step,)))
+    ordered = (one for n, entry in enumerate(entries) for one in (entry, *behind.get(n, ())))
+    return msgspec.structs.replace(transcript, entries=list(ordered))
 
 
-def _scores(trace: Trace) -> list[Score]:
-    return [one for one in trace.scores or () if isinstance(one, Score)]
+def _place_of(entries: Sequence[Entry | Remark], place: int, time: float | None) -> int:
+    """The last entry before a time, from the one that was scored on."""
+    for later in range(place + 1, len(entries)):
+        entry = entries[later]
+        at = entry.time if isinstance(entry, Entry) else None
+        if time is None or (at is not None and at > time):
+            break
+        place = later
+    return place
 
 
-def _comment(score: Score) -> str:
-    return score.comment or (score.value if isinstance(score.value, str) else "")
+def _is_feedback(score: Score) -> bool:
+    name = re.sub(r"[\s_]+", "-", score.name.strip().casefold())
+    return name in _FEEDBACK and score.source not in _JUDGES
+
+
+def _scales(scores: Iterable[Score]) -> dict[str, float]:
+    """By name of a score: the best that it can be, as far as its values, its settings and its name
+    say.
+    """
+    found: dict[str, float] = {}
+    for score in scores:
+        best = score.config.max_value if score.config is not None else None
+        number = _number(score)
+        named = re.sub(r"[\s_]+", "-", score.name.strip().casefold()) in _STARRED
+        starred = named or _OF.search(score.comment or "") is not None
+        if best is None:
+            above = number is not None and number > 1
+            best = 1.0 if not above and not starred else max(_STARS, number or 0.0)
+            if score.data_type == "BOOLEAN":
+                best = 1.0
+        found[score.name] = max(best, found.get(score.name, 0.0))
+    return found
+
+
+def _number(score: Score) -> float | None:
+    value = score.value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value)
+
+
+def _feedback(score: Score, best: float, of: int | str | None) -> Feedback:
+    """A score as feedback: as thumbs if it is clearly up or down, with its value in the comment
+    otherwise.
+    """
+    number = _number(score)
+    said = score.string_value or (score.value if isinstance(score.value, str) else "")
+    word = re.sub(r"[\s_]+", "-", said.strip().casefold())
+    thumbs: bool | None = None
+    note = ""
+    if isinstance(score.value, bool):
+        thumbs = score.value
+    elif word:
+        thumbs = True if word in _UP else False if word in _DOWN else None
+        note = said if thumbs is None else ""
+    elif number is not None and best == 1:
+        thumbs = {1.0: True, 0.0: False, -1.0: False}.get(number)
+        note = f"{number:g} of 1" if thumbs is None else ""
+    elif number is not None:
+        if best == _STARS:
+            thumbs = True if number >= _PLEASED else False if number <= _DISPLEASED else None
+        note = f"{number:g} of {best:g}"
+    comment = "; ".join(one for one in (note, score.comment or "") if one)
+    return Feedback(thumbs=thumbs, comment=comment, of=of)
+
+
+def _all_scores(exports: Sequence[tuple[_Export, Piece]], traces: Sequence[Trace]) -> list[Score]:
+    """The scores in traces and those listed separately, each once, in order of time."""
+    found: list[Score] = []
+    for trace in traces:
+        own = [score for score in trace.scores or () if isinstance(score, Score)]
+        for score in own:
+            score.trace_id = score.trace_id or trace.id
+        found += own
+    known = {trace.id for trace in traces}
+    beside = (score for export, _ in exports for score in export.scores)
+    found += [
+        one
+        for one in beside
+        if isinstance(one, Score) and (one.trace_id is None or one.trace_id in known)
+    ]
+    unique = {msgspec.json.encode(one): one for one in found}
+    ordered = list(unique.values())
+    ordered.sort(key=lambda one: one.timestamp or "")
+    return ordered

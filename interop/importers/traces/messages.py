@@ -16,8 +16,10 @@ __all__ = ("Message", "messages_of", "texts_in")
 
 _CALLS: Final = ("function_call", "functionCall")
 _RESULTS: Final = ("function_response", "functionResponse")
+_BEDROCK: Final = ("toolUse", "toolResult")  # of the Converse interface
 _FAILURES: Final = frozenset({"error-text", "error-json", "execution-denied"})
 _TEXTS: Final = frozenset({"text", "output_text", "input_text"})
+_THOUGHT: Final = re.compile("reasoning|thinking", re.IGNORECASE)
 
 
 def steps_of_parts(parts: Sequence[JSON], side: str) -> Iterator[Step]:
@@ -45,14 +47,10 @@ def steps_of_parts(parts: Sequence[JSON], side: str) -> Iterator[Step]:
 
 
 def _step(part: Mapping[str, JSON]) -> Step:
-    for key in _CALLS:
+    for key in (*_CALLS, *_RESULTS, *_BEDROCK):
         held = part.get(key)
         if isinstance(held, Mapping):
-            return _call(_text(held, "id"), held.get("name"), held.get("args"))
-    for key in _RESULTS:
-        held = part.get(key)
-        if isinstance(held, Mapping):
-            return ToolResult(_text(held, "id") or _text(held, "name"), held.get("response"))
+            return _keyed(key, held)
     kind = part.get("type")
     if kind == "tool_call":
         return _call(_id(part.get("id")), part.get("name"), part.get("arguments"))
@@ -65,11 +63,27 @@ def _step(part: Mapping[str, JSON]) -> Step:
     if kind == "tool-result":
         return _tool_result(part)
     text = part.get("content", part.get("text"))
-    if kind in ("reasoning", "thinking") or part.get("thought") is True:
+    if part.get("thought") is True or _THOUGHT.search(str(kind)):
         return Reasoning(text if isinstance(text, str) else "")
     if isinstance(text, str) and (kind is None or kind in _TEXTS):
         return Utterance("", None, text)
     return Utterance("", None, f"[{kind or next(iter(part), 'part')}]")
+
+
+def _keyed(key: str, held: Mapping[str, JSON]) -> Step:
+    """A call or a result that a part holds under a key such as ``functionCall``."""
+    if key in _CALLS:
+        return _call(_text(held, "id"), held.get("name"), held.get("args"))
+    if key in _RESULTS:
+        return ToolResult(_text(held, "id") or _text(held, "name"), held.get("response"))
+    call = _text(held, "toolUseId")
+    if key == "toolUse":
+        return _call(call, held.get("name"), held.get("input"))
+    content = held.get("content")
+    failed = held.get("status") == "error"
+    return ToolResult(
+        call, content, "\n".join(texts_in(content)) or "it failed" if failed else None
+    )
 
 
 def _tool_result(part: Mapping[str, JSON]) -> ToolResult:
@@ -113,7 +127,15 @@ _ROLES: Final = {
     "function": "tool",
     "system": "system",
     "developer": "system",
+    "customer": HUMAN,
+    "client": HUMAN,
+    "visitor": HUMAN,
+    "bot": AGENT,
+    "agent": AGENT,
+    "chatbot": AGENT,
 }
+_RESULT_OF: Final = ("tool_call_id", "tool_use_id", "toolCallId", "toolUseId")
+"""Keys by which a message names the call that it answers, under any role."""
 _HOLDERS: Final = (
     "messages",
     "output",
@@ -126,14 +148,24 @@ _HOLDERS: Final = (
 )
 _OWN_PARTS: Final = frozenset({"tool-call", "tool-result", "tool_call", "tool_call_response"})
 _CLASS: Final = re.compile("message(chunk)?$")  # LangChain names the type by its class
-_SPOKEN: Final = re.compile(r"^(system|user|human|assistant|ai): ", re.MULTILINE)
+_TOOLS: Final = re.compile("tool|function|observation")
+_SPOKEN: Final = re.compile(
+    r"^(system|developer|user|human|assistant|ai|tool|function): ", re.MULTILINE
+)
 
 
 class Message(NamedTuple):
-    """A message: whose side it is, and its steps."""
+    """A message.
+
+    Attributes:
+        role: whose side it is.
+        steps: what it says.
+        named: it says whose it is; if not, ``role`` is a guess from where it was found.
+    """
 
     role: str
     steps: tuple[Step, ...]
+    named: bool = True
 
     @property
     def text(self) -> str:
@@ -181,13 +213,16 @@ def _held(value: Mapping[str, JSON]) -> JSON:
 def _in_text(text: str) -> list[Message]:
     """The messages in a text that has each behind its role; none where it is one message."""
     places = [match.span() for match in _SPOKEN.finditer(text)]
-    if not places or places[0][0] or (len(places) < 2 and not text.startswith("system")):
+    instructed = text.startswith(("system", "developer"))
+    if not places or places[0][0] or (len(places) < 2 and not instructed):
         return []
     ends = [start for start, _ in places[1:]] + [len(text)]
     found: list[Message] = []
     for (start, begin), end in zip(places, ends, strict=True):
         side = _ROLES[text[start : begin - 2]]
-        found.append(Message(side, (Utterance(side, None, text[begin:end].strip("\n")),)))
+        said = text[begin:end].strip("\n")
+        step = ToolResult("", said) if side == "tool" else Utterance(side, None, said)
+        found.append(Message(side, (step,)))
     return found
 
 
@@ -208,10 +243,19 @@ def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
     inner = item.get("kwargs")
     if item.get("type") == "constructor" and isinstance(inner, Mapping):
         item = {"type": _last(item.get("id")), **inner}
-    said = str(item.get("role") or item.get("type") or role).lower()
+    own = item.get("role") or item.get("type")
+    said = str(own or role).lower()
     side = _ROLES.get(said) or _ROLES.get(_CLASS.sub("", said))
     if side is None and "type" in item and "role" not in item:
         yield from _item(item)
+        return
+    answered = next((key for key in _RESULT_OF if isinstance(item.get(key), str)), None)
+    if answered is not None and side in (HUMAN, None):
+        side = "tool"
+    elif side is None and role == HUMAN:
+        # A role that is none of a person's is the tool's own name, or something like it.
+        tool = "" if _TOOLS.search(said) else str(own)
+        yield Message("tool", (ToolResult(tool, item.get("content")),))
         return
     side = side or role
     parts = item["parts"] if _list(item.get("parts")) else item.get("content")
@@ -219,8 +263,8 @@ def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
         yield Message(side, tuple(steps_of_parts(_list(parts), side)))
         return
     if side == "tool":
-        call = item.get("tool_call_id", item.get("id"))
-        if isinstance(call, str) and item.get("tool_call_id") is not None:
+        call = item[answered] if answered is not None else None
+        if isinstance(call, str):
             failed = item.get("status") == "error"
             content = item.get("content")
             yield Message(side, (ToolResult(call, content, _why(content) if failed else None),))
@@ -238,7 +282,7 @@ def _message(item: Mapping[str, JSON], role: str) -> Iterator[Message]:
         steps = tuple(steps_of(whole))
     except InvalidInput:  # a shape of its own: its texts are all that is known of it
         steps = tuple(Utterance(side, None, text) for text in texts_in(item.get("content")) if text)
-    yield Message(side, steps)
+    yield Message(side, steps, own is not None)
 
 
 def _item(item: Mapping[str, JSON]) -> Iterator[Message]:
@@ -275,7 +319,11 @@ def _calls(item: Mapping[str, JSON]) -> JSON:
 
 def _is_part(value: JSON) -> bool:
     """Whether a part of a content is one that no interface of chats has."""
-    return isinstance(value, Mapping) and str(value.get("type")) in _OWN_PARTS
+    if not isinstance(value, Mapping):
+        return False
+    if "type" in value:
+        return str(value["type"]) in _OWN_PARTS
+    return any(key in value for key in ("text", *_CALLS, *_RESULTS, *_BEDROCK))
 
 
 def _last(value: JSON) -> JSON:

@@ -168,7 +168,7 @@ def test_items_become_events(tmp_path: Path) -> None:
         ),
         (
             {"type": "custom_tool_call", "call_id": "c", "name": "run", "input": "x = 1"},
-            [ActionTaken(name="run", raw="x = 1")],
+            [ActionTaken(name="run", arguments={"input": "x = 1"})],
         ),
         (
             {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "q"}},

@@ -6,18 +6,25 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
+import duolog
 import pytest
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     ActionResolved,
     ActionTaken,
+    FeedbackGiven,
     MessageSent,
     ModelCalled,
+    ProgressRated,
     SessionOpened,
     SnapshotTaken,
     UtilityScored,
 )
 from duolog.interop.importers.mapping import MappingImporter, load_mapping
+from duolog.interop.importers.preview import preview_foreign
+from duolog.interop.importers.protocol import Reading
+from duolog.interop.importers.run import import_foreign
 from duolog.testing import check_importer
 from foreign_logs import events_of, read
 
@@ -150,3 +157,126 @@ def test_a_wrong_mapping_is_one_clear_error(text: str, message: str, tmp_path: P
 @pytest.mark.asyncio
 async def test_the_importer_keeps_the_contract(importer: MappingImporter, tmp_path: Path) -> None:
     await check_importer(importer, write(tmp_path / "t.json", TICKETS))
+
+
+# --- users, labels, feedback, ratings -------------------------------------------------------------
+
+DESK = """
+[session]
+id = "$.id"
+utility = "$.solved"
+user = "$.customer"
+labels = { country = "$.country", vip = "$.vip" }
+feedback = "$.csat"
+comment = "$.note"
+
+[message]
+each = "$.turns[*]"
+role = "$.by"
+text = "$.text"
+feedback = "$.thumb"
+rating = "$.stars"
+
+[roles]
+customer = "human"
+bot = "agent"
+staff = "operator"
+"""
+
+CASE: Json = {
+    "id": "c1",
+    "solved": True,
+    "customer": "u-77",
+    "country": "NZ",
+    "vip": True,
+    "csat": "up",
+    "note": "thanks",
+    "turns": [
+        {"by": "customer", "text": "My parcel is late."},
+        {"by": "bot", "text": "Which parcel?", "thumb": -1, "stars": 2},
+        {"by": "customer", "text": "A person, please."},
+        {"by": "staff", "text": "I have sent a new one.", "thumb": True},
+    ],
+}
+
+
+def write_text(folder: Path, text: str) -> Path:
+    path = folder / "desk.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_desk_has_users_labels_feedback_ratings_operators_and_results(tmp_path: Path) -> None:
+    source = write(tmp_path / "case.json", CASE)
+    events, remarks = read(MappingImporter(load_mapping(write_text(tmp_path, DESK))), source)
+    assert not remarks
+    found = [one.draft.event for one in events]
+    opened = found[0]
+    assert isinstance(opened, SessionOpened)
+    assert opened.config["group"] == {"user": "u-77", "country": "NZ", "vip": "true"}
+    assert [(one.name, one.role, one.policy) for one in opened.participants] == [
+        ("user", "human", None),
+        ("assistant", "agent", None),
+        ("operator", "agent", "operator"),
+    ]
+    said = [(one.draft.actor, one.draft.event) for one in events]
+    assert [who for who, event in said if isinstance(event, MessageSent)] == [
+        "user",
+        "assistant",
+        "user",
+        "operator",
+    ]
+    given = [one for one in found if isinstance(one, FeedbackGiven)]
+    assert [(one.thumbs, one.comment) for one in given] == [
+        ("down", ""),
+        ("up", ""),
+        ("up", "thanks"),
+    ]
+    about = [found[one.of - 1] for one in given if one.of is not None]
+    assert [one.text for one in about if isinstance(one, MessageSent)] == [
+        "Which parcel?",
+        "I have sent a new one.",
+    ]
+    (rated,) = [one for one in found if isinstance(one, ProgressRated)]
+    assert (rated.round, rated.rating) == (1, 2)
+    (scored,) = [one for one in found if isinstance(one, UtilityScored)]
+    assert scored.value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"stars": 9}, "its rating is 9"),
+        ({"thumb": "perhaps"}, "its feedback is 'perhaps'"),
+    ],
+)
+def test_a_dry_run_refuses_what_an_import_would(change: Json, what: str, tmp_path: Path) -> None:
+    turns = [*CASE["turns"][:1], {**CASE["turns"][1], **change}]
+    source = write(tmp_path / "case.json", {**CASE, "turns": turns})
+    importer = MappingImporter(load_mapping(write_text(tmp_path, DESK)))
+    found = preview_foreign(source, importer, Reading())
+    problems = [one.what for one in found.remarks if one.kind == "problem"]
+    assert len(problems) == 1
+    assert what in problems[0]
+
+
+def test_two_sessions_of_one_name_are_refused_by_both(tmp_path: Path) -> None:
+    other = {**CASE, "turns": [{"by": "customer", "text": "Another thing."}]}
+    source = write(tmp_path / "cases.json", [CASE, other])
+    importer = MappingImporter(load_mapping(write_text(tmp_path, DESK)))
+    (problem,) = preview_foreign(source, importer, Reading()).remarks
+    assert "another session of this id" in problem.what
+
+    async def take() -> None:
+        async with duolog.open("memory://") as log:
+            await import_foreign(log, source, importer)
+
+    with pytest.raises(InvalidInput, match="the log has another"):
+        anyio.run(take)
+    assert not preview_foreign(write(source, [CASE, CASE]), importer, Reading()).remarks
+
+
+def test_a_label_with_a_field_of_its_own_is_refused(tmp_path: Path) -> None:
+    text = DESK.replace("country =", "agent =")
+    with pytest.raises(InvalidInput, match=r"session\.labels\.agent: use session\.agent"):
+        load_mapping(write_text(tmp_path, text))

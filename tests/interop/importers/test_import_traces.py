@@ -166,8 +166,9 @@ def test_feedback_in_langfuse_is_feedback_and_other_scores_are_no_utility(tmp_pa
     events, _ = read(LangfuseImporter(), write(tmp_path / "t.json", export))
     found = [one.draft.event for one in events]
     assert [e for e in found if isinstance(e, FeedbackGiven)] == [
-        FeedbackGiven(thumbs="down", comment="no")
+        FeedbackGiven(thumbs="down", comment="no", of=4)
     ]
+    assert isinstance(found[3], MessageSent)  # version 4 of the trace: the agent's reply
     [opened] = [e for e in found if isinstance(e, SessionOpened)]
     assert "utility" not in opened.config
     held = opened.config["langfuse"]
