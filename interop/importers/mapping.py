@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 Side: TypeAlias = Literal["human", "agent", "operator", "system", "result", "skip"]
-"""What a role in the source is: a person, an agent, a human operator who answers in the agent's
+"""The meanings of a role: a person, an agent, a human operator who answers in the agent's
 place, the environment, the result of a call, or nothing that is imported."""
 
 
@@ -129,7 +129,7 @@ class CallMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class OutputMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the shared output stands in a message, as it is after it.
+    """Path of the shared output in a message, in full, as it is after the message.
 
     Attributes:
         content: text, or structure.
@@ -201,7 +201,7 @@ def query(text: str, where: str) -> JSONPathQuery:
 
 
 def found(path: JSONPathQuery | None, value: JSON) -> JSON:
-    """The first value that a path finds; None where it finds none."""
+    """The first value that a path finds; None if it finds none."""
     return next(iter(all_found(path, value)), None) if path is not None else None
 
 

@@ -1,7 +1,7 @@
 """The importer for traces of Langfuse: traces with their observations, or a list of observations.
 
 The traces of one session are one conversation. Feedback of users comes in as feedback. Other scores
-are kept with the session, and are no utility: what they measure is not known.
+are kept with the session. They are not a utility, since they may measure anything.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Score(msgspec.Struct, rename="camel"):
 
 
 class Trace(msgspec.Struct, rename="camel"):
-    """A trace; its observations stand in it, or beside it."""
+    """A trace; its observations are in it or listed separately."""
 
     id: str
     name: str | None = None
@@ -151,14 +151,14 @@ def span_of_observation(
 
 
 def _attributes(metadata: JSON) -> Mapping[str, JSON]:
-    """The attributes of the span that an observation was made from, where it was."""
+    """The attributes of the span that an observation was made from; empty if there is none."""
     held = value_of(metadata)
     found = held.get("attributes") if isinstance(held, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
 def _agent(one: _Observation, attributes: Mapping[str, JSON]) -> str | None:
-    """The name of an agent; None where it is that of a run, of which each has another."""
+    """The name of an agent; None if it is the name of a single run."""
     said = _text(attributes, "gen_ai.agent.name")
     found = _TURN.fullmatch(one.name or "")
     name = said or (found[1] if found is not None else one.name)
@@ -333,7 +333,7 @@ def _key(data: bytes) -> str | None:
 
 
 def _export(piece: Piece) -> _Export:
-    """A trace with what was observed, whichever of them holds the other.
+    """A trace with its observations, whichever of them holds the other.
 
     Raises:
         InvalidInput: it is none, or holds only ids of observations.

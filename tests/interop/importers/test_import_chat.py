@@ -265,7 +265,7 @@ def test_people_and_agents_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert [actor for actor, _ in events_of(found)] == ["sam", "sam (assistant)"]
 
 
-# --- what stands beside the messages ----------------------------------------------------------------
+# --- fields next to the messages -------------------------------------------------------------------
 
 
 def test_times_models_and_tokens(tmp_path: Path) -> None:

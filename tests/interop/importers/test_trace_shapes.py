@@ -27,7 +27,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "search", "argument
 
 
 def found_in(importer: Importer, path: Path, value: object) -> list[Json]:
-    """What an importer, which has to be the one that recognises it, finds in a file."""
+    """The sessions that the importer that recognises a file finds in it."""
     path.write_text(json.dumps(value), encoding="utf-8")
     recognised = recognise(path, everyone())
     assert recognised is not None
