@@ -17,6 +17,7 @@ import msgspec
 from . import codec
 from .errors import CodecError, InvalidInput
 from .events import JSON, SnapshotTaken, Unknown
+from .files import with_digests
 from .records import Draft, Redact
 from .redaction import REMOVED, may_hold_forms, redact_forms
 
@@ -131,7 +132,7 @@ def _redacted(draft: Draft, body: bytes, clean: Callable[[str], str]) -> Draft:
     else:
         event = msgspec.convert(held, type=type(event))
         if isinstance(event, SnapshotTaken):
-            event = msgspec.structs.replace(event, digest=codec.digest(event.content))
+            event = with_digests(event)
     return msgspec.structs.replace(draft, event=event)
 
 

@@ -103,7 +103,9 @@ def is_requested(opened: SessionOpened) -> bool:
 
 
 def is_blank(snapshot: SnapshotTaken) -> bool:
-    """Whether a snapshot holds nothing: empty or white text, or an empty structure."""
+    """Whether a snapshot holds nothing: empty or white text, an empty structure, or no file."""
+    if snapshot.files is not None:
+        return not snapshot.files
     content = snapshot.content
     return not content.strip() if isinstance(content, str) else not content and content != 0
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import filterfalse
 
 import msgspec
 
+from .diff import matching
 from .events import JSON
 
 __all__ = (
@@ -61,28 +62,33 @@ def count_words(text: str) -> int:
 
 
 def new_lines(old: Sequence[str], new: Sequence[str]) -> str:
-    """The lines of ``new`` that ``old`` does not hold anywhere: what a reader has to look at.
+    """The lines that a diff of two texts adds: what a reader has to look at.
 
-    A line that was changed is read as a whole; one that was moved need not be read again, and what
-    was deleted cannot be. Linear in time.
+    A line that was changed, moved or repeated is read as a whole; what was deleted cannot be read.
+    See ``diff.matching`` for the work that this takes, and what counts beyond its limit.
     """
-    if not old:
-        return "\n".join(new)
-    known = frozenset(old)
-    return "\n".join(filterfalse(known.__contains__, new))
+    return "\n".join(matching(old, new).added(new) if old else new)
 
 
 def new_words(old: Sequence[str], new: Sequence[str]) -> str:
-    """The words of ``new_lines`` that the removed lines did not hold: what was written.
+    """The words of ``new_lines`` less those of the lines that the diff removes: what was written.
 
-    So a changed word costs a word, and a moved line costs nothing.
+    So a changed word costs a word, a moved line nothing, and a line that is repeated what it has.
     """
-    fresh = new_lines(old, new)
-    gone = frozenset(old).difference(new)
+    if not old:
+        return "\n".join(new)
+    found = matching(old, new)
+    fresh, gone = found.added(new), found.removed(old)
     if not fresh or not gone:
-        return fresh
-    known = set(" ".join(gone).split())
-    return " ".join([word for word in fresh.split() if word not in known])
+        return "\n".join(fresh)
+    removed = Counter(" ".join(gone).split())
+    written: list[str] = []
+    for word in " ".join(fresh).split():
+        if removed[word]:
+            removed[word] -= 1
+        else:
+            written.append(word)
+    return " ".join(written)
 
 
 def quantity(number: int, noun: str, plural: str | None = None) -> str:

@@ -1,7 +1,7 @@
 """What a log takes: the one check of events and their envelopes, for every store and every door.
 
 What is appended can be read again: a known kind decodes to the event that it was written from, a
-snapshot's digest is that of its content, and nothing nests deeper than every reader can follow. Of
+snapshot's digests are those of its content, and nothing nests deeper than every reader can follow. Of
 a kind or schema that is not known here, the body has to be JSON of that kind, within the same
 depth and size.
 """
@@ -13,9 +13,10 @@ from typing import Final, NoReturn, SupportsFloat, get_args
 import msgspec
 
 from .budget import Budget, too_deep
-from .codec import decode_body, digest, encode_body
+from .codec import decode_body, encode_body
 from .errors import CodecError, InvalidInput
 from .events import EVENTS, Event, Forgotten, Role, SnapshotTaken, Unknown
+from .files import files_problem
 
 __all__ = (
     "BODY",
@@ -107,8 +108,8 @@ def check_body(kind: str, schema: int, body: bytes) -> Event | Unknown:
         raise CodecError(f"a {kind} without a body is erased, and cannot be checked")
     if isinstance(event, Unknown):
         _check_unknown(event)
-    elif isinstance(event, SnapshotTaken) and event.digest != digest(event.content):
-        raise CodecError("the snapshot's digest is not that of its content")
+    elif isinstance(event, SnapshotTaken) and (problem := files_problem(event)) is not None:
+        raise CodecError(problem)
     if too_deep(body, BODY.depth):
         raise CodecError(f"a body of {kind} nests deeper than {BODY.depth} levels")
     return event

@@ -11,7 +11,8 @@ of rounds leaves out. Each measure here is a count or a sum over such traces, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final, final
 
 from ..engine.events import (
@@ -23,8 +24,9 @@ from ..engine.events import (
 )
 from ..engine.records import Record
 from ..engine.rounds import is_act, is_requested
-from ..engine.text import count_words, new_words
-from .trajectory.output_lines import OutputLines
+from ..engine.text import count_words
+from .trajectory.output_lines import Lines, OutputLines, shown_lines
+from .trajectory.output_lines import written as written_in
 
 __all__ = ("LONGEST_PAUSE", "StrainFold")
 
@@ -60,8 +62,8 @@ class StrainFold:
         self._requested = False
         self._waiting = 0
         self._since: float | None = None
-        self._seen: list[str] = []
-        self._output: list[str] = []
+        self._seen: Lines = {}
+        self._output: Lines = {}
         self._gone: set[str] = set()
         self._own: set[str] = set()
 
@@ -73,7 +75,7 @@ class StrainFold:
     def feed(self, record: Record) -> None:
         """Takes the next record of the trace."""
         if record.kind == "SessionClosed":
-            self._seen, self._output = [], []  # nobody acts any more
+            self._seen = self._output = {}  # nobody acts any more
             self._gone, self._own = set(), set()
             self._lines.clear()
             return
@@ -106,7 +108,7 @@ class StrainFold:
         elif isinstance(event, ApprovalAsked):
             self._waiting += count_words(event.question)
         elif isinstance(event, SnapshotTaken):
-            self._take(self._lines_of(event))
+            self._draft(event)
 
     def _human(self, record: Record, event: object) -> None:
         waiting = self._waiting
@@ -123,7 +125,7 @@ class StrainFold:
             self.inquiries += 1
         elif isinstance(event, SnapshotTaken):
             after = self._lines_of(event)
-            written = new_words(self._output, after)
+            written = written_in(self._output, after)
             self._edit(after)
         if self._since is not None:
             expected = waiting * self._read + count_words(written) * self._type
@@ -131,10 +133,23 @@ class StrainFold:
             self._hesitation += min(max(pause, 0.0), LONGEST_PAUSE)
         self._since, self._waiting, self._seen = None, 0, self._output
 
-    def _lines_of(self, event: SnapshotTaken) -> list[str]:
+    def _draft(self, event: SnapshotTaken) -> None:
+        """Takes an agent's version; of files whose diffs were shown, these wait to be read."""
+        before, after = self._output, self._lines_of(event)
+        seen = dict(self._seen)
+        for path, lines in after.items():
+            shown = None if lines is before.get(path) else shown_lines(event, path)
+            if shown is not None:
+                self._waiting += count_words("\n".join(shown))
+                seen[path] = lines
+        if seen != self._seen:
+            self._seen = seen
+        self._take(after)
+
+    def _lines_of(self, event: SnapshotTaken) -> Lines:
         """The lines of an output; none where it is blank."""
-        lines = self._lines.of(event)
-        return lines if any(map(str.strip, lines)) else []
+        found = self._lines.of(event)
+        return found if any(any(map(str.strip, lines)) for lines in found.values()) else {}
 
     def _message(self, text: str) -> None:
         if not self._requested:
@@ -142,23 +157,27 @@ class StrainFold:
             return
         self.inquiries += "?" in text
 
-    def _edit(self, after: list[str]) -> None:
-        before, now = set(self._output), set(after)
+    def _edit(self, after: Lines) -> None:
+        before, now = set(_all(self._output)), set(_all(after))
         restored = {line for line in now - before if line in self._gone}
         withdrawn = {line for line in before - now if line in self._own}
         self.reworked_lines += sum(1 for line in restored | withdrawn if line.strip())
         self._own |= now - before
         self._take(after)
 
-    def _take(self, after: list[str]) -> None:
-        self._gone.update(self._output)
-        self._gone.difference_update(after)
+    def _take(self, after: Lines) -> None:
+        self._gone.update(_all(self._output))
+        self._gone.difference_update(_all(after))
         self._output = after
 
 
 _READABLE = frozenset(
     {"SessionOpened", "MessageSent", "ApprovalAsked", "ApprovalGiven", "SnapshotTaken"}
 )
+
+
+def _all(output: Lines) -> Iterator[str]:
+    return chain.from_iterable(output.values())
 
 
 def _per_word(wpm: object, otherwise: float) -> float:

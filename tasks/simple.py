@@ -13,12 +13,12 @@ from ..agents.players import agent_player
 from ..engine import codec
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, Participant, SessionOpened, SnapshotTaken
+from ..engine.files import output_text
 from ..engine.scorers.protocol import Scorer, stream_of
 from ..engine.session.actors import Part, Player, actor_of
 from ..engine.session.environment import Environment, NoEnvironment
 from ..engine.session.runner import Session
 from ..engine.task import Brief, Cell, Setting, opening, session_clock, session_id
-from ..engine.text import text_of
 from ..scoring.scorers.utility import Missing, Score, SnapshotUtility, as_score
 from ..users.personas import PERSONAS
 from ..users.players import user_player
@@ -293,7 +293,7 @@ def _scored(
     takes_instance = _arguments(utility) > 1
 
     async def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
-        output = text_of(snapshot.content)
+        output = output_text(snapshot)
         try:
             instance = msgspec.convert(opened.private.get(name), Instance)
         except msgspec.ValidationError:

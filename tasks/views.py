@@ -6,10 +6,10 @@ from random import Random
 from typing import final
 
 from ..engine.events import SnapshotTaken
+from ..engine.files import Contents, output_text
 from ..engine.rounds import is_act
 from ..engine.session.decisions import Act, Submit
 from ..engine.session.view import ActionSeen, View
-from ..engine.text import text_of
 
 __all__ = (
     "Outcomes",
@@ -171,11 +171,12 @@ def last_act(view: View) -> int:
 def output_before(view: View) -> str:
     """The output at the actor's last act, as text; empty if there was none."""
     last = last_act(view)
-    text = ""
+    contents = Contents()
+    found: SnapshotTaken | None = None
     for record in view.records:
         if record.version > last:
             break
         event = record.event if record.kind == "SnapshotTaken" else None
         if isinstance(event, SnapshotTaken):
-            text = text_of(event.content)
-    return text
+            found = contents.whole(event)
+    return "" if found is None else output_text(found)

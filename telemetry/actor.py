@@ -43,6 +43,7 @@ from ..engine.session.commands import (
     ResolveAction,
     SubmitSnapshot,
     TakeAction,
+    edit_files,
 )
 from .jsonable import plain, plain_mapping, shown, text
 from .queue import QueuedCommand, SessionQueue
@@ -52,6 +53,7 @@ from .streamed_message import StreamedMessage
 __all__ = ("Put", "R", "RecordedActor")
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 Put: TypeAlias = Callable[[SessionQueue, QueuedCommand, bool | None], R]
 """Hands a command over; the last argument says whether to wait until it is durable, None for what
@@ -258,6 +260,49 @@ class RecordedActor(Generic[R]):
         return self._do("submits", SubmitSnapshot(snapshot), about, id, at, durable)
 
     edits = submits
+
+    def submits_files(
+        self,
+        changed: Mapping[str, str | None],
+        *,
+        shown: Mapping[str, str] | None = None,
+        media_type: str = "text/plain",
+        base: Ref | None = None,
+        overwrite: bool = False,
+        id: str | None = None,
+        at: float | None = None,
+        durable: bool | None = None,
+    ) -> R:
+        """Puts up a version of a shared output of several files, such as code.
+
+        Args:
+            changed: the whole texts of the files that changed, by path; None for one that is gone.
+                The other files stay as they are.
+            shown: the unified diffs that the human was shown, by path. If a diff was shown, the
+                human reads what it adds; otherwise what the file has that they have not seen.
+            media_type: of the texts.
+            base: see ``submits``.
+            overwrite: see ``submits``.
+            id: see the class.
+            at: see the class.
+            durable: see ``submits``.
+
+        Raises:
+            StaleBase: see ``submits``.
+        """
+        command = edit_files(
+            {
+                text(path, "a path"): None if held is None else text(held, "a file")
+                for path, held in _mapping(changed, "the files").items()
+            },
+            shown={
+                text(path, "a path"): text(diff, "a diff")
+                for path, diff in _mapping(shown or {}, "the diffs").items()
+            },
+            media_type=text(media_type, "a media type"),
+        )
+        about = None if overwrite else base
+        return self._do("submits_files", command, about, id, at, durable)
 
     def notes(
         self,
@@ -477,6 +522,12 @@ def _names(names: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(names, Sequence):
         raise InvalidInput(f"to is a sequence of names, not {shown(names)}")
     return tuple(text(name, "a name in to") for name in names)
+
+
+def _mapping(value: Mapping[str, T], what: str) -> Mapping[str, T]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} are a mapping of texts by path, not {shown(value)}")
+    return value
 
 
 def _number(value: object, what: str) -> float:

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from ..engine.budget import Budget, too_deep
-from ..engine.codec import digest
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, Event, SnapshotTaken, Unknown
+from ..engine.files import with_digests
 from ..engine.logger import get_logger
 from ..engine.session.commands import Command, TakeAction
 from ..engine.validation import BODY
@@ -115,9 +115,8 @@ def _storable(event: Event | Unknown) -> Event | Unknown:
         for name, value in given.items()
         if not isinstance(value, msgspec.Struct)
     }
-    if isinstance(event, SnapshotTaken):
-        values["digest"] = digest(values["content"])
-    return msgspec.structs.replace(event, **values)
+    stored = msgspec.structs.replace(event, **values)
+    return with_digests(stored) if isinstance(stored, SnapshotTaken) else stored
 
 
 def _body(event: Unknown) -> JSON:

@@ -20,6 +20,7 @@ from ..engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
+from ..engine.files import changed_files
 from ..engine.records import TRACE, Record
 from ..engine.scorers.observing import Observer
 from ..engine.scorers.protocol import Measurement, Scorer
@@ -49,6 +50,7 @@ class RecordWriter:
         self.records: list[Record] = []
         self._versions: dict[str, int] = {}
         self._time = 0.0
+        self._files: Mapping[str, str] = {}
 
     def add(
         self,
@@ -117,6 +119,19 @@ class RecordWriter:
     ) -> Record:
         """A version of the shared output."""
         event = SnapshotTaken(content=content, digest=codec.digest(content))
+        return self.add(event, "ann" if by == "human" else "bot", by, at=at)
+
+    def files(
+        self,
+        changed: Mapping[str, str | None],
+        *,
+        shown: Mapping[str, str] | None = None,
+        by: Literal["human", "agent"] = "agent",
+        at: float | None = None,
+    ) -> Record:
+        """A version of a shared output of several files: see ``files.changed_files``."""
+        event = changed_files(self._files, changed, shown=shown)
+        self._files = event.files or {}
         return self.add(event, "ann" if by == "human" else "bot", by, at=at)
 
     def scored(

@@ -23,6 +23,7 @@ from ..engine.events import (
     SimulatorFlagged,
     SnapshotTaken,
 )
+from ..engine.files import output_text
 from ..engine.records import TRACE, Record
 from ..engine.scorers.protocol import Measurement, SessionScorer
 from ..engine.text import NUMBER_WORDS, text_of
@@ -163,7 +164,7 @@ class _Auditing:
                 measurements = self._audit(record, event)
             self._show(event.text, event.to, by=record.actor)
         elif isinstance(event, SnapshotTaken):
-            self._show(text_of(event.content))
+            self._show(output_text(event))
         elif isinstance(event, ProfileChanged) and event.owner in self._profiles:
             self._profiles[event.owner] = event.profile
         elif record.kind == "ActionTaken":

@@ -12,7 +12,6 @@ from ...engine.events import ProgressRated, SessionOpened
 from ...engine.records import Record
 from ...engine.session.environment import ActionSpec
 from ...engine.session.view import View, Visibility
-from ...engine.text import lines_of
 from ...scoring.display.diff import ChangedLine, changes, counts
 from ...scoring.display.texts import clean, one_line, with_reason
 from ...scoring.replay import Step
@@ -146,7 +145,7 @@ class ChatState:
         snapshot = view.snapshot
         if snapshot is None or snapshot.version == self._snapshot:
             return
-        before, self._lines = self._lines, lines_of(snapshot.content)
+        before, self._lines = self._lines, view.snapshot_text.splitlines()
         first, self._snapshot = self._snapshot is None, snapshot.version
         same = [ChangedLine(" ", line) for line in self._lines]
         self.output = changes(before, self._lines, context=None) or same

@@ -9,6 +9,7 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import JSON, SessionOpened, SnapshotTaken
+from ...engine.files import Contents
 from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.log.exchange.jsonl_export import to_jsonl
 from ...engine.records import Record
@@ -90,6 +91,7 @@ def make_transcript(
     fold = TrajectoryFold(summary.session, options)
     process = ProcessFold()
     projector = RoundProjector(options.rounds)
+    contents = Contents()
     held: list[list[Record]] = [[]]
     updates: list[SnapshotTaken | None] = [None]
     opened: SessionOpened | None = None
@@ -103,8 +105,10 @@ def make_transcript(
             updates.append(None)
         held[-1].append(record)
         event = record.event
-        if isinstance(event, SnapshotTaken) and _is_update(projector, record):
-            updates[-1] = event
+        if isinstance(event, SnapshotTaken):
+            whole = contents.whole(event)
+            if _is_update(projector, record):
+                updates[-1] = whole
         elif isinstance(event, SessionOpened):
             opened = event
     if not held[0]:

@@ -112,19 +112,26 @@ class ActionResolved(Event, frozen=True):
 
 
 class SnapshotTaken(Event, frozen=True):
-    """The shared output as it stands after an edit, in full.
+    """The shared output after an edit: a text, a structure, or several files.
 
     Attributes:
-        content: text, or structure.
-        digest: of the content (see ``codec.digest``); equal digests mean equal contents.
+        content: text, or structure, in full. Of several files: the texts of those that changed
+            since the snapshot before, by path.
+        digest: of the content (see ``codec.digest``), of several files of ``files``; equal digests
+            mean equal outputs.
         media_type: e.g. ``text/markdown`` or ``application/json``.
         base: trace version of the snapshot that it was made from; None for the first.
+        files: of several files: the digest of each, by path, unchanged ones included. None for a
+            text or a structure.
+        shown: the unified diffs that the human was shown of this edit, by path.
     """
 
     content: JSON
     digest: str
     media_type: str = "text/plain"
     base: int | None = None
+    files: Mapping[str, str] | None = None
+    shown: Mapping[str, str] = {}
 
 
 class ApprovalAsked(Event, frozen=True):

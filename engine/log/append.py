@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
-from ..codec import digest, encode_body, kind_of
+from ..codec import encode_body, kind_of
 from ..errors import DuplicateConflict, InvalidInput, PluginFailed, SessionClosedError
 from ..events import (
     EVENTS,
@@ -20,6 +20,7 @@ from ..events import (
     SnapshotTaken,
     Unknown,
 )
+from ..files import with_digests
 from ..plugins import PluginCall
 from ..records import TRACE, Draft, Record, Redact
 from ..validation import check_body, check_envelope, check_kind, check_names, read_back
@@ -296,7 +297,7 @@ def redacted(draft: Draft, redact: Redact) -> Draft:
     if isinstance(event, SnapshotTaken) and (
         not isinstance(before, SnapshotTaken) or event.content != before.content
     ):
-        event = msgspec.structs.replace(event, digest=digest(event.content))
+        event = with_digests(event)
         after = msgspec.structs.replace(after, event=event)
     return after
 

@@ -8,11 +8,12 @@ cancels. It decides by the state of the trace, and never waits or writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias, final
 
 import msgspec
 
+from .. import codec
 from ..errors import InvalidInput, SessionClosedError, StaleBase
 from ..events import (
     ActionResolved,
@@ -26,6 +27,7 @@ from ..events import (
     SnapshotTaken,
     Unknown,
 )
+from ..files import changed_files, files_problem
 from ..records import ENGINE, ENVIRONMENT, TRACE, Draft
 from .state import TraceState
 
@@ -44,6 +46,7 @@ __all__ = (
     "TakeAction",
     "about",
     "command_of",
+    "edit_files",
     "handle",
     "handle_all",
     "is_plain",
@@ -86,10 +89,13 @@ class SubmitSnapshot(msgspec.Struct, frozen=True, gc=False):
         event: the snapshot; its base is filled in.
         base: trace version of the snapshot that it was made from, None for none. Where that is not
             the latest it is refused. Left out, it is made from the latest.
+        removed: of several files: the paths of those that are gone; the event's map then has only
+            those that changed, and the others are added to it. None if the event has all files.
     """
 
     event: SnapshotTaken
     base: int | msgspec.UnsetType | None = msgspec.UNSET
+    removed: tuple[str, ...] | None = None
 
 
 @final
@@ -138,6 +144,26 @@ Command: TypeAlias = (
     | CloseSession
 )
 """Any command."""
+
+
+def edit_files(
+    changed: Mapping[str, str | None],
+    *,
+    shown: Mapping[str, str] | None = None,
+    media_type: str = "text/plain",
+    base: int | msgspec.UnsetType | None = msgspec.UNSET,
+) -> SubmitSnapshot:
+    """The command that puts up a new version of some files; the others stay as they are.
+
+    Args:
+        changed: the whole texts of the files that changed, by path; None for one that is gone.
+        shown: the unified diffs that the human was shown, by path.
+        media_type: of the texts.
+        base: see ``SubmitSnapshot``.
+    """
+    snapshot = changed_files({}, changed, shown=shown, media_type=media_type)
+    removed = tuple(path for path, text in changed.items() if text is None)
+    return SubmitSnapshot(snapshot, base, removed)
 
 
 def command_of(event: Event | Unknown) -> Command:
@@ -197,7 +223,9 @@ def repeated(command: Command, held: object) -> Event | Unknown:
     match command:
         case ResolveAction(resolved) if isinstance(held, ActionResolved):
             return replace(resolved, action=held.action)
-        case SubmitSnapshot(snapshot) if isinstance(held, SnapshotTaken):
+        case SubmitSnapshot(snapshot, removed=removed) if isinstance(held, SnapshotTaken):
+            if removed is not None and held.files is not None:
+                snapshot = _with_others(snapshot, held.files, removed, held.content)
             return replace(snapshot, base=held.base)
         case SubmitSnapshot(snapshot) if isinstance(held, ActionTaken):
             base = held.arguments.get("base")
@@ -324,6 +352,11 @@ def _submit(command: SubmitSnapshot, state: TraceState, sender: Sender) -> Comma
     base = latest if isinstance(command.base, msgspec.UnsetType) else command.base
     if base == latest:
         snapshot = command.event
+        if command.removed is not None:
+            changed = [p for p, of in (snapshot.files or {}).items() if state.files.get(p) != of]
+            snapshot = _with_others(snapshot, state.files, command.removed, changed)
+        elif snapshot.files is not None and (problem := files_problem(snapshot, state.files)):
+            raise InvalidInput(problem)
         if snapshot.base != latest:
             snapshot = msgspec.structs.replace(snapshot, base=latest)
         return CommandResult((_draft(sender, snapshot),))
@@ -331,6 +364,27 @@ def _submit(command: SubmitSnapshot, state: TraceState, sender: Sender) -> Comma
     refused = ActionResolved(action=state.version + 1, outcome="failed", error=str(error))
     attempt = _draft(sender, _attempt(command.event, base))
     return CommandResult((attempt, _outcome(sender, refused, 1, by=ENGINE)), error)
+
+
+def _with_others(
+    snapshot: SnapshotTaken, known: Mapping[str, str], removed: Collection[str], carried: object
+) -> SnapshotTaken:
+    """A snapshot of the files that changed, with the digests of those that did not.
+
+    Args:
+        snapshot: of the files that changed.
+        known: the digests of all files, by path.
+        removed: the files that are gone.
+        carried: the files whose texts the snapshot carries; other texts are in earlier ones.
+    """
+    files = {path: of for path, of in known.items() if path not in removed}
+    files |= snapshot.files or {}
+    content, paths = snapshot.content, carried if isinstance(carried, Collection) else ()
+    if isinstance(content, Mapping):
+        content = {path: text for path, text in content.items() if path in paths}
+    return msgspec.structs.replace(
+        snapshot, content=content, files=files, digest=codec.digest(files)
+    )
 
 
 def _attempt(snapshot: SnapshotTaken, base: int | None) -> ActionTaken:

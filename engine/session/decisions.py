@@ -47,11 +47,19 @@ class Submit(msgspec.Struct, frozen=True):
 
     It counts as made from the snapshot that the view showed when it was decided; where that is no
     longer the latest it is refused, unless ``overwrite``.
+
+    Attributes:
+        content: the output in full; of several files the texts of those that changed, by path, and
+            None for one that is gone.
+        media_type: of the content.
+        overwrite: take it even if the output has changed since.
+        files: whether the output is several files.
     """
 
     content: JSON
     media_type: str = "text/plain"
     overwrite: bool = False
+    files: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True):

@@ -38,6 +38,7 @@ from .commands import (
     Sender,
     SubmitSnapshot,
     TakeAction,
+    edit_files,
     handle_all,
 )
 from .decisions import (
@@ -169,14 +170,25 @@ class Desk:
         return (await self.emit(Act(name, arguments or {})))[0]
 
     async def submit(
-        self, content: JSON, *, media_type: str = "text/plain", overwrite: bool = False
+        self,
+        content: JSON,
+        *,
+        media_type: str = "text/plain",
+        overwrite: bool = False,
+        files: bool = False,
     ) -> Record:
         """Submits a new version of the shared output, made from the snapshot in the view.
+
+        Args:
+            content: see ``Submit``, like the others.
+            media_type: likewise.
+            overwrite: likewise.
+            files: likewise.
 
         Raises:
             StaleBase: the output has changed since; the attempt is in the log as a failed action.
         """
-        record = (await self.emit(Submit(content, media_type, overwrite)))[0]
+        record = (await self.emit(Submit(content, media_type, overwrite, files)))[0]
         if record.kind != "SnapshotTaken":
             raise StaleBase(self.inbox.snapshot, self._sequencer.state.snapshot)
         return record
@@ -318,6 +330,12 @@ class Desk:
 
 
 def _submission(verb: Submit, base: _Base) -> SubmitSnapshot:
+    if verb.files:
+        try:
+            changed = msgspec.convert(verb.content, dict[str, str | None])
+        except msgspec.ValidationError as error:
+            raise DeskError(f"the files that changed are texts by path: {error}") from None
+        return edit_files(changed, media_type=verb.media_type, base=base)
     snapshot = SnapshotTaken(
         content=verb.content, digest=codec.digest(verb.content), media_type=verb.media_type
     )

@@ -12,7 +12,7 @@ from typing import final
 
 from ..codec import kind_of
 from ..errors import InvalidInput
-from ..events import ACTS, ActionResolved, CloseReason, SessionClosed
+from ..events import ACTS, ActionResolved, CloseReason, SessionClosed, SnapshotTaken
 from ..log.contract import EventLog
 from ..records import TRACE, Draft, Record
 from ..rounds import Round, RoundProjector
@@ -33,6 +33,7 @@ class TraceState:
         first: time of the first record.
         time: the latest time of all records.
         snapshot: trace version of the latest snapshot; None where there is none.
+        files: the digests of its files, by path; empty if it is not of files.
         in_flight: versions of the actions without outcome, in order.
         asked: versions of the approvals asked for.
         closed: why the session was closed; None while it is open.
@@ -48,6 +49,7 @@ class TraceState:
         self.first = 0.0
         self.time = float("-inf")
         self.snapshot: int | None = None
+        self.files: Mapping[str, str] = {}
         self.in_flight: dict[int, None] = {}
         self.asked: set[int] = set()
         self.closed: CloseReason | None = None
@@ -74,6 +76,8 @@ class TraceState:
                     self._over.append(over)
             if kind == "SnapshotTaken":
                 self.snapshot = version
+                event = record.event
+                self.files = (event.files or {}) if isinstance(event, SnapshotTaken) else {}
             elif kind == "ActionTaken":
                 self.in_flight[version] = None
             elif kind == "ApprovalAsked":

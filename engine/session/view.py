@@ -28,8 +28,9 @@ from ..events import (
     SnapshotTaken,
     Unknown,
 )
+from ..files import Contents, output_text
 from ..records import TRACE, Record
-from ..text import count_words, lines_of, new_lines, text_of
+from ..text import count_words, lines_of, new_lines
 from .decisions import Decision
 from .environment import ActionSpec
 
@@ -62,7 +63,17 @@ class MessageSeen(msgspec.Struct, frozen=True):
 
 
 class SnapshotSeen(msgspec.Struct, frozen=True):
-    """The shared output as somebody left it."""
+    """The shared output as somebody left it.
+
+    Attributes:
+        version: trace version of the snapshot.
+        actor: whose it is.
+        role: the actor's.
+        content: the whole of it; of several files the texts of all, by path.
+        media_type: of the content.
+        digest: see ``SnapshotTaken``.
+        files: whether the output is several files.
+    """
 
     version: int
     actor: str
@@ -70,6 +81,7 @@ class SnapshotSeen(msgspec.Struct, frozen=True):
     content: JSON
     media_type: str
     digest: str
+    files: bool = False
 
 
 class ActionSeen(msgspec.Struct, frozen=True):
@@ -207,6 +219,8 @@ class View:
         self.opened: SessionOpened | None = None
         self.messages: list[MessageSeen] = []
         self.snapshot: SnapshotSeen | None = None
+        self._output: SnapshotTaken | None = None
+        self._contents = Contents()
         self.own_snapshot: str | None = None
         self.actions: dict[int, ActionSeen] = {}
         self.approvals: dict[int, ApprovalSeen] = {}
@@ -258,7 +272,7 @@ class View:
     def snapshot_text(self) -> str:
         """The shared output as text; empty where there is none."""
         if self._text is None:
-            self._text = text_of(self.snapshot.content) if self.snapshot else ""
+            self._text = output_text(self._output) if self._output else ""
         return self._text
 
     @property
@@ -364,13 +378,15 @@ class View:
             self._unread.append(event.text)
 
     def _snapshot(self, record: Record, event: SnapshotTaken) -> None:
+        self._output = whole = self._contents.whole(event)
         self.snapshot = SnapshotSeen(
             record.version,
             record.actor,
             record.role,
-            event.content,
+            whole.content,
             event.media_type,
             event.digest,
+            files=event.files is not None,
         )
         self._text = None
         if record.actor == self.me:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from ...engine.events import JSON
 from ...engine.text import new_words
 from ...scoring.display.diff import unified
 from ...scoring.scorers.retention import retention
@@ -170,10 +169,6 @@ def share_kept(edits: Sequence[tuple[Change, str]]) -> float | None:
     return kept / written if written else None
 
 
-def file_of(change: Change) -> dict[str, JSON]:
-    """A file as a snapshot has it: path, text, and the diff that led to it."""
-    return {
-        "path": change.path,
-        "text": change.after,
-        "diff": unified(change.before, change.after),
-    }
+def file_of(change: Change) -> tuple[str, str, str]:
+    """A file after an edit: its path, its text, and the diff that led to it."""
+    return change.path, change.after, unified(change.before, change.after)

@@ -10,7 +10,7 @@ from ...telemetry.receipt import Receipt
 from ..importers.conversation.numbers import amount_of, count_of
 from .chunks import CHUNKS, Chunks, Message
 from .content import items_at, mapping_at, prompt_of, text_at
-from .files import FileTexts, file_of, share_kept
+from .files import FileTexts, share_kept
 from .tool_calls import ToolCalls, arguments_of, name_of
 from .voice import Voice
 
@@ -267,7 +267,6 @@ class AgentSession:
         revised: Receipt | None = None
         for change, now in edits:
             if now != change.after:
-                file = file_of(change._replace(before=change.after, after=now))
-                revised = self._voice.wrote(file, time, by_human=True)
+                revised = self._voice.wrote(change.path, now, "", time, by_human=True)
         if share is not None and revised is not None:
             self._voice.kept(share, revised, time)

@@ -109,7 +109,7 @@ class ToolCalls:
     def wrote(self, change: Change | None, time: float) -> None:
         """Records an edit of the agent; nothing where there is none."""
         if change is not None:
-            self.snapshot = self._voice.wrote(file_of(change), time)
+            self.snapshot = self._voice.wrote(*file_of(change), time)
 
     def _take(self, call: _Call, time: float) -> None:
         if call.taken is None:

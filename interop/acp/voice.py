@@ -76,10 +76,14 @@ class Voice:
         why = None if error is None else self._text(error)
         self._agent.resolves(action, self._json(result), error=why, at=at)
 
-    def wrote(self, file: Mapping[str, JSON], at: float, *, by_human: bool = False) -> Receipt:
-        """A file as it stands after an edit."""
+    def wrote(
+        self, path: str, text: str, diff: str, at: float, *, by_human: bool = False
+    ) -> Receipt:
+        """A file after an edit, and the diff that the editor showed."""
         author = self._human if by_human else self._agent
-        return author.submits(self._clean(file), media_type="application/json", at=at)
+        path = self._text(path)
+        shown = {path: self._text(diff)} if diff else {}
+        return author.submits_files({path: self._text(text)}, shown=shown, at=at)
 
     def asked(
         self, question: str, action: str | None, arguments: Mapping[str, JSON], at: float

@@ -31,6 +31,7 @@ from ...engine.events import (
     TurnYielded,
     Unknown,
 )
+from ...engine.files import Contents
 from ...engine.records import TRACE, Record
 from ...engine.rounds import RoundProjector
 from .names import ADVICE, ALONE, AguiEvent, id_in
@@ -59,6 +60,7 @@ class AguiEncoder:
         self._run: str | None = None
         self._theirs = False  # whether the run is one of the stream that was recorded
         self._state = SharedState()
+        self._contents = Contents()
         self._transcript = Transcript()
         self._first: dict[str, str] = {}  # by role, who needs no name
         self._fields: dict[str, AguiEvent] = {}
@@ -223,7 +225,7 @@ class AguiEncoder:
     @_event.register
     def _(self, event: SnapshotTaken, record: Record) -> Iterator[AguiEvent]:
         yield from self._begin(record)
-        self._state.take_part(event.content)
+        self._state.take_part(self._contents.whole(event).content)
         yield self._snapshot(record)
 
     def _snapshot(self, record: Record) -> AguiEvent:

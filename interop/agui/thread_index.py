@@ -17,6 +17,7 @@ from ...engine.events import (
     SnapshotTaken,
     Unknown,
 )
+from ...engine.files import Contents
 from ...engine.log.contract import EventLog
 from ...engine.records import Record
 from ...telemetry.receipt import Ref
@@ -96,6 +97,7 @@ class ThreadIndex:
 
     def __init__(self, output: str) -> None:
         self.state = SharedState(output)
+        self._contents = Contents()
         self.marks: dict[str, str] = {}
         self.calls: dict[str, Ref] = {}
         self.resolved: dict[str, str] = {}
@@ -110,7 +112,7 @@ class ThreadIndex:
         """Applies a record of the trace."""
         event = record.event
         if isinstance(event, SnapshotTaken):
-            self.state.take_part(event.content)
+            self.state.take_part(self._contents.whole(event).content)
         elif isinstance(event, ActionResolved) and event.action in self._names:
             self.resolved[self._names[event.action]] = event_digest(event)
         ident = record.caller_id

@@ -16,6 +16,7 @@ from ...engine.budget import too_deep
 from ...engine.codec import digest
 from ...engine.errors import CodecError
 from ...engine.events import EVENTS, JSON, Event, ProgressRated, SessionOpened, SnapshotTaken
+from ...engine.files import files_problem
 from ...engine.records import TRACE, Draft
 from ...engine.session.commands import UNNAMED
 from ...engine.text import suggestion
@@ -237,15 +238,22 @@ def _event(index: int, posted: Posted, *, traced: bool) -> Event | InvalidBatch:
 
 
 def _snapshot(index: int, plain: dict[str, JSON]) -> SnapshotTaken | InvalidBatch:
-    """A snapshot, whose digest the client may leave to us."""
-    right = digest(plain.get("content"))
+    """A snapshot, whose digest the client may leave to us, and those of the files that it carries."""
+    files, content = plain.get("files"), plain.get("content")
+    if isinstance(files, dict) and isinstance(content, dict):
+        for path, text in content.items():
+            files[path] = files.get(path) or digest(text)
+    right = digest(content if files is None else files)
     if plain.setdefault("digest", right) != right:
+        of = "content" if files is None else "files"
         return InvalidBatch(
-            "it is not the digest of the content; leave it out, and it will be computed",
+            f"it is not the digest of the {of}; leave it out, and it will be computed",
             index,
             "body.digest",
         )
     event = msgspec.convert(plain, SnapshotTaken)
+    if problem := files_problem(event):
+        return InvalidBatch(problem, index, "body.files")
     wrong = complaint(event)
     return event if wrong is None else InvalidBatch(wrong.why, index, f"body.{wrong.field}")
 

@@ -25,11 +25,11 @@ from .conversation.numbers import RunningTotal
 from .conversation.steps import (
     AGENT,
     HUMAN,
+    FileEdit,
     ForeignEntry,
     Interruption,
     ModelUse,
     Omission,
-    Output,
     Step,
     ToolCall,
     ToolResult,
@@ -47,7 +47,7 @@ _BEGIN: Final = "*** Begin Patch"
 _ADD: Final = "*** Add File: "
 
 
-def added_files(call: ToolCall) -> Iterator[Output]:
+def added_files(call: ToolCall) -> Iterator[FileEdit]:
     """The files that a call of the patch tool adds, as they stand after it.
 
     Files that it changes are left out: a patch does not hold the whole of their text.
@@ -72,10 +72,10 @@ def added_files(call: ToolCall) -> Iterator[Output]:
         yield _file(path, lines)
 
 
-def _file(path: str, lines: list[str]) -> Output:
+def _file(path: str, lines: list[str]) -> FileEdit:
     text = "".join(f"{line}\n" for line in lines)
     diff = "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)])
-    return Output(AGENT, None, {"path": path, "text": text, "diff": diff}, "application/json")
+    return FileEdit(AGENT, None, path, text, diff)
 
 
 # --- steps, out of the lines of a rollout ---------------------------------------------------------

@@ -27,11 +27,11 @@ from .conversation.steps import (
     AGENT,
     HUMAN,
     Ending,
+    FileEdit,
     ForeignEntry,
     Interruption,
     ModelUse,
     Omission,
-    Output,
     Reasoning,
     Step,
     ToolCall,
@@ -133,11 +133,8 @@ class ActionReader:
         failed = kind in ("error", "user_rejected") or (isinstance(code, int) and code != 0)
         why = content.strip() or (f"exit code {code}" if code else "it failed")
         yield ToolResult(call, content, why if failed else None)
-        path, now = extra.get("path"), extra.get("new_content")
-        changed = now != extra.get("old_content") and not failed
-        if kind == "edit" and isinstance(path, str) and isinstance(now, str) and changed:
-            file = {"path": path, "text": now, "diff": content}
-            yield Output(AGENT, None, file, "application/json")
+        if kind == "edit" and not failed:
+            yield from _edited(extra)
 
     def _answered(self, kind: str, event: Mapping[str, JSON]) -> str | None:
         """The open call that an observation answers; of old it does not say which."""
@@ -289,13 +286,12 @@ class EventReader:
                 yield _use(usage, metrics.get("model_name"), used)
 
 
-def _edited(held: Mapping[str, JSON]) -> Iterator[Output]:
+def _edited(held: Mapping[str, JSON]) -> Iterator[FileEdit]:
     """The file that a tool edited, where what the tool gave holds all of its text."""
     path, now, before = held.get("path"), held.get("new_content"), held.get("old_content")
     if isinstance(path, str) and isinstance(now, str) and now != before:
         diff = unified(before if isinstance(before, str) else "", now)
-        file = {"path": path, "text": now, "diff": diff}
-        yield Output(AGENT, None, file, "application/json")
+        yield FileEdit(AGENT, None, path, now, diff)
 
 
 def _use(usage: str, model: JSON, tokens: Tokens) -> ModelUse:

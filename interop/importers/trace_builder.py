@@ -28,6 +28,7 @@ from ...engine.session.commands import (
     Sender,
     TakeAction,
     command_of,
+    edit_files,
     handle,
     is_plain,
 )
@@ -125,6 +126,30 @@ class TraceBuilder:
         """A new version of the shared output, made from the last."""
         snapshot = SnapshotTaken(content=content, digest=codec.digest(content))
         return self.put(snapshot, actor, role, time)
+
+    def edit(
+        self,
+        actor: str,
+        role: Role,
+        time: float,
+        changed: Mapping[str, str | None],
+        *,
+        shown: Mapping[str, str] | None = None,
+        id: str | None = None,
+    ) -> Foreign:
+        """A new version of several files, made from the last.
+
+        Args:
+            actor: who.
+            role: the actor's.
+            time: seconds.
+            changed: the whole texts of the files that changed, by path; None for one that is gone.
+            shown: the unified diffs that the person was shown, by path.
+            id: the source's own, unique in the session.
+        """
+        command = edit_files(changed, shown=shown)
+        (found,) = self._handle(command, Sender(actor, role, time, id))
+        return found
 
     def close(self, closed: SessionClosed, role: Role, time: float) -> list[Foreign]:
         """The end, by the actor that it names; what is in flight is cancelled."""

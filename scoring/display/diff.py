@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from difflib import Match, SequenceMatcher
-from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
-__all__ = ("ChangedLine", "Mark", "changes", "counts", "matched", "unified")
+from ...engine.diff import matching
+
+__all__ = ("WHOLE", "ChangedLine", "Mark", "changes", "counts", "matched", "unified")
 
 Mark = Literal["+", "-", " ", "…"]
 
+WHOLE: Final = "these lines repeat too much to be compared one by one: all of them count as changed"
+
 _CONTEXT = 1
-_LONG: Final = 200
-_WORK: Final = 4_000_000
-"""Pairs of equal lines that are looked at: hostile texts of 5,000 lines have ten thousand times more."""
 
 
 class ChangedLine(NamedTuple):
-    """A line that was added or taken out, a line of context, or ``…`` for lines left out."""
+    """A line that was added or taken out, a line of context, or ``…`` for lines left out, or a note."""
 
     mark: Mark
     text: str
@@ -36,7 +35,7 @@ def changes(
         context: lines of context; None for all lines that there are.
     """
     found: list[ChangedLine] = []
-    matcher = matched(before, after)
+    matcher, whole = matched(before, after)
     around = len(before) + len(after) if context is None else context
     for group in matcher.get_grouped_opcodes(around):
         if found or group[0][1] > 0:
@@ -47,6 +46,8 @@ def changes(
             else:
                 found += [ChangedLine("-", line) for line in before[low:high]]
                 found += [ChangedLine("+", line) for line in after[new_low:new_high]]
+    if whole:
+        found.append(ChangedLine("…", WHOLE))
     return found
 
 
@@ -60,7 +61,7 @@ def unified(before: str, after: str) -> str:
     """The hunks of a unified diff of two texts."""
     old, new = before.splitlines(), after.splitlines()
     lines: list[str] = []
-    for group in matched(old, new).get_grouped_opcodes(3):
+    for group in matched(old, new)[0].get_grouped_opcodes(3):
         first, last = group[0], group[-1]
         lines.append(f"@@ -{_span(first[1], last[2])} +{_span(first[3], last[4])} @@")
         for tag, low, high, new_low, new_high in group:
@@ -80,46 +81,15 @@ def _span(low: int, high: int) -> str:
     return f"{low + 1 if count else low},{count}"
 
 
-def matched(before: Sequence[str], after: Sequence[str]) -> SequenceMatcher[str]:
-    """A matcher that has compared two texts, in bounded work.
+def matched(before: Sequence[str], after: Sequence[str]) -> tuple[SequenceMatcher[str], bool]:
+    """A matcher that has compared two texts, and whether changed stretches count whole.
 
-    If the texts take more than that, stretches that were not compared count as changed.
+    ``engine.diff`` says when they do: comparing them would have taken too long.
     """
-    matcher = SequenceMatcher(None, before, after)
-    times = Counter(after)
-    if len(after) >= _LONG:  # lines that are everywhere are passed over, as the matcher does itself
-        times = Counter({line: n for line, n in times.items() if n <= len(after) // 100 + 1})
-    pairs = [0, *accumulate(times[line] for line in before)]
-    left = _WORK
-    waiting = [(0, len(before), 0, len(after))]
-    blocks: list[Match] = []
-    while waiting:
-        low, high, new_low, new_high = waiting.pop()
-        left -= pairs[high] - pairs[low]
-        if left < 0:
-            continue
-        found = matcher.find_longest_match(low, high, new_low, new_high)
-        if not found.size:
-            continue
-        blocks.append(found)
-        waiting.append((low, found.a, new_low, found.b))
-        waiting.append((found.a + found.size, high, found.b + found.size, new_high))
+    matcher = SequenceMatcher(None, "", "")  # it only groups what was found
+    found = matching(before, after)
+    blocks = [Match(*block) for block in found.blocks]
     # As difflib keeps them itself: it sets no limit.
-    setattr(matcher, "matching_blocks", [*_joined(sorted(blocks)), _end(before, after)])  # noqa: B010
-    return matcher
-
-
-def _joined(blocks: Sequence[Match]) -> list[Match]:
-    """The same blocks, with those that touch as one."""
-    found: list[Match] = []
-    for block in blocks:
-        last = found[-1] if found else None
-        if last and (last.a + last.size, last.b + last.size) == (block.a, block.b):
-            found[-1] = Match(last.a, last.b, last.size + block.size)
-        else:
-            found.append(block)
-    return found
-
-
-def _end(before: Sequence[str], after: Sequence[str]) -> Match:
-    return Match(len(before), len(after), 0)
+    end = Match(len(before), len(after), 0)
+    setattr(matcher, "matching_blocks", [*blocks, end])  # noqa: B010
+    return matcher, found.whole

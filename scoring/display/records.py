@@ -45,6 +45,7 @@ from ...engine.events import (
     Unknown,
     UtilityScored,
 )
+from ...engine.files import Contents, is_edit_of_file
 from ...engine.records import Record
 from ...engine.rounds import is_unproductive
 from ...engine.text import lines_of, quantity, text_of
@@ -72,6 +73,7 @@ Tone: TypeAlias = Literal["plain", "strong", "quiet", "note", "good", "bad", "lo
 actor's memory is a note; an approval is good or bad; the rating of an unproductive round is low.
 """
 
+_NAMED: Final = 5  # files of an edit that are named
 _VALUE: Final = 40  # characters of an argument
 _OBSERVATION: Final = 60  # characters of an observation
 _MARKS: Final[Mapping[str, Mark]] = {"+": "+", "-": "-", "@": "…"}
@@ -160,11 +162,13 @@ class Context(NamedTuple):
     Attributes:
         action: for an outcome, the record of its action, if that is known.
         before: for a snapshot, the record of the version before (for a file, of that file).
+        files: for a snapshot of files, the texts of the files before it, by path.
         most: the most lines of two versions that are compared; None for any number.
     """
 
     action: Record | None = None
     before: Record | None = None
+    files: Mapping[str, JSON] = {}
     most: int | None = None
 
 
@@ -187,6 +191,8 @@ class Narrator:
         self._actions: dict[int, Record] = {}
         self._snapshots: dict[str | None, Record] = {}  # by path; None for what is not a file
         self._shared: list[Record] = []
+        self._contents = Contents()
+        self._files: Mapping[str, JSON] = {}
 
     def describe(self, record: Record) -> Description:
         """The next record in words.
@@ -202,8 +208,11 @@ class Narrator:
             context = Context(action=self._actions.pop(event.action, None))
         elif isinstance(event, SnapshotTaken):
             path = edited_file(event.content)
-            context = Context(before=self._snapshots.get(path))
+            context = Context(before=self._snapshots.get(path), files=self._files)
             self._snapshots[path] = record
+            whole = self._contents.whole(event)
+            if whole.files is not None and isinstance(whole.content, Mapping):
+                self._files = whole.content
         found = describe(record, context)
         if record.kind in _SHARED:
             found = replace(found, crossed=self._crossed(record))
@@ -228,11 +237,10 @@ def call_text(name: str, arguments: Mapping[str, JSON]) -> str:
 
 
 def edited_file(content: JSON) -> str | None:
-    """The path of the file that a snapshot holds; None if it does not hold one."""
-    if not isinstance(content, Mapping) or "diff" not in content:
-        return None
-    path, text = content.get("path"), content.get("text")
-    return path if isinstance(path, str) and isinstance(text, str) else None
+    """The path of the file that a snapshot of one file holds; None if it does not hold one."""
+    return (
+        str(content["path"]) if isinstance(content, Mapping) and is_edit_of_file(content) else None
+    )
 
 
 def _act(record: Record, context: Context) -> Description | None:
@@ -416,6 +424,8 @@ def is_submission(action: ActionTaken) -> bool:
 
 def _snapshot(event: SnapshotTaken, context: Context) -> Description:
     """A version of the output, or an edit of a file."""
+    if event.files is not None:
+        return _files(event, context)
     path = edited_file(event.content)
     before = None if context.before is None else context.before.event
     if not isinstance(before, SnapshotTaken) or edited_file(before.content) != path:
@@ -454,6 +464,44 @@ def _file(event: SnapshotTaken, before: SnapshotTaken | None, path: str) -> Desc
     if before is not None or gone:
         return _edit(f"edits {one_line(path)} (+{added} −{gone} lines)", changed)
     return _edit(f"writes {one_line(path)} ({quantity(added, 'line')})", changed)
+
+
+def _files(event: SnapshotTaken, context: Context) -> Description:
+    """A version of several files: the diff of each that changed."""
+    content = event.content if isinstance(event.content, Mapping) else {}
+    earlier = None if context.before is None else context.before.event
+    known = earlier.files if isinstance(earlier, SnapshotTaken) and earlier.files else {}
+    changed: dict[str, Sequence[ChangedLine]] = {}
+    fresh = True
+    for path, text in content.items():
+        diff, before = event.shown.get(path, ""), context.files.get(path)
+        if diff.strip():
+            changed[path] = _unified(diff)
+        else:
+            old = before.splitlines() if isinstance(before, str) else []
+            changed[path] = changes(old, str(text).splitlines())
+        fresh = fresh and path not in known and not counts(changed[path])[1]
+    gone = [path for path in known if path not in (event.files or {})]
+    for path in gone:
+        text = context.files.get(path)
+        changed[path] = changes(text.splitlines() if isinstance(text, str) else [], [])
+    if not changed:
+        return Description("leaves the files as they are", tone="strong")
+    names = ", ".join(map(one_line, list(changed)[:_NAMED])) + (
+        ", …" if len(changed) > _NAMED else ""
+    )
+    several = f"{quantity(len(changed), 'file')}: {names}" if len(changed) > 1 else names
+    lines = [
+        line
+        for path, part in changed.items()
+        for line in ([ChangedLine("…", one_line(path))] if len(changed) > 1 else []) + list(part)
+    ]
+    added, removed = counts(lines)
+    if len(gone) == len(changed):
+        return _edit(f"removes {several} (−{quantity(removed, 'line')})", lines)
+    if fresh and not gone:
+        return _edit(f"writes {several} ({quantity(added, 'line')})", lines)
+    return _edit(f"edits {several} (+{added} −{removed} lines)", lines)
 
 
 def _edit(does: str, changed: Sequence[ChangedLine]) -> Description:

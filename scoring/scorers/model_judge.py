@@ -11,6 +11,7 @@ from functools import partial
 import msgspec
 
 from ...engine.errors import InvalidInput, ModelRefused
+from ...engine.files import output_text
 from ...engine.models.gateway import Models
 from ...engine.models.prompting.conversation import (
     ModelConversation,
@@ -24,7 +25,6 @@ from ...engine.models.prompting.prompts import load_prompts
 from ...engine.models.protocol import Caller, Message, ModelReply
 from ...engine.rounds import Rounds
 from ...engine.scorers.protocol import Scorer
-from ...engine.text import text_of
 from .model_scorer import ModelScorer, version_of
 from .progress import Evidence, ProgressJudge, Verdict
 
@@ -73,7 +73,7 @@ async def _verdict(conversation: ModelConversation, evidence: Evidence) -> Verdi
 def _progress_messages(evidence: Evidence, tokens: int) -> tuple[Message, ...]:
     did = [f"- {one.name}: {one.outcome or 'still under way'}" for one in evidence.did]
     if evidence.update is not None:
-        content = shortened(text_of(evidence.update.content), tokens // 2)
+        content = shortened(output_text(evidence.update), tokens // 2)
         did.append(f"- It put up a new version of the output:\n{content}")
     prompt = _PROMPTS.fill(
         "progress",

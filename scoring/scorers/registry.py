@@ -15,13 +15,13 @@ import msgspec
 
 from ...engine.errors import InvalidInput
 from ...engine.events import SessionOpened, SnapshotTaken
+from ...engine.files import output_text
 from ...engine.loading import entry_points, load, names_code
 from ...engine.models.gateway import Models
 from ...engine.models.prompting.conversation import ModelUse
 from ...engine.plugins import error_with_place
 from ...engine.rounds import Rounds
 from ...engine.scorers.protocol import Scorer
-from ...engine.text import text_of
 from .criterion import Criterion
 from .utility import Missing, Score, SnapshotUtility, as_score
 
@@ -183,6 +183,6 @@ def _of_text(
     utility: Callable[..., object],
 ) -> Callable[[SnapshotTaken, SessionOpened], Score | Missing]:
     def score(snapshot: SnapshotTaken, opened: SessionOpened) -> Score | Missing:
-        return as_score(utility(text_of(snapshot.content)), "the utility")
+        return as_score(utility(output_text(snapshot)), "the utility")
 
     return score

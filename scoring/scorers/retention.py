@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from ...engine.events import CloseReason, ScorerRef, SessionClosed, SnapshotTaken
+from ...engine.files import Contents, output_text
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, is_blank
 from ...engine.scorers.protocol import Cost, Measurement, SessionScorer
-from ...engine.text import count_words, new_words, text_of
+from ...engine.text import count_words, new_words
 from .utility import Missing, Score, measured, reference
 
 __all__ = ("RetentionUtility", "retention")
@@ -58,7 +59,7 @@ class RetentionUtility:
     """
 
     def __init__(self) -> None:
-        self.ref = reference("retention", "2")
+        self.ref = reference("retention", "3")
 
     def begin(self, session: str) -> SessionScorer:
         """Starts to score one session from its first record."""
@@ -69,6 +70,7 @@ class RetentionUtility:
 class _Retention:
     def __init__(self, ref: ScorerRef) -> None:
         self._ref = ref
+        self._contents = Contents()
         self._latest = ""
         self._draft: str | None = None
         self._before = ""
@@ -91,7 +93,7 @@ class _Retention:
         event = record.event if record.kind == "SnapshotTaken" else None
         if not isinstance(event, SnapshotTaken):
             return ()
-        text = "" if is_blank(event) else text_of(event.content)
+        text = "" if is_blank(event) else output_text(self._contents.whole(event))
         if record.role == "agent":
             settled = self._settle(replaced=True)
             self._before, self._draft = self._latest, text

@@ -21,6 +21,7 @@ from ...engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
+from ...engine.files import Contents, output_text
 from ...engine.models.gateway import Models
 from ...engine.models.prompting.conversation import (
     ModelConversation,
@@ -35,7 +36,6 @@ from ...engine.models.protocol import Message, ModelReply
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, Rounds
 from ...engine.scorers.protocol import Cost, Measurement, Scorer, SessionScorer
-from ...engine.text import text_of
 from .criterion import Criterion
 from .model_judge import shortened
 from .model_scorer import ModelScorer, version_of
@@ -135,6 +135,7 @@ class _Snapshots:
 
     def __init__(self, judge: _Judge) -> None:
         self._judge = judge
+        self._contents = Contents()
 
     def cost(self, record: Record, over: Round | None) -> Cost:
         return "waits" if record.kind == "SnapshotTaken" else "quick"
@@ -146,7 +147,8 @@ class _Snapshots:
         event = record.event
         if not isinstance(event, SnapshotTaken) or record.role not in ("human", "agent"):
             return ()
-        scored = await self._judge.score(lambda tokens: shortened(text_of(event.content), tokens))
+        whole = self._contents.whole(event)
+        scored = await self._judge.score(lambda tokens: shortened(output_text(whole), tokens))
         scored = msgspec.structs.replace(scored, snapshot=record.version)
         return (Measurement(scored, f"snapshot/{record.version}"),)
 

@@ -24,6 +24,7 @@ from ...engine.events import (
     SnapshotTaken,
     UtilityScored,
 )
+from ...engine.files import Contents
 from ...engine.records import TRACE, Record
 from ...engine.rounds import Round, Rounds
 from ...engine.scorers.observing import finished
@@ -229,6 +230,7 @@ class _Snapshots:
         self._cost = cost_of(score)
         self._opened: SessionOpened | None = None
         self._standing: tuple[int, SnapshotTaken] | None = None
+        self._contents = Contents()
         self._outdated = False
 
     def cost(self, record: Record, over: Round | None) -> Cost:
@@ -255,6 +257,7 @@ class _Snapshots:
             self._outdated = True
         elif isinstance(event, SnapshotTaken) and record.role in ("human", "agent"):
             of = f"snapshot/{record.version}"
+            event = self._contents.whole(event)
             score = await self._scored(event)
             self._standing, self._outdated = (record.version, event), False
             return (measured(self._ref, score, of, snapshot=record.version),)

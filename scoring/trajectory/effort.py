@@ -6,6 +6,7 @@ human processes, the kind of act). All are folded from the trace; nothing is rec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, final
 
 import msgspec
@@ -25,11 +26,10 @@ from ...engine.events import (
 from ...engine.records import Record
 from ...engine.rounds import is_requested
 from ...engine.session.time.timing import Timing
-from ...engine.text import new_words
 from .generated_tokens import Generated
 from .labels import has_agent
 from .options import Options, plugged_counter, plugged_rule
-from .output_lines import OutputLines
+from .output_lines import Lines, OutputLines, shown_lines, written
 
 __all__ = ("MEASURES", "EffortMeter")
 
@@ -50,8 +50,9 @@ MEASURES: Final = (
 ``acts``: acts of humans, failed or refused ones too.
 ``tokens_written``: tokens of humans' messages, questions, comments, and of what they changed in
 the output (see ``text.new_words``). ``tokens_read``: tokens of agents' messages, questions and
-comments, and of the lines in which the output differs from what the human last saw (see
-``text.new_lines``): several versions between two acts of the human are read once.
+comments, and of the lines that a diff adds to the output that the human last saw, file by file
+(see ``text.new_lines``): several versions between two acts of the human are read once. If the human
+was shown a diff, the lines that it adds count instead, once for each edit.
 ``deferrals``: vague asks, see ``turns.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
 texts, and the time spent on drafts that were dropped. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
@@ -95,8 +96,8 @@ class EffortMeter:
         self._alone = False
         self._per_read = self._per_typed = 0.0
         self._handed_over: float | None = None
-        self._seen: list[str] = []  # the output in lines, as a human last saw it
-        self._latest = self._seen
+        self._seen: Lines = {}  # the output in lines, as a human last saw it
+        self._latest: Lines = self._seen
         self._digest: str | None = None
         self._unread: tuple[int, float] | None = (0, 0.0)
         self.generated = Generated()
@@ -129,7 +130,7 @@ class EffortMeter:
     def closed(self) -> None:
         """The session is closed: what is unread is read now, and no text needs to be kept."""
         self._catch_up()
-        self._seen = self._latest = []
+        self._seen = self._latest = {}
         self._output.clear()
 
     def human(self, record: Record) -> None:
@@ -148,7 +149,7 @@ class EffortMeter:
         kind = record.kind
         if kind == "SnapshotTaken":
             before = self._take(record)
-            text = "" if before is None else new_words(before, self._latest)
+            text = "" if before is None else written(before, self._latest)
             self._seen = self._latest
             self._unread = (0, 0.0)
         else:
@@ -220,7 +221,7 @@ class EffortMeter:
         to = event.to if isinstance(event, _ADDRESSED) else ()
         return not to or not self._humans or not self._humans.isdisjoint(to)
 
-    def _take(self, record: Record) -> list[str] | None:
+    def _take(self, record: Record) -> Lines | None:
         """Takes a new version of the output; gives the one before, None where nothing is new."""
         event = record.event
         if not isinstance(event, SnapshotTaken) or event.digest == self._digest:
@@ -230,14 +231,45 @@ class EffortMeter:
         return before
 
     def _draft(self, record: Record) -> None:
-        """Takes an agent's version of the output, to be read when a human acts again."""
+        """Takes an agent's version of the output, to be read when a human acts again.
+
+        A diff that the human was shown is read at once.
+        """
         before = self._take(record)
-        if before is None:
+        event = record.event
+        if before is None or not isinstance(event, SnapshotTaken):
+            return
+        shown = {
+            path: lines
+            for path, now in self._latest.items()
+            if now is not before.get(path) and (lines := shown_lines(event, path)) is not None
+        }
+        if shown:
+            self._show(record.actor, before, shown)
             return
         text = self._output.new(before, self._latest)
         tokens = self._count(text)
         self.generated.produced(record.actor, "agent", tokens)
         self._unread = (tokens, self._reading(text)) if before is self._seen else None
+
+    def _show(self, agent: str, before: Lines, shown: Mapping[str, list[str]]) -> None:
+        """Takes the diffs that a human was shown, and the unread changes before them."""
+        latest, seen = self._latest, dict(self._seen)
+        others = {path: lines for path, lines in latest.items() if path not in shown}
+        made = [line for lines in shown.values() for line in lines]
+        made += self._output.new(before, others).splitlines()
+        self.generated.produced(agent, "agent", self._count("\n".join(made)))
+        for path, lines in shown.items():
+            known, earlier = seen.get(path, []), before.get(path, [])
+            text = "\n".join(lines)
+            if known is not earlier:
+                text = "\n".join([self._output.new({path: known}, {path: earlier}), *lines])
+            self._read += self._count(text)
+            self._seconds += self._reading(text)
+            seen[path] = latest[path]
+        behind = any(seen.get(path) is not lines for path, lines in latest.items())
+        self._seen = seen if behind else latest
+        self._unread = None if behind else (0, 0.0)
 
     def _reading(self, text: str) -> float:
         return _words_of(text) * self._per_read if self._per_read else 0.0

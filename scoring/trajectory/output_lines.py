@@ -1,13 +1,19 @@
-"""The output of a session as lines, split and compared once for all folds that look at it."""
+"""The output of a session as lines by file, split and compared once for all folds that look at it."""
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import TypeAlias, final
 
+from ...engine.diff import matching
 from ...engine.events import SnapshotTaken
-from ...engine.text import new_lines, text_of
+from ...engine.files import is_edit_of_file
+from ...engine.text import new_words, text_of
 
-__all__ = ("OutputLines",)
+__all__ = ("Lines", "OutputLines", "shown_lines", "written")
+
+Lines: TypeAlias = Mapping[str, list[str]]
+"""The lines of an output by file; an output that is not of files has the path ``""``."""
 
 
 @final
@@ -16,29 +22,77 @@ class OutputLines:
 
     Folds of one session may share it, which are given the same records in turn. What it gives is not
     to be changed.
+
+    Attributes:
+        coarse: comparisons that took more than ``diff.limit`` allows, so that changed lines were
+            counted whole.
     """
 
-    __slots__ = ("_event", "_fresh", "_lines", "_new", "_old")
+    __slots__ = ("_event", "_fresh", "_lines", "_new", "_old", "coarse")
 
     def __init__(self) -> None:
+        self.coarse = 0
         self.clear()
 
     def clear(self) -> None:
         """Forgets what it holds, since the session is closed."""
         self._event: SnapshotTaken | None = None
-        self._lines: list[str] = []
-        self._old = self._new = self._lines
+        self._lines: Lines = {}
+        self._old: Lines = self._lines
+        self._new: Lines = self._lines
         self._fresh = ""
 
-    def of(self, event: SnapshotTaken) -> list[str]:
-        """The lines of an output."""
-        if event is not self._event:
-            self._event = event
-            self._lines = text_of(event.content).splitlines()
+    def of(self, event: SnapshotTaken) -> Lines:
+        """The lines of an output: of the snapshot, and of files that it did not change."""
+        if event is self._event:
+            return self._lines
+        self._event = event
+        before, content = self._lines, event.content
+        if event.files is not None and isinstance(content, Mapping):
+            self._lines = {
+                path: str(content[path]).splitlines() if path in content else before.get(path, [])
+                for path in event.files
+            }
+        elif isinstance(content, Mapping) and is_edit_of_file(content):
+            kept: dict[str, list[str]] = {path: lines for path, lines in before.items() if path}
+            self._lines = kept | {str(content["path"]): str(content["text"]).splitlines()}
+        else:
+            self._lines = {"": text_of(content).splitlines()}
         return self._lines
 
-    def new(self, old: list[str], new: list[str]) -> str:
-        """The lines of one output that another does not hold: see ``new_lines``."""
+    def new(self, old: Lines, new: Lines) -> str:
+        """The lines that a diff of two outputs adds, file by file: see ``text.new_lines``."""
         if new is not self._new or old is not self._old:
-            self._old, self._new, self._fresh = old, new, new_lines(old, new)
+            self._old, self._new = old, new
+            fresh: list[str] = []
+            for path, lines in new.items():
+                known = old.get(path)
+                if lines is not known:
+                    fresh += self._added(known or [], lines)
+            self._fresh = "\n".join(fresh)
         return self._fresh
+
+    def _added(self, old: list[str], new: list[str]) -> list[str]:
+        if not old:
+            return new
+        found = matching(old, new)
+        self.coarse += found.whole
+        return found.added(new)
+
+
+def written(old: Lines, new: Lines) -> str:
+    """The words that were written to make one output of another, file by file: see ``text.new_words``."""
+    found = [new_words(old.get(path, []), lines) for path, lines in new.items()]
+    return "\n".join(text for text in found if text)
+
+
+def shown_lines(event: SnapshotTaken, path: str) -> list[str] | None:
+    """The lines that a diff which the human was shown adds to a file; None if none was shown."""
+    diff = event.shown.get(path)
+    content = event.content
+    if diff is None and isinstance(content, Mapping) and is_edit_of_file(content):
+        diff = str(content["diff"]) if content["path"] == path else None
+    lines = (diff or "").splitlines()
+    if not any(line.startswith("@@") for line in lines):
+        return None
+    return [line[1:] for line in lines if line[:1] == "+" and not line.startswith("+++ ")]

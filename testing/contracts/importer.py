@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
 import anyio.to_thread
 
-from ...engine import codec
 from ...engine.events import (
     ActionResolved,
     ActionTaken,
@@ -20,6 +20,7 @@ from ...engine.events import (
     Unknown,
     UtilityScored,
 )
+from ...engine.files import files_problem
 from ...engine.log.memory import MemoryLog
 from ...engine.records import TRACE
 from ...interop.importers.protocol import Foreign, Found, Importer, Reading
@@ -93,6 +94,7 @@ def _check_session(name: str, found: list[Foreign]) -> None:
 
 def _check_references(name: str, events: list[Event | Unknown]) -> None:
     resolved: set[int] = set()
+    files: Mapping[str, str] = {}
     for version, event in enumerate(events, start=1):
         if isinstance(event, ActionResolved):
             _refers(name, events, event.action, ActionTaken, version)
@@ -101,8 +103,9 @@ def _check_references(name: str, events: list[Event | Unknown]) -> None:
         elif isinstance(event, ApprovalGiven):
             _refers(name, events, event.asked, ApprovalAsked, version)
         elif isinstance(event, SnapshotTaken):
-            digest = codec.digest(event.content)
-            require(event.digest == digest, f"the digest of snapshot {version} is not its own")
+            problem = files_problem(event, files)
+            require(problem is None, f"snapshot {version}: {problem}")
+            files = event.files or {}
             if event.base is not None:
                 _refers(name, events, event.base, SnapshotTaken, version)
 

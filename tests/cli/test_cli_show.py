@@ -115,6 +115,28 @@ def test_the_first_output_is_shown_whole_and_the_next_as_a_change(shown: str) ->
     ]
 
 
+def test_edits_of_files_are_shown_by_path() -> None:
+    log = RecordWriter()
+    log.opened()
+    formatter = RecordFormatter()
+    records = [
+        log.files({"a.py": "one\ntwo\n", "b.py": "x\n"}),
+        log.files({"a.py": "one\nTWO\n"}),
+        log.files({"b.py": "y\n"}, shown={"b.py": "@@ -1 +1 @@\n-x\n+y"}, by="human"),
+        log.files({"b.py": "y\n"}),
+        log.files({"a.py": None}),
+    ]
+    shown = [formatter.format(record) for record in records]
+    texts = [[one.text.plain, *(line.plain for line in one.block)] for one in shown if one]
+    assert texts == [
+        ["writes 2 files: a.py, b.py (3 lines)", "… a.py", "+ one", "+ two", "… b.py", "+ x"],
+        ["edits a.py (+1 −1 lines)", "  one", "- two", "+ TWO"],
+        ["edits b.py (+1 −1 lines)", "- x", "+ y"],
+        ["leaves the files as they are"],
+        ["removes a.py (−2 lines)", "- one", "- TWO"],
+    ]
+
+
 def test_an_edited_file_is_shown_by_its_path_and_what_changed() -> None:
     log = RecordWriter()
     log.opened()

@@ -7,6 +7,8 @@ starts to answer after a second and writes 60 tokens a second.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from ...events import Role, Tokens
@@ -67,10 +69,18 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(verb, Say):
                 produced += count_words(verb.text)
             elif isinstance(verb, Submit):
-                after = lines_of(verb.content)
                 # A model writes the whole of it again; a person changes words of what is there.
-                known = before if role == "human" else ()
-                produced += count_words(new_words(known, after))
+                if verb.files and isinstance(verb.content, Mapping):
+                    standing = (
+                        view.snapshot.content if view.snapshot and view.snapshot.files else {}
+                    )
+                    known = standing if role == "human" and isinstance(standing, Mapping) else {}
+                    for path, text in verb.content.items():
+                        old, new = lines_of(known.get(path, "")), lines_of(text or "")
+                        produced += count_words(new_words(old, new))
+                else:
+                    known_lines = before if role == "human" else ()
+                    produced += count_words(new_words(known_lines, lines_of(verb.content)))
             elif isinstance(verb, Ask):
                 produced += count_words(verb.question)
             elif isinstance(verb, Approve):

@@ -15,7 +15,7 @@ import msgspec
 
 from ....engine.errors import InvalidInput
 from ....engine.events import JSON
-from ..conversation.steps import AGENT, Output
+from ..conversation.steps import AGENT, FileEdit
 from ..json_files import PIECE, decode, decoder_of
 from ..protocol import Remark
 
@@ -359,7 +359,7 @@ def typed_part(text: str) -> str:
 # --- edits of files -------------------------------------------------------------------------------
 
 
-def edited_file(result: JSON, name: str | None) -> Output | None:
+def edited_file(result: JSON, name: str | None) -> FileEdit | None:
     """The file that a tool wrote, out of what the program kept of its result; None where it wrote
     none, or where the text cannot be told.
 
@@ -382,8 +382,7 @@ def edited_file(result: JSON, name: str | None) -> Output | None:
         after = None
     if after is None:
         return None
-    file = {"path": path, "text": after, "diff": _diff(patch)}
-    return Output(AGENT, name, file, "application/json")
+    return FileEdit(AGENT, name, path, after, _diff(patch))
 
 
 def _edited(before: str, result: Mapping[str, JSON]) -> str | None:

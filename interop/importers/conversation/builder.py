@@ -39,6 +39,7 @@ from .steps import (
     ApprovalResponse,
     Ending,
     Feedback,
+    FileEdit,
     ForeignEntry,
     Interruption,
     ModelUse,
@@ -136,6 +137,7 @@ class Cast:
                 Utterance(role=role, name=name)
                 | ToolCall(role=role, name=name)
                 | Output(role=role, name=name)
+                | FileEdit(role=role, name=name)
                 | ModelUse(role=role, name=name)
             ):
                 if role in _ROLES:
@@ -203,6 +205,7 @@ class ConversationBuilder:
             ApprovalRequest: self._ask,
             ApprovalResponse: self._answer,
             Output: self._submit,
+            FileEdit: self._edit,
             Interruption: self._interrupt,
             Feedback: self._give_feedback,
             Rating: self._rate,
@@ -327,6 +330,11 @@ class ConversationBuilder:
             content=step.content, digest=codec.digest(step.content), media_type=step.media_type
         )
         return self._builder.put(snapshot, *self._cast.of(step.role, step.name), time, id=id)
+
+    def _edit(self, step: FileEdit, time: float, id: str | None, where: str) -> Foreign:
+        actor, role = self._cast.of(step.role, step.name)
+        shown = {step.path: step.diff} if step.diff else {}
+        return self._builder.edit(actor, role, time, {step.path: step.text}, shown=shown, id=id)
 
     def _give_feedback(self, step: Feedback, time: float, id: str | None, where: str) -> Foreign:
         thumbs: Literal["up", "down"] | None = None

@@ -16,6 +16,7 @@ __all__ = (
     "ApprovalResponse",
     "Ending",
     "Feedback",
+    "FileEdit",
     "ForeignEntry",
     "Interruption",
     "ModelUse",
@@ -116,6 +117,24 @@ class Output(msgspec.Struct, frozen=True):
     name: str | None
     content: JSON
     media_type: str = "text/plain"
+
+
+class FileEdit(msgspec.Struct, frozen=True):
+    """A file after an edit, if the shared output is several files.
+
+    Attributes:
+        role: whose edit it is: ``user`` or ``assistant``.
+        name: of the author; None where the role is all that is known.
+        path: of the file.
+        text: of the whole file; None for a file that is gone.
+        diff: the unified diff that the person was shown; empty for none.
+    """
+
+    role: str
+    name: str | None
+    path: str
+    text: str | None
+    diff: str = ""
 
 
 class ModelUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,6 +245,7 @@ Step: TypeAlias = (
     | ApprovalRequest
     | ApprovalResponse
     | Output
+    | FileEdit
     | ModelUse
     | Interruption
     | Feedback

@@ -121,7 +121,7 @@ def diff_table(lines: Sequence[ChangedLine]) -> Html:
 
 def _changed(changed: ChangedLine) -> Html:
     if changed.mark == "…":
-        return tag("div", "⋯", class_="gap")
+        return tag("div", clean(changed.text[:_LENGTH]) or "⋯", class_="gap", dir="auto")
     name = _MARKS.get(changed.mark)
     sign = tag("span", {"+": "+", "-": "−"}.get(changed.mark, " "), class_="sign")
     inner = tag(name or "span", clean(changed.text[:_LENGTH]), dir="auto")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, final
 
 import anyio.to_thread
+import msgspec
 from anyio.lowlevel import checkpoint
 
 from ....engine.errors import CodecError, LogError
-from ....engine.events import ActionResolved, SnapshotTaken
+from ....engine.events import JSON, ActionResolved, SnapshotTaken
+from ....engine.files import output_text
 from ....engine.log.contract import EventLog
 from ....engine.records import TRACE, Record
-from ....engine.text import lines_of, text_of
 from ....scoring.display.diff import changes
 from ....scoring.display.records import Context, Description, describe, edited_file
 from ....scoring.display.texts import duration, is_virtual, moment, one_line
@@ -44,7 +46,7 @@ def document(event: SnapshotTaken) -> Html:
     """A version as a document: Markdown as such, anything else as it is."""
     if isinstance(event.content, str) and event.media_type == "text/markdown":
         return rich_text(event.content)
-    return plain(text_of(event.content))
+    return plain(output_text(event))
 
 
 async def difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html:
@@ -53,8 +55,8 @@ async def difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html
 
 
 def _difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html:
-    old = [] if before is None else lines_of(before.content)
-    new = lines_of(after.content)
+    old = [] if before is None else output_text(before).splitlines()
+    new = output_text(after).splitlines()
     if len(old) + len(new) > _LINES:
         return tag("p", "these versions are too long to be compared here", class_="problem")
     changed = changes(old, new, context=_CONTEXT)
@@ -107,13 +109,36 @@ class Transcript:
         """A version of the output, as it may be seen; None if there is none."""
         record = await self._record(version)
         event = None if record is None else record.event
-        return event if isinstance(event, SnapshotTaken) else None
+        if not isinstance(event, SnapshotTaken) or event.files is None:
+            return event if isinstance(event, SnapshotTaken) else None
+        return msgspec.structs.replace(event, content=await self._texts(event, version))
+
+    async def _texts(self, event: SnapshotTaken, version: int) -> dict[str, JSON]:
+        """The texts of the files of a snapshot: those that it has, and of others the latest."""
+        texts = dict(event.content) if isinstance(event.content, Mapping) else {}
+        draft = self._reading.draft_before(version)
+        while draft is not None and len(texts) < len(event.files or {}):
+            record = await self._record(draft.version)
+            found = None if record is None else record.event
+            if isinstance(found, SnapshotTaken) and isinstance(found.content, Mapping):
+                if found.files is None:
+                    break
+                for path in event.files or {}:
+                    if path in found.content:
+                        texts.setdefault(path, found.content[path])
+            draft = self._reading.draft_before(draft.version)
+        return {path: texts[path] for path in event.files or {} if path in texts}
 
     async def _described(self, record: Record) -> Description:
         event = record.event
         if isinstance(event, SnapshotTaken):
             before = await self._before(record, edited_file(event.content))
             context = Context(before=before, most=_LINES)
+            if event.files is not None and before is not None:
+                earlier = before.event
+                if isinstance(earlier, SnapshotTaken):
+                    files = await self._texts(earlier, before.version)
+                    context = context._replace(files=files)
             return await anyio.to_thread.run_sync(describe, record, context)
         if isinstance(event, ActionResolved):
             return describe(record, Context(action=await self._record(event.action)))

@@ -89,6 +89,6 @@ def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
         return {}
     return {
         block.a + step: block.b + step
-        for block in matched(old, new).get_matching_blocks()
+        for block in matched(old, new)[0].get_matching_blocks()
         for step in range(block.size)
     }

@@ -15,10 +15,10 @@ from starlette.routing import Route
 
 from ....engine.errors import CodecError, InvalidInput, SessionClosedError, StaleBase
 from ....engine.events import EffortObserved, SessionOpened, SnapshotTaken
+from ....engine.files import output_text
 from ....engine.records import Draft, Record
 from ....engine.session.decisions import Act, Approve, Rate, Say, Submit, Verb
 from ....engine.session.desk import Desk
-from ....engine.text import text_of
 from ...http.responses import as_json, problem
 from ..access.body import read_body
 from ..access.disclosure import Disclosure
@@ -193,7 +193,7 @@ class _Routes:
         if record is None:
             return as_json({"version": None, "text": "", "actor": ""})
         event = record.event
-        text = text_of(event.content) if isinstance(event, SnapshotTaken) else ""
+        text = output_text(event) if isinstance(event, SnapshotTaken) else ""
         return as_json({"version": record.version, "text": text, "actor": record.actor})
 
     async def state(self, request: Request) -> Response:
@@ -302,7 +302,7 @@ def _decoded(decode: Callable[[bytes], T], data: bytes) -> T:
 
 def _text(record: Record | None) -> str:
     event = None if record is None else record.event
-    return text_of(event.content) if isinstance(event, SnapshotTaken) else ""
+    return output_text(event) if isinstance(event, SnapshotTaken) else ""
 
 
 def _carrying_out(did: Did) -> Callable[[Desk], Awaitable[int | None]]:

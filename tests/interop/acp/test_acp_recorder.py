@@ -187,7 +187,8 @@ def test_a_turn_with_a_plan_a_question_and_an_edit(log: SyncLog) -> None:
     done = [one for one in found if isinstance(one, ActionResolved)][1]
     assert (done.action, done.outcome, done.observation) == (7, "ok", "written")
     file = next(one for one in found if isinstance(one, SnapshotTaken))
-    assert file.content == {"path": "/work/a.py", "text": "hi\n", "diff": "@@ -0,0 +1 @@\n+hi"}
+    assert file.content == {"/work/a.py": "hi\n"}
+    assert file.shown == {"/work/a.py": "@@ -0,0 +1 @@\n+hi"}
     used = next(one for one in found if isinstance(one, ModelCalled))
     assert (used.tokens.prompt, used.tokens.completion, used.cost) == (9, 3, 0.5)
 
@@ -343,7 +344,7 @@ def test_files_are_whole_though_diffs_are_parts(log: SyncLog) -> None:
     talk.call(AGENT, "fs/read_text_file", read, {"content": "x = 1\ny = 2\n"})
     talk.edits("4", "/work/c.py", "y = 2", "y = 3")
     found = [one.content for one in events(talk.record(log)) if isinstance(one, SnapshotTaken)]
-    texts = [(one["path"], one["text"]) for one in found if isinstance(one, dict)]
+    texts = [edit for one in found if isinstance(one, dict) for edit in one.items()]
     assert texts == [
         ("/work/a.py", "one\ntwo\nthree\n"),
         ("/work/a.py", "one\n2\nthree\n"),
@@ -369,11 +370,7 @@ def test_what_is_kept_of_the_edits_is_measured_at_the_next_prompt(
     assert [one.edits_kept for one in found if isinstance(one, FeedbackGiven)] == [0.5, 0.5]
     revised = [one for one in records if one.kind == "SnapshotTaken" and one.role == "human"]
     assert [one.event.content for one in revised if isinstance(one.event, SnapshotTaken)] == [
-        {
-            "path": str(mine),
-            "text": "one two three\nmy own\n",
-            "diff": "@@ -1,2 +1,2 @@\n one two three\n-four five six\n+my own",
-        }
+        {str(mine): "one two three\nmy own\n"}
     ]
     assert "secret of others" not in str(found)
 

@@ -365,11 +365,8 @@ def test_an_edited_file_is_a_snapshot_with_its_diff(tmp_path: Path) -> None:
     lines.result("c1", "edited", kept=kept)
     path = write_lines(tmp_path / "s.jsonl", lines.lines)
     [snapshot] = events_in(path, SnapshotTaken)
-    assert snapshot.content == {
-        "path": "/a.py",
-        "text": "y = y\n",
-        "diff": "@@ -1,1 +1,1 @@\n-x = x",
-    }
+    assert snapshot.content == {"/a.py": "y = y\n"}
+    assert snapshot.shown == {"/a.py": "@@ -1,1 +1,1 @@\n-x = x"}
 
 
 def test_a_subagent_beside_its_session_is_an_actor_of_its_own(tmp_path: Path) -> None:

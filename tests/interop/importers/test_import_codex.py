@@ -115,10 +115,9 @@ def test_running_totals_are_counted_once_and_begin_again_when_resumed(rollout: P
 
 def test_a_file_that_a_patch_adds_is_a_snapshot(rollout: Path) -> None:
     events, _ = read(CodexImporter(), rollout)
-    [content] = [
-        one.draft.event.content for one in events if isinstance(one.draft.event, SnapshotTaken)
-    ]
-    assert content == {"path": "a.txt", "text": "one\ntwo\n", "diff": "@@ -0,0 +1,2 @@\n+one\n+two"}
+    [added] = [one.draft.event for one in events if isinstance(one.draft.event, SnapshotTaken)]
+    assert added.content == {"a.txt": "one\ntwo\n"}
+    assert added.shown == {"a.txt": "@@ -0,0 +1,2 @@\n+one\n+two"}
 
 
 def said_in(path: Path) -> list[tuple[str, str, str]]:

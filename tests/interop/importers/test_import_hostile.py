@@ -88,8 +88,7 @@ def test_a_file_of_a_patch_is_whole_whatever_else_ends_lines_in_it(tmp_path: Pat
     call, result = called("Done", name="apply_patch", arguments=patch)
     found = events(read(rollout(tmp_path / "r.jsonl", call, result), CodexImporter()))
     (file,) = (one for one in found if isinstance(one, SnapshotTaken))
-    assert isinstance(file.content, dict)
-    assert file.content["text"] == "one\x0ctwo\u2028\nthree\n"
+    assert file.content == {"a": "one\x0ctwo\u2028\nthree\n"}
 
 
 def test_a_total_of_which_any_part_shrinks_begins_again() -> None:

@@ -103,8 +103,8 @@ def test_observations_are_outcomes_of_the_actions_that_they_name(tmp_path: Path)
     assert said == [("user", "Write it"), ("assistant", "I look."), ("assistant", "Done.")]
     outcomes = [(one.outcome, one.error) for one in found if isinstance(one, ActionResolved)]
     assert outcomes == [("failed", "none"), ("ok", None)]
-    [content] = [one.content for one in found if isinstance(one, SnapshotTaken)]
-    assert content == {"path": "a", "text": "x\n", "diff": "+x"}
+    [edit] = [one for one in found if isinstance(one, SnapshotTaken)]
+    assert (edit.content, edit.shown) == ({"a": "x\n"}, {"a": "@@ -0,0 +1 @@\n+x"})
 
 
 def test_a_result_whose_call_is_not_in_the_file_is_kept(tmp_path: Path) -> None:
@@ -184,12 +184,9 @@ def test_thoughts_in_a_message_are_none_and_only_edits_that_change_a_file_are_sn
         "Hm.",
         "I edit.",
     ]
-    [content] = [one.content for one in found if isinstance(one, SnapshotTaken)]
-    assert content == {
-        "path": "/a",
-        "text": "two\n",
-        "diff": "@@ -1 +1 @@\n-one\n+two",
-    }
+    [snapshot] = [one for one in found if isinstance(one, SnapshotTaken)]
+    assert snapshot.content == {"/a": "two\n"}
+    assert snapshot.shown == {"/a": "@@ -1 +1 @@\n-one\n+two"}
 
 
 @pytest.mark.asyncio

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
@@ -422,9 +423,9 @@ def test_several_humans_are_one_party() -> None:
     [
         ("", "one two", "one two", "one two"),
         ("one two", "one two", "", ""),
-        ("one\ntwo", "two\none", "", ""),  # moved
+        ("one\ntwo", "two\none", "one", ""),  # moved
         ("one\ntwo", "one", "", ""),  # deleted
-        ("one\ntwo", "one\none", "", ""),  # copied
+        ("one\ntwo", "one\none", "one", "one"),  # repeated
         ("one two three", "one 2 three", "one 2 three", "2"),
         ("one\ntwo", "one\nthree", "three", "three"),
         ("one", "one\ntwo two", "two two", "two two"),
@@ -444,11 +445,76 @@ TEXTS = st.lists(
 @given(TEXTS, TEXTS)
 def test_what_was_written_is_part_of_what_has_to_be_read(old: str, new: str) -> None:
     read = [line for line in new_lines(old.splitlines(), new.splitlines()).splitlines() if line]
-    assert read == [line for line in new.splitlines() if line and line not in old.splitlines()]
+    fresh = [line for line in new.splitlines() if line and line not in old.splitlines()]
+    assert not Counter(fresh) - Counter(read)
     left = [word for line in read for word in line.split()]
     for word in new_words(old.splitlines(), new.splitlines()).split():
         left.remove(word)
     assert new_words([], new.splitlines()).split() == new.split()
+
+
+# --- several files -------------------------------------------------------------------------------
+
+
+def code(lines: int, changed: int | None = None) -> str:
+    return "\n".join(f"line {n} of it{'!' * (n == changed)}" for n in range(lines))
+
+
+def test_a_fix_in_a_long_file_is_read_as_its_diff() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("Please fix it")
+    script.files({"a.py": code(400), "b.py": "b"})
+    script.human("Go on")
+    before = effort(script)["tokens_read"]
+    script.files({"a.py": code(400, changed=200)})
+    assert before is not None
+    assert effort(script)["tokens_read"] == before + 4
+    script.human("Now b")
+    script.files({"b.py": "b\nb"})
+    script.human("Back to a")
+    script.files({"a.py": code(400)})
+    assert effort(script)["tokens_read"] == before + 4 + 1 + 4
+
+
+def test_files_that_older_importers_recorded_one_by_one_are_compared_by_path() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("Please fix it")
+    for path, changed in [("a", None), ("b", None), ("a", 3), ("b", 4), ("a", 5)]:
+        script.output({"path": path, "text": code(40, changed), "diff": ""})
+        script.human("Go on")
+    assert effort(script)["tokens_read"] == 2 * 160 + 4 + 4 + 4 + 4
+
+
+def test_of_a_diff_that_was_shown_only_what_it_adds_is_read() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("Please fix it")
+    diff = "@@ -200,3 +200,3 @@\n x\n-line 200 of it\n+line 200 of it!\n y"
+    script.files({"a.py": code(400, changed=200)}, shown={"a.py": diff})
+    script.human("Go on")
+    assert effort(script)["tokens_read"] == 4
+    script.files({"a.py": code(400)})
+    assert effort(script)["tokens_read"] == 8
+
+
+def test_what_was_unread_before_a_diff_was_shown_is_read_too() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("Please write it")
+    script.files({"a.py": "one\ntwo", "b.py": "three"})
+    script.files({"a.py": "one\nfour"}, shown={"a.py": "@@ -2 +2 @@\n-two\n+four"})
+    assert effort(script)["tokens_read"] == 2 + 1 + 1
+
+
+def test_a_human_writes_what_they_change_in_files() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("Hi")
+    script.files({"a.py": "one two three", "b.py": "four"})
+    script.files({"a.py": "one 2 three", "b.py": None}, by="human")
+    assert effort(script)["tokens_written"] == 2
 
 
 # --- tokens of a text ----------------------------------------------------------------------------

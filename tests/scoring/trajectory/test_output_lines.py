@@ -25,14 +25,14 @@ def test_what_was_split_or_compared_is_not_again() -> None:
     lines = OutputLines()
     event = output("a\nb")
     old = lines.of(event)
-    assert old == ["a", "b"]
+    assert old == {"": ["a", "b"]}
     assert lines.of(event) is old
     new = lines.of(output("b\nc\nd"))
     found = lines.new(old, new)
     assert found == "c\nd"
     assert lines.new(old, new) is found
     assert lines.new(new, old) == "a"
-    assert lines.new([], old) == "a\nb"
+    assert lines.new({}, old) == "a\nb"
 
 
 @pytest.mark.parametrize("content", ["", " \n\t\n", {"day": 1}])
@@ -41,7 +41,7 @@ def test_outputs_that_are_blank_or_no_text(content: JSON) -> None:
     event = output(content)
     assert lines.of(event) == lines.of(output(content))
     lines.clear()
-    assert lines.new([], []) == ""
+    assert lines.new({}, {}) == ""
     assert lines.of(event) == OutputLines().of(event)
 
 
