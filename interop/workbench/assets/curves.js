@@ -75,11 +75,17 @@ export class Curves {
     const { points, stops, missing } = this.state;
     this.values = series(points);
     this.marks = [];
-    const charts = Object.entries(this.values).map(([name, values]) =>
+    const flat = Object.entries(this.values)
+      .filter(([name, values]) => name !== "utility" && !values.some((value) => value)).map(([name]) => name);
+    const drawn = Object.entries(this.values).filter(([name]) => !flat.includes(name));
+    if (missing) drawn.splice(drawn.findIndex(([name]) => name === "utility"), 1);
+    const zero = flat.length ? [make("p", { class: "quiet" },
+      `Always 0: ${flat.map((name) => TITLES[name].toLowerCase()).join(", ")}.`)] : [];
+    const charts = drawn.map(([name, values]) =>
       this.#chart(name, values, width, name === "utility" ? 130 : 56, points, stops));
     const note = missing ? [make("p", { class: "quiet" }, `No utility: ${missing}.`)] : [];
     this.said = make("p", { class: "said", role: "status" }, "");
-    this.host.replaceChildren(this.said, ...note, ...charts, this.#numbers(points));
+    this.host.replaceChildren(this.said, ...note, ...charts, ...zero, this.#numbers(points));
     this.mark(this.round);
   }
 

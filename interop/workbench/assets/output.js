@@ -23,7 +23,7 @@ export class Output {
     this.since = make("span", { class: "since" }, make("label", { for: "against" }, " since "), this.against);
     this.body = make("div", { class: "draft", "aria-live": "polite" });
     host.append(make("p", { class: "choice" },
-      make("label", { for: "version" }, "Version "), this.version, " ", this.toggle, this.since), this.body);
+      make("label", { for: "version" }, "Draft "), this.version, " ", this.toggle, this.since), this.body);
   }
 
   /** Learns which versions there are at the moment that is shown. */
@@ -31,7 +31,7 @@ export class Output {
     if (drafts.length === this.drafts.length && drafts.length) return;
     this.drafts = drafts;
     const option = (draft) => make("option", { value: draft.version },
-      `${draft.version} by ${draft.actor.slice(0, 40)}`);
+      `${drafts.indexOf(draft) + 1} by ${draft.actor.slice(0, 40)}`);
     const recent = drafts.slice(-500);
     this.version.replaceChildren(make("option", { value: "latest" }, "latest"), ...recent.map(option).reverse());
     if (this.chosen !== null && !drafts.some((draft) => draft.version === this.chosen)) this.chosen = null;

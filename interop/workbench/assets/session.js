@@ -1,17 +1,17 @@
-// A session: transcript, curves, output and work, all as they were at one moment, or as they are now.
+// A session: what it came to, its timeline, transcript and output, as they were at one moment, or as they are now.
 
 import { calmly, copy, get, make, pieces, post, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { Transcript } from "./transcript.js";
 import { Curves } from "./curves.js";
 import { Output } from "./output.js";
-import { Work, rank } from "./work.js";
+import { Timeline, rank } from "./timeline.js";
 
 const byId = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
 const session = parameters.get("id");
 const model = {
-  count: 0, times: [], rounds: [], drafts: [], work: [], advice: [], actors: [], closed: 0,
+  count: 0, times: [], rounds: [], drafts: [], work: [], advice: [], failed: [], actors: [], closed: 0,
   virtual: true, at: null,
 };
 
@@ -30,14 +30,14 @@ const roundAt = (number) => rank(model.rounds, number + 1);
 const load = async (from, to) => (await get("/v1/session/records", { session, from, to })).html;
 const transcript = new Transcript(byId("transcript"), byId("entries"), load,
   (number) => curves.mark(roundAt(number)));
-const curves = new Curves(byId("panel-curves"), (round) => {
+const curves = new Curves(byId("panel-measures"), (round) => {
   const number = model.rounds[round - 1];
   if (!number) return;
   if (number > now()) go(number);
   transcript.reach(number, "start").then(() => curves.mark(round));
 });
 const output = new Output(byId("panel-output"), session);
-const work = new Work(byId("panel-work"), (number) => go(number), clock);
+const timeline = new Timeline(byId("timeline"), (number) => go(number));
 
 let asking = null;
 const readState = async () => {
@@ -48,9 +48,7 @@ const readState = async () => {
     const state = await get("/v1/session/state", { session, at: now() }, asking.signal);
     if (moment !== model.at) return;
     curves.show(state);
-    const shown = byId("state");
-    shown.textContent = state.state;
-    shown.className = `state ${state.state}`;
+    if (moment === null) timeline.measured(state);
     const asked = state.approvals.length;
     byId("moment").dataset.approvals = asked ? `${asked} waiting for approval` : "";
     say();
@@ -60,6 +58,16 @@ const readState = async () => {
 };
 const readStateSoon = soon(readState, 120);
 const readStateCalmly = calmly(readState, 120); // while records come, each of which changes it
+
+/** What the whole session came to so far: its strip, and the measures along its timeline. */
+const readStrip = async () => {
+  const { html } = await get("/v1/session/strip", { session });
+  byId("strip").replaceChildren(pieces(html));
+  if (model.at !== null) timeline.measured(await get("/v1/session/state", { session, at: model.count }));
+};
+const readStripCalmly = calmly(() => readStrip().catch((error) => {
+  byId("strip").textContent = error.message;
+}), 300);
 
 let aboutAt = -1;
 const showAbout = async () => {
@@ -85,10 +93,10 @@ const say = () => {
   byId("moment").textContent = waiting ? `${text} · ${waiting}` : text;
 };
 
-let tab = "curves";
+let tab = "output";
 const address = soon(() => {
   const query = new URLSearchParams(location.search);
-  const shown = { at: model.at, tab: tab === "curves" ? null : tab };
+  const shown = { at: model.at, tab: tab === "output" ? null : tab };
   for (const [name, value] of Object.entries(shown)) {
     if (value === null) query.delete(name);
     else query.set(name, String(value));
@@ -106,7 +114,7 @@ const show = () => {
   document.body.classList.toggle("looking-back", !following);
   byId("records").textContent = `${model.count.toLocaleString("en")} records`;
   transcript.show(model.at);
-  work.show(model);
+  timeline.show(model);
   output.update(following ? [...model.drafts] : model.drafts.filter((draft) => draft.number <= at));
   say();
   if (following) readStateCalmly();
@@ -246,7 +254,7 @@ byId("fork-form")?.addEventListener("submit", async (event) => {
 // --- records that come ----------------------------------------------------------------------------
 
 const take = (growth) => {
-  for (const name of ["times", "rounds", "drafts", "work", "advice"]) {
+  for (const name of ["times", "rounds", "drafts", "work", "advice", "failed"]) {
     for (const one of growth[name]) model[name].push(one);
   }
   model.count = growth.count;
@@ -259,6 +267,7 @@ const grown = async (growth) => {
   if (news.after !== model.count) return;
   const stay = model.at === null && transcript.atEnd;
   take(news);
+  readStripCalmly();
   transcript.grow(model.count);
   show();
   if (stay) transcript.reach(model.count, "end");
@@ -270,6 +279,7 @@ const begin = async () => {
   model.virtual = index.virtual;
   model.actors = index.actors;
   take(index);
+  readStripCalmly();
   byId("waiting").hidden = true;
   transcript.grow(model.count);
   const at = Number(parameters.get("at") ?? 0);

@@ -33,9 +33,14 @@ class AgentMarks:
 
     def named(self, name: str) -> Html:
         """The mark and the name of an agent; without a mark where more than five came before it."""
-        place = self._places.get(name, len(_SHAPES))
-        text = tag("bdi", shorten(name, _NAME))
-        if place >= len(_SHAPES):
+        text, colour = tag("bdi", shorten(name, _NAME)), self.colour(name)
+        if not colour:
             return text
-        drawing = tag("svg", _SHAPES[place], viewBox="0 0 10 10", aria_hidden="true")
-        return tag("span", drawing, text, class_=f"agent a{place + 1}")
+        shape = _SHAPES[self._places[name]]
+        drawing = tag("svg", shape, viewBox="0 0 10 10", aria_hidden="true")
+        return tag("span", drawing, text, class_=f"agent {colour}")
+
+    def colour(self, name: str) -> str:
+        """The class of an agent's colour; empty where more than five agents came before it."""
+        place = self._places.get(name, len(_SHAPES))
+        return f"a{place + 1}" if place < len(_SHAPES) else ""

@@ -12,29 +12,37 @@ from ....scoring.trajectory.options import Options
 from ..access.identity import Identity
 from ..bench import Bench
 from ..links import session_address
+from ..markup.agents import AgentMarks
 from ..markup.html import Html, Node, join, tag
 from ..markup.records import value_block
+from ..sessions.rows import title_of
 from .reading import SessionReading
 
 __all__ = ("about_session", "command_list", "commands", "session_contents")
 
 _NAME = 120
-_TABS = (("curves", "Curves"), ("output", "Output"), ("work", "Work"), ("about", "About"))
+_TABS = (("output", "Output"), ("measures", "Measures"), ("about", "About"))
 
 
 def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) -> list[Node]:
     """What the page holds before its script fills it."""
-    about = " · ".join(part for part in (summary.task, summary.instance) if part)
-    labels = [tag("span", shorten(one, 40), class_="label") for one in summary.group.values()]
+    agent, user = summary.group.get("agent", ""), summary.group.get("user", "")
+    others = {key: one for key, one in summary.group.items() if key not in ("agent", "user")}
+    marks = AgentMarks(bench.sessions.values("agent"))
     head = tag(
         "div",
-        tag("h1", shorten(summary.session, _NAME), dir="auto"),
-        tag("span", shorten(about, _NAME), class_="about", dir="auto"),
-        labels,
-        tag("span", summary.state, class_=f"state {summary.state}", id="state"),
+        tag("h1", tag("bdi", title_of(summary)), title=summary.session),
+        marks.named(agent) if agent else None,
+        ["with ", tag("bdi", shorten(user, _NAME))] if user else None,
+        [
+            tag("span", shorten(one, 40), class_="label", title=f"{key}: {one[:200]}", dir="auto")
+            for key, one in others.items()
+        ],
         tag("span", quantity(summary.events, "record"), id="records", class_="quiet"),
         class_="session-head",
     )
+    strip = tag("div", id="strip")
+    timeline = tag("div", id="timeline", class_=marks.colour(agent) or "a1")
     forks = bench.forks is not None and identity.role == "operator"
     private = None
     if identity.role == "operator":
@@ -101,8 +109,8 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
             role="tab",
             id=f"tab-{name}",
             aria_controls=f"panel-{name}",
-            aria_selected=str(name == "curves").lower(),
-            tabindex=0 if name == "curves" else -1,
+            aria_selected=str(name == "output").lower(),
+            tabindex=0 if name == "output" else -1,
         )
         for name, title in _TABS
     ]
@@ -113,7 +121,7 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
             role="tabpanel",
             aria_labelledby=f"tab-{name}",
             tabindex=0,
-            hidden=name != "curves",
+            hidden=name != "output",
             class_=f"panel {name}",
         )
         for name, _ in _TABS
@@ -134,7 +142,7 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
         aria_label="Measures and output",
     )
     panes = tag("div", transcript, side, class_="panes")
-    return [head, moment, panes, _fork_dialog() if forks else None]
+    return [head, strip, timeline, moment, panes, _fork_dialog() if forks else None]
 
 
 def _fork_dialog() -> Html:

@@ -23,14 +23,17 @@ from ....engine.events import (
     ActionResolved,
     ApprovalAsked,
     ApprovalGiven,
+    MessageSent,
+    ModelCalled,
     Participant,
+    SessionClosed,
     SessionOpened,
 )
 from ....engine.log.contract import EventLog
 from ....engine.records import TRACE, Record
 from ....scoring.trajectory.fold import TrajectoryFold
 from ....scoring.trajectory.options import Options
-from ....scoring.trajectory.points import Point
+from ....scoring.trajectory.points import Point, Trajectory
 from ....scoring.trajectory.updates import (
     RoundOpened,
     ScorerDown,
@@ -184,6 +187,7 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
         drafts: the versions of the output.
         work: who worked when.
         advice: the numbers of the records at which a tolerance was used up.
+        failed: the numbers of the records at which something failed.
         closed: the number of the record that closed it; 0 where none did.
     """
 
@@ -195,6 +199,7 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
     drafts: Sequence[DraftSeen]
     work: Sequence[Stint]
     advice: Sequence[int]
+    failed: Sequence[int]
     closed: int
 
 
@@ -217,6 +222,55 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     stops: Mapping[int, int] = {}
     missing: str | None = None
     approvals: Sequence[tuple[int, str, str]] = ()
+
+
+_FAILURES: Final = frozenset({"ActionResolved", "ActorFailed", "ScorerFailed"})
+
+
+@final
+class CostFold:
+    """Folds what the agents of a session cost, and how long the human waited for their answers.
+
+    Attributes:
+        dollars: what their model calls cost; None if no call has a known price.
+        unpriced: calls without a known price.
+        replies: seconds from a human's act to the next message or version of an agent.
+        closed: the event that closed the session.
+        said: what a human said last.
+    """
+
+    def __init__(self) -> None:
+        self.dollars: float | None = None
+        self.unpriced = 0
+        self.replies = array("d")
+        self.closed: SessionClosed | None = None
+        self.said = ""
+        self._asked: float | None = None
+
+    def feed(self, record: Record) -> None:
+        """Takes the next record."""
+        kind, role = record.kind, record.role
+        if (
+            kind == "ModelCalled"
+            and role == "agent"
+            and isinstance(call := record.event, ModelCalled)
+        ):
+            if call.cost is None:
+                self.unpriced += 1
+            else:
+                self.dollars = (self.dollars or 0.0) + call.cost
+        elif record.stream != TRACE:
+            return
+        elif role == "human" and kind in ACTS:
+            self._asked = record.time
+            if isinstance(event := record.event, MessageSent):
+                self.said = event.text
+        elif role == "agent" and kind in ("MessageSent", "SnapshotTaken"):
+            if self._asked is not None:
+                self.replies.append(record.time - self._asked)
+            self._asked = None
+        elif kind == "SessionClosed" and isinstance(event := record.event, SessionClosed):
+            self.closed = event
 
 
 @final
@@ -255,6 +309,8 @@ class SessionReading:
         self._asked: dict[int, tuple[int, str, str]] = {}
         self._answered: list[tuple[int, int]] = []
         self._closed = 0
+        self._failed = array("q")
+        self.costs = CostFold()
         self._work = WorkFold()
         self._now = self._fresh()
         # What is advised does not depend on utility: without scores, each of which may change every
@@ -269,6 +325,15 @@ class SessionReading:
     def position(self) -> int:
         """Of the last record; 0 before the first."""
         return self._positions[-1] if self._positions else 0
+
+    def now(self) -> Trajectory:
+        """What it came to so far."""
+        return self._now.trajectory()
+
+    @property
+    def stops(self) -> Mapping[int, int]:
+        """By tolerance τ, the round after which it was used up."""
+        return self._now.stops
 
     @property
     def participants(self) -> Sequence[Participant]:
@@ -320,11 +385,16 @@ class SessionReading:
 
     def _note(self, record: Record, number: int) -> None:
         self._work.feed(record, number)
+        self.costs.feed(record)
         kind = record.kind
         if kind == "SnapshotTaken":
             self._drafts.append(DraftSeen(number, record.version, record.actor, record.role))
         elif kind == "SessionClosed":
             self._closed = number
+        elif kind in _FAILURES:
+            event = record.event
+            if not isinstance(event, ActionResolved) or event.outcome == "failed":
+                self._failed.append(number)
         elif kind in ("ApprovalAsked", "ApprovalGiven", "SessionOpened"):
             event = record.event
             if isinstance(event, ApprovalAsked):
@@ -352,6 +422,7 @@ class SessionReading:
             drafts=self._drafts[first:],
             work=self._work.since(after),
             advice=[number for number in self.advice if number > after],
+            failed=list(self._failed[bisect_left(self._failed, after + 1) :]),
             closed=self._closed,
         )
 
@@ -370,11 +441,9 @@ class SessionReading:
         place = bisect_left(self._drafts, version, key=lambda draft: draft.version)
         return self._drafts[place - 1] if place else None
 
-    def draft(self, version: int) -> DraftSeen | None:
-        """The version of the output with this trace version."""
-        place = bisect_left(self._drafts, version, key=lambda draft: draft.version)
-        found = self._drafts[place] if place < len(self._drafts) else None
-        return found if found is not None and found.version == version else None
+    def draft_number(self, version: int) -> int:
+        """Which version of the output this is, from 1, by its trace version."""
+        return bisect_left(self._drafts, version + 1, key=lambda draft: draft.version)
 
     @property
     def opened_at(self) -> float:

@@ -29,6 +29,7 @@ from .forking import ForkRequest
 from .page import about_session, command_list, commands, session_contents
 from .reading import Growth, SessionReading
 from .readings import Readings
+from .strip import session_strip
 from .transcript import Transcript, difference, document
 
 __all__ = ("session_routes",)
@@ -49,6 +50,7 @@ def session_routes(bench: Bench) -> Sequence[Route]:
         "state": routes.state,
         "output": routes.output,
         "about": routes.about,
+        "strip": routes.strip,
         "raw": routes.raw,
         "stream": routes.stream,
     }
@@ -140,6 +142,13 @@ class _Routes:
             command_list(commands(self._bench, reading.session, version)),
         ]
         return as_json({"html": join(parts).text, "version": version})
+
+    async def strip(self, request: Request) -> Response:
+        """What it came to."""
+        reading = await self._reading(request)
+        summary = await self._bench.log.summary(reading.session)
+        line = await self._bench.lists.lines.line(summary)
+        return as_json({"html": session_strip(summary, reading, line).text})
 
     async def raw(self, request: Request) -> Response:
         """A record as the log holds it, as far as it may be seen."""

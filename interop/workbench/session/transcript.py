@@ -96,7 +96,7 @@ class Transcript:
                 parts.append(heading)
             try:
                 told = await self._described(record)
-                aside, body = told.aside, join(described(told, _button(record)))
+                aside, body = told.aside, join(described(told, self._button(record)))
             except Exception as error:
                 if isinstance(error, LogError):
                     raise
@@ -171,6 +171,13 @@ class Transcript:
             self._trace[version] = found
         return self._trace[version]
 
+    def _button(self, record: Record) -> Node:
+        """What shows a version of the output; None for other records."""
+        if record.kind != "SnapshotTaken":
+            return None
+        show = f"Draft {self._reading.draft_number(record.version)}"
+        return [" ", tag("button", show, type="button", data_draft=record.version)]
+
     def _entry(self, record: Record, body: Html, number: int, *, aside: bool) -> Html:
         """The entry of a record."""
         slim = record.kind in _SLIM or aside and record.kind not in _FULL
@@ -196,14 +203,6 @@ class Transcript:
             data_i=number,
             data_kind=record.kind,
         )
-
-
-def _button(record: Record) -> Node:
-    """What shows a version of the output; None for other records."""
-    if record.kind != "SnapshotTaken":
-        return None
-    show = f"Show version {record.version}"
-    return [" ", tag("button", show, type="button", data_draft=record.version)]
 
 
 def _advice(update: Update) -> Html:

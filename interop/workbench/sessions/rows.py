@@ -17,7 +17,15 @@ from ..markup.agents import AgentMarks
 from ..markup.html import Html, Node, tag
 from .address import ListAddress
 
-__all__ = ("COLUMNS", "effort_text", "outcome", "session_row", "session_title", "utility_cell")
+__all__ = (
+    "COLUMNS",
+    "effort_text",
+    "outcome",
+    "session_row",
+    "session_title",
+    "title_of",
+    "utility_cell",
+)
 
 COLUMNS: Final = (
     ("session", "Session", "session"),
@@ -104,13 +112,18 @@ def session_row(
     )
 
 
-def session_title(summary: SessionSummary) -> Html:
-    """A link to a session by its task and instance, or by its id; the id is shown on hover."""
+def title_of(summary: SessionSummary) -> str:
+    """A short title of a session: its task and instance, or its id."""
     named = summary.task and summary.instance and len(summary.instance) <= _LABEL
     text = f"{summary.task} {summary.instance}" if named else summary.session
+    return shorten(text, _NAME)
+
+
+def session_title(summary: SessionSummary) -> Html:
+    """A link to a session by its task and instance, or by its id; the id is shown on hover."""
     return tag(
         "a",
-        tag("bdi", shorten(text, _NAME)),
+        tag("bdi", title_of(summary)),
         href=session_address(summary.session),
         title=summary.session[:200],
     )

@@ -135,7 +135,14 @@ async def test_a_session_in_a_browser() -> None:
             await page.goto(f"{base}/session?id=long&at=8#token={SECRET}")
             now = page.locator("article.now")
             await page.locator("article.now[data-i='8']").wait_for()
+            # The answer stands on top, and what was done along the session's minutes below it.
+            await page.locator("#strip").get_by_text("by u").wait_for()
+            assert "0.000 → 1.000" in await page.inner_text("#strip")
+            assert "Open, round 60" in await page.inner_text("#strip")
+            assert await page.locator("#timeline .version").count() == 60
+            await page.locator("#tab-measures").click()
             await page.wait_for_selector(".curve.utility .dot")
+            await page.locator("#transcript").focus()
 
             # The whole page is as it was after eight records.
             assert await page.locator("article:visible").count() == 8
@@ -150,7 +157,13 @@ async def test_a_session_in_a_browser() -> None:
                 page.get_by_text("No rounds yet").or_(page.get_by_text("Round 1")).first.wait_for()
             )
 
-            # By the slider to a part that was not loaded, and on to what is going on.
+            # By the timeline, whose axis stays as it is, and by the slider to a part that was not loaded, and on to what is going on.
+            axis = await page.locator("#timeline text").all_inner_texts()
+            box = await page.locator("#timeline").bounding_box()
+            assert box is not None
+            await page.mouse.click(box["x"] + 200, box["y"] + 60)
+            assert await page.locator("#timeline text").all_inner_texts() == axis
+            assert int(await now.get_attribute("data-i") or 0) > 1
             await page.locator("#slider").fill("200")
             await page.locator("article.now[data-i='200']").wait_for()
             assert "at=200" in (
@@ -175,8 +188,8 @@ async def test_a_session_in_a_browser() -> None:
             await page.locator(f"article[data-i='{total + len(more)}']").wait_for()
 
             # The output as a document, and what changed since another version; all by keyboard.
-            await page.locator("#tab-curves").focus()
-            await page.keyboard.press("ArrowRight")
+            await page.locator("#tab-measures").focus()
+            await page.keyboard.press("ArrowLeft")
             await page.get_by_text("line 60").first.wait_for()
             await page.get_by_role("button", name="Changes").press("Enter")
             await page.locator(".draft ins", has_text="line 60").wait_for()

@@ -1,0 +1,117 @@
+"""What a session came to, in a line of cells above its transcript: the answer before the rows."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Final
+
+from ....engine.log.contract import SessionSummary
+from ....engine.text import quantity
+from ....scoring.display.texts import duration, number, shorten
+from ....scoring.index.lines import SessionLine
+from ....scoring.trajectory.points import Trajectory, counted
+from ..links import session_link
+from ..markup.html import Html, Node, tag
+from ..sessions.rows import outcome
+from .reading import SessionReading
+
+__all__ = ("session_strip",)
+
+_QUOTE: Final = 120
+_NAME: Final = 60
+
+
+def session_strip(summary: SessionSummary, reading: SessionReading, line: SessionLine) -> Html:
+    """The cells: outcome, utility, what it cost the human and the agent, who led, and its origin.
+
+    Args:
+        summary: of the session.
+        reading: of the session, by who may see it.
+        line: its line in lists.
+    """
+    now = reading.now()
+    cells = [
+        _cell("Outcome", outcome(summary, line), _why(reading)),
+        _utility(now, line),
+        _effort(now),
+        _cost(now, reading),
+        _lead(now),
+        _advice(now, reading),
+    ]
+    return tag("dl", cells, class_="strip")
+
+
+def _cell(title: str, big: Node, *small: Node) -> Html:
+    texts = [tag("small", one) for one in small if one]
+    return tag("div", tag("dt", title), tag("dd", tag("span", big, class_="big"), texts))
+
+
+def _why(reading: SessionReading) -> Node:
+    """The words with which it ended, or that a human said last."""
+    closed, said = reading.costs.closed, reading.costs.said
+    if closed is None:
+        return f"last: “{shorten(said, _QUOTE)}”" if said else "nobody has said anything yet"
+    by = f"by {shorten(closed.by, _NAME)}"
+    detail = closed.detail or said
+    return f"{by}: “{shorten(detail, _QUOTE)}”" if detail else by
+
+
+def _utility(now: Trajectory, line: SessionLine) -> Html:
+    if line.missing is not None:
+        return _cell("Utility", "–", line.missing)
+    first = next((point for point in counted(now) if point.value is not None), None)
+    final = line.utility
+    scorer = f"by {shorten(now.scorer, _NAME)}" if now.scorer else None
+    if first is None or first.utility == final:
+        return _cell("Utility", number(final), scorer)
+    was = tag("span", f"{number(first.utility)} → ", class_="was")
+    return _cell("Utility", [was, number(final)], scorer)
+
+
+def _effort(now: Trajectory) -> Html:
+    spent = now.points[-1].effort if now.points else {}
+    seconds, read, written = (
+        spent.get(key) for key in ("seconds", "tokens_read", "tokens_written")
+    )
+    parts = [
+        f"{amount:,.0f} tokens {what}"
+        for amount, what in ((written, "written"), (read, "read"))
+        if amount is not None
+    ]
+    big = "–" if seconds is None else duration(seconds)
+    rounds = quantity(len(now.points), "round")
+    return _cell("Human’s effort", big, ", ".join([rounds, *parts]))
+
+
+def _cost(now: Trajectory, reading: SessionReading) -> Html:
+    costs = reading.costs
+    tokens = None if now.agent_tokens is None else f"{now.agent_tokens:,} tokens"
+    price = None if costs.dollars is None else f"${costs.dollars:,.2f}"
+    notes = [
+        tokens if price else None,
+        "estimated" if tokens and now.estimated else None,
+        f"{quantity(costs.unpriced, 'call')} without a price" if price and costs.unpriced else None,
+        f"median reply {duration(median(costs.replies))}" if costs.replies else None,
+    ]
+    return _cell("Agent’s cost", price or tokens or "–", ", ".join(one for one in notes if one))
+
+
+def _lead(now: Trajectory) -> Html:
+    led = now.points[-1].effort.get("rounds") if now.points else None
+    if led is None:
+        return _cell("Led by the human", "–")
+    return _cell("Led by the human", f"{led:,.0f} of {quantity(len(now.points), 'round')}")
+
+
+def _advice(now: Trajectory, reading: SessionReading) -> Html:
+    fork: Node = None
+    if (origin := now.forked_from) is not None:
+        fork = ("Fork of ", session_link(origin.session, shorten(origin.session, _NAME)))
+    stops = sorted(reading.stops.items())
+    if stops:
+        tau, round_ = stops[0]
+        more = ", ".join(f"τ = {one} after round {after}" for one, after in stops[1:])
+        return _cell("Stop advice", f"τ = {tau} after round {round_}", more, fork)
+    if any(point.rating is not None for point in now.points):
+        return _cell("Stop advice", "none", fork)
+    return _cell("Stop advice", "–", "no round was rated" if now.points else None, fork)
