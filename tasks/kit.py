@@ -28,6 +28,7 @@ from ..engine.session.environment import Environment
 from ..engine.session.runner import Session
 from ..engine.task import Brief, Cell, Setting, kind_of_agent, opening, session_clock, session_id
 from ..scoring.control_rules import ControlRules
+from ..scoring.display.cards import CARD, Part
 from ..scoring.scorers.registry import ScoringSetting
 from ..users.personas import PERSONAS, find_persona
 from ..users.players import user_player
@@ -130,6 +131,8 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         names: names of the first instances, from their number and the seed.
         source: what tells apart the data of a seed.
         audit: makes the scorers that audit simulated users on models.
+        part: the part of the human, for a real person who plays it; None for none.
+        rules_only: why no model can be its agent; empty if one can.
         asking: makes the scorer of a session in which a model reads outputs; None: ``utility`` does.
     """
 
@@ -151,6 +154,8 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     source: Callable[[int], str] = generated
     audit: Callable[[], Sequence[Scorer]] | None = None
     asking: Callable[[W, Models, ModelUse], Scorer] | None = None
+    part: Part | None = None
+    rules_only: str = ""
 
 
 @final
@@ -210,7 +215,7 @@ class KitTask(Generic[W]):
         private: dict[str, JSON] = {spec.name: case.truth}
         for one in players:
             if one.participant.role == "human":
-                private[one.participant.name] = case.private
+                private[one.participant.name] = self._private(case, setting)
         scorers = self._scorers(cell, setting, case.world, alone=alone)
         opened = opening(
             spec.name,
@@ -262,6 +267,13 @@ class KitTask(Generic[W]):
         agent = self._agent(ident, cell, setting)
         return (agent,) if self.automated(cell.agent) else (self._user(ident, cell, setting), agent)
 
+    def _private(self, case: Case[W], setting: Setting) -> JSON:
+        """What only the human sees; a real person gets the card of their part with it."""
+        part = self._spec.part
+        if setting.person is None or part is None or not isinstance(case.private, Mapping):
+            return case.private
+        return {**case.private, CARD: msgspec.to_builtins(part)}
+
     def _agent(self, ident: str, cell: Cell, setting: Setting) -> Player:
         spec = self._spec
         other = spec.others.get(cell.agent) if cell.agent not in setting.agents else None
@@ -270,6 +282,10 @@ class KitTask(Generic[W]):
                 raise InvalidInput(f"{cell.agent} goes by rules: leave --models out")
             participant = Participant(name="agent", role="agent", policy=cell.agent)
             return Player(participant, playing_new(other[1]))
+        if cell.model is not None and spec.rules_only:
+            raise InvalidInput(
+                f"{spec.name} is rules only: {spec.rules_only}; leave --models out, or choose another task"
+            )
         return agent_player(
             ident,
             cell,

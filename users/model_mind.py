@@ -37,9 +37,9 @@ from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Ver
 from ..engine.session.view import View
 from ..engine.task import Brief
 from ..engine.text import text_of
+from ..scoring.display.cards import in_words
 from .cognition.perception import LEFT_OUT
 from .personas import Cognition, Persona
-from .profiles import in_words
 from .simulated import UserIntent
 
 __all__ = ("ModelUserMind", "profile_text", "prompt_digest", "titles", "user_messages")

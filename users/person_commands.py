@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON
 from ..engine.session.environment import ActionSpec
-from .profiles import in_words
+from ..scoring.display.cards import card_of
 
 __all__ = (
     "COMMANDS",
@@ -72,13 +72,11 @@ HELP = "\n".join(
 
 
 def private_text(private: JSON) -> str:
-    """What only the person was given to know, in lines."""
-    private = in_words(private)
-    if isinstance(private, Mapping):
-        return "\n".join(private_text(part) for part in private.values())
-    if isinstance(private, list | tuple):
-        return "\n".join(f"- {part}" for part in private)
-    return "" if private is None else str(private)
+    """The card of the person's part, in lines; see ``card_of``."""
+    return "\n".join(
+        "\n".join((f"{title}:", *(f"- {line}" for line in lines)))
+        for title, lines in card_of(private)
+    )
 
 
 def argument_names(spec: ActionSpec) -> tuple[str, ...]:

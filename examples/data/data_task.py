@@ -17,6 +17,7 @@ from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Sub
 from ...engine.session.environment import Action, ActionSpec, Outcome
 from ...engine.session.view import View
 from ...engine.text import text_of
+from ...scoring.display.cards import Part
 from ...scoring.scorers.fold_utility import FoldUtility
 from ...scoring.scorers.utility import Score, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
@@ -234,6 +235,10 @@ _SPEC: TaskSpec[World] = TaskSpec(
     name=DATA,
     description="analyse a survey together: a narrow question, findings that raise others",
     brief=load_brief(__package__),
+    part=Part(
+        role="You are an analyst with a question about a survey. An agent analyses it for you.",
+        goal="To understand the survey well enough to decide, and a report that says on what your decision rests.",
+    ),
     case=_case,
     environment=DataEnvironment,
     utility=lambda world: data_utility(world.instance),

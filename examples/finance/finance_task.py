@@ -12,6 +12,7 @@ from ...agents.rules_file import shipped_rules
 from ...engine.errors import InvalidInput
 from ...engine.events import SessionOpened, SnapshotTaken
 from ...engine.scorers.protocol import Scorer
+from ...scoring.display.cards import Part
 from ...scoring.scorers.utility import Score, SnapshotUtility, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, index_of, load_brief
 from .actions import ACTIONS, World
@@ -164,6 +165,10 @@ _SPEC: Final = TaskSpec(
     name=FINANCE,
     description="a household's money: a client who does not know yet what they need, and a plan",
     brief=load_brief(__package__),
+    part=Part(
+        role="You are a client who has money to plan. An adviser makes the plan.",
+        goal="A plan that you can bear and that reaches your goals, without reading more than you must.",
+    ),
     case=_case,
     environment=ACTIONS.environment,
     utility=finance_utility,

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from ...agents.rules_file import shipped_rules
+from ...scoring.display.cards import Part
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
 from ...tasks.rule_agent import RuleAgent
 from ...tasks.rule_user import HumanAlone, RuleUser, changing
@@ -44,6 +45,10 @@ SPEC: Final = TaskSpec(
     name=PROOF,
     description="prove claims together: slips, counterexamples, lemmas, and what was checked counts",
     brief=load_brief(__package__),
+    part=Part(
+        role="You are a mathematician who needs proofs for a paper. An agent writes them with you.",
+        goal="Proofs of the claims that matter, which you have checked yourself and stand by.",
+    ),
     case=_case,
     environment=lambda instance: ProofEnvironment(instance.seed),
     utility=lambda instance: proof_utility(instance.claims),

@@ -17,6 +17,7 @@ from ...engine.models.prompting.prompts import load_prompts
 from ...engine.models.protocol import Message, ModelReply
 from ...engine.scorers.protocol import Scorer
 from ...engine.task import Brief
+from ...scoring.display.cards import Part
 from ...scoring.scorers.utility import Missing, Score, SnapshotUtility, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec
 from ...users.audit import CHECKS, Check, Fault, Utterance
@@ -181,6 +182,10 @@ def travel_task(dataset: str | None = None) -> KitTask[Sandbox]:
             name=TRAVEL,
             description="plan a trip together: hidden preferences, searches, a shared day-by-day plan",
             brief=TRAVEL_BRIEF,
+            part=Part(
+                role="You want to go on a trip. An agent plans it, and may ask you about it.",
+                goal="A plan that has all that you want, for as little of your time as possible.",
+            ),
             case=case,
             environment=ACTIONS.environment,
             utility=travel_utility,

@@ -1,4 +1,4 @@
-"""What a tutor can look up and work out: solutions, the errors behind an answer, fresh problems.
+"""What a tutor can look up, work out and teach: solutions, the errors behind an answer, fresh problems.
 
 The student has no such help: that would be copying.
 """
@@ -19,6 +19,7 @@ from .maths.making import make_plain, make_telling, make_transfer
 from .maths.rules import MISCONCEPTIONS, Component
 from .maths.solving import explanations, solve
 from .sheet import written
+from .student.learning import Teach, lesson_of
 
 __all__ = ("ACTIONS", "Check", "MakeProblem", "Solve")
 
@@ -106,11 +107,17 @@ def _make(instance: Instance, wanted: MakeProblem) -> JSON:
     return {"problem": problem, "answer": written(problem, solve(problem).answer)}
 
 
+def _teach(instance: Instance, wanted: Teach) -> JSON:
+    lesson_of(msgspec.to_builtins(wanted))
+    return None
+
+
 ACTIONS: Final[ActionTable[Instance]] = ActionTable(
     (
         action(Solve, _solve, seconds=_SECONDS, roles=("agent",)),
         action(Check, _check, seconds=_SECONDS, roles=("agent",)),
         action(MakeProblem, _make, seconds=_SECONDS, roles=("agent",)),
+        action(Teach, _teach, seconds=0.0, roles=("agent",)),
     )
 )
 """The actions of a tutor, by name."""

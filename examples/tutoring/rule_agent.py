@@ -20,7 +20,7 @@ from .language.teaching import HINTS, RULES, TEACHING
 from .maths.rules import MISCONCEPTIONS, Component
 from .maths.solving import components_in
 from .sheet import LOOK_AGAIN, Item, answered, write_sheet
-from .student.learning import Lesson
+from .student.learning import TEACH, Lesson
 from .tutor.belief import Belief, Diagnosis
 from .tutor.memory import Memory, Try
 
@@ -44,11 +44,13 @@ class Script(NamedTuple):
         acts: look-ups that are needed before anything is said.
         text: what to say, without a task for the student; once there is nothing to look up.
         ask: a task for the student; empty for none.
+        teaches: the lessons that go with what is said.
     """
 
     acts: tuple[Act, ...] = ()
     text: str = ""
     ask: str = ""
+    teaches: tuple[Act, ...] = ()
 
 
 def checks(memory: Memory) -> tuple[Act, ...]:
@@ -87,7 +89,9 @@ def write_script(memory: Memory, style: Style, words: Random, habits: Habits) ->
     made = _Maker(memory)
     writer = _Writer(memory, belief, causes, made, words, style, habits)
     script = writer.write()
-    return Script(tuple(made.acts)) if made.acts else script
+    if made.acts:
+        return Script(tuple(made.acts))
+    return script._replace(teaches=tuple(writer.teaches))
 
 
 class _Maker:
@@ -126,6 +130,7 @@ class _Writer:
         self._words = words
         self._style = style
         self._habits = habits
+        self.teaches: list[Act] = []
 
     def write(self) -> Script:
         memory, said = self._memory, self._memory.said
@@ -145,6 +150,16 @@ class _Writer:
 
     def _say(self, key: str, **fields: object) -> str:
         return TEACHING.say(key, self._words, **fields)
+
+    def _teaches(self, lesson: Lesson, example: str) -> None:
+        """Adds a lesson to the message; the student works through its example."""
+        arguments: dict[str, JSON] = {
+            "skill": lesson.component,
+            "example": example,
+            "how": lesson.kind,
+            "refutes": lesson.refutes,
+        }
+        self.teaches.append(Act(TEACH, arguments))
 
     def _opening(self) -> str:
         return "" if self._memory.ever or not self._memory.sheet else self._say("sheet")
@@ -195,18 +210,21 @@ class _Writer:
             name = ""  # rather no refutation than a wrong one
         if not self._habits.assumptions:
             name = ""
-        rule = RULES[component]
-        told = self._memory.told
-        if name and not told[Lesson("explanation", component, name)]:
-            does = MISCONCEPTIONS[name].does
-            return f"{self._say('refute', does=does)} {self._say('rule', rule=rule)}"
-        if not name and not told[Lesson("explanation", component)]:
-            return self._say("rule", rule=rule)
-        return self._example(component)
+        lesson = Lesson("explanation", component, name)
+        tried = self._went_wrong(component)
+        if not tried or self._memory.told[lesson]:
+            return self._example(component)
+        self._teaches(lesson, tried[-1].problem)
+        rule = self._say("rule", rule=RULES[component])
+        return f"{self._say('refute', does=MISCONCEPTIONS[name].does)} {rule}" if name else rule
+
+    def _went_wrong(self, component: Component) -> list[Try]:
+        """The tries that went wrong by this component."""
+        return [one for one, cause in self._causes.items() if cause.component == component]
 
     def _back_to(self, component: Component) -> str:
         """Says which problem it is about, where that was not among the last answers."""
-        tries = [one for one, cause in self._causes.items() if cause.component == component]
+        tries = self._went_wrong(component)
         if not tries or any(one in self._memory.fresh for one in tries):
             return ""
         return self._say("back", problem=tries[-1].problem)
@@ -214,6 +232,7 @@ class _Writer:
     def _example(self, component: Component) -> str:
         number = 10 + self._memory.told[Lesson("example", component)]
         problem, answer = self._made.problem(component, "plain", number)
+        self._teaches(Lesson("example", component), problem)
         return self._say("example", problem=problem, answer=answer, rule=RULES[component])
 
     def _rescue(self, problem: str) -> str:
@@ -223,8 +242,12 @@ class _Writer:
         if weakest is None:
             return ""
         if not self._memory.told[Lesson("hint", weakest)]:
-            return self._say("hint", problem=problem, hint=HINTS[weakest])
+            return self._hint(problem, weakest)
         return self._example(weakest)
+
+    def _hint(self, problem: str, component: Component) -> str:
+        self._teaches(Lesson("hint", component), problem)
+        return self._say("hint", problem=problem, hint=HINTS[component])
 
     def _help(self, item: Item, *, begs: bool) -> Script:
         """Help with an item that the student asks about."""
@@ -235,7 +258,7 @@ class _Writer:
         if gives:
             return self._give(item)
         if begs and times <= 1:
-            text = self._say("hint", problem=item.problem, hint=HINTS[weakest])
+            text = self._hint(item.problem, weakest)
         else:
             text = self._example(weakest)
         return Script((), text, self._say("item", number=item.number, problem=item.problem))
@@ -327,7 +350,7 @@ class TutorAgent:
         if script.acts:
             return Decision(script.acts)
         said = Say(_joined(script) or TEACHING.say("done", words_of(view)))
-        return Decision((*(work.verbs if work is not None else ()), said))
+        return Decision((*(work.verbs if work is not None else ()), *script.teaches, said))
 
     async def plan(self, view: View) -> Intent:
         """Finds out first what the student does not know; then looks up, marks, and speaks."""
@@ -346,13 +369,14 @@ class TutorAgent:
         """What there is to say, with a task for the student."""
         script = self._script(view)
         said = _joined(script) or TEACHING.say("done", words_of(view))
-        return Decision((Say(said),))
+        return Decision((*script.teaches, Say(said)))
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """What there is to say, and no task: the student goes on by themselves."""
         script = self._script(view)
         key = "go on" if self._memory.open_items else "done"
-        return Decision((Say(f"{script.text} {TEACHING.say(key, words_of(view))}".strip()),))
+        said = f"{script.text} {TEACHING.say(key, words_of(view))}".strip()
+        return Decision((*script.teaches, Say(said)))
 
     async def act(self, view: View) -> Decision:
         """Look-ups, then the sheet with its marks."""
@@ -395,7 +419,7 @@ class TutorAgent:
         question = self._first_question()
         if question is None:
             return script
-        return Script(question.acts, script.text, question.ask)
+        return Script(question.acts, script.text, question.ask, script.teaches)
 
     def _first_question(self) -> Script | None:
         return diagnostic(self._memory) if self._habits.level else None

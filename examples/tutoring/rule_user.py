@@ -307,7 +307,6 @@ def _taught(view: View) -> Taught:
         if message.role == "agent" and message.version > since
     ]
     return Taught(
-        tuple(one for part in parts for one in part.lessons),
         tuple(dict.fromkeys(one for part in parts for one in part.asked)),
         tuple(dict.fromkeys(one for part in parts for one in part.items)),
         tuple(one for part in parts for one in part.answers),

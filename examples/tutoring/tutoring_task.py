@@ -11,6 +11,7 @@ from ...engine.records import Record
 from ...engine.rounds import Round, is_blank
 from ...engine.scorers.protocol import Scorer
 from ...engine.text import text_of
+from ...scoring.display.cards import Part
 from ...scoring.scorers.fold_utility import FoldUtility
 from ...scoring.scorers.utility import Missing, Score, unreadable
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, load_brief
@@ -157,8 +158,19 @@ def tutoring_task() -> KitTask[Instance]:
     return KitTask(
         TaskSpec(
             name=TUTORING,
-            description="teach a student by their homework: misconceptions, practice, and a test afterwards",
+            description="teach a student by their homework: misconceptions, practice, and a test afterwards "
+            "(rules only)",
+            rules_only="what a tutor on a model explains in its own words cannot be credited to a skill",
             brief=_BRIEF,
+            part=Part(
+                role="You are a student with homework in mathematics. A tutor helps you with it.",
+                goal="Your homework done, and yourself ready for a test on the same rules.",
+                manner=(
+                    "Work problems as the card says that you do, errors included.",
+                    "Once an explanation convinces you, do it right from then on.",
+                    "Ask when you are stuck. Stop when the sheet is done, or you are tired of it.",
+                ),
+            ),
             case=case,
             environment=ACTIONS.environment,
             utility=tutoring_utility,

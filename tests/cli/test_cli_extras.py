@@ -25,7 +25,7 @@ COMMANDS = {
     "serve --log LOG --port 0": "web",
     "tune tutoring --output OUT": "tune",
     "import FILE --log OUT --mapping MAPPING": "mapping",
-    "run tutoring --models openai/some --log OUT --agents one-stage": "llm",
+    "run data --models openai/some --log OUT --agents one-stage": "llm",
     "copy LOG postgresql://127.0.0.1:1/nothing": "postgres",
 }
 

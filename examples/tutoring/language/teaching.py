@@ -1,14 +1,11 @@
-"""What tutors say, and how it is read: feedback, hints, explanations, examples, answers, and tasks.
+"""What tutors say, and how it is read: feedback, answers, and tasks.
 
-Whoever reads has nothing but the text: a student does not know what a tutor had in mind, and a tutor
-reads its own words again to know what it has taught. It is read by key words, so that what a model or a
-person writes is understood too, as far as it uses the words of a classroom.
+It is read by key words. Lessons are not read from words at all: see ``student.learning.Teach``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -16,9 +13,7 @@ from typing import Final, NamedTuple
 from ....engine.errors import InvalidInput
 from ....tasks.phrases import Heard, Patterns, Phrases, sentences
 from ..maths.expressions import find_problems, parse_number
-from ..maths.rules import COMPONENTS, MISCONCEPTIONS, Component
-from ..maths.solving import components_in
-from ..student.learning import Lesson
+from ..maths.rules import Component
 
 __all__ = (
     "HINTS",
@@ -124,21 +119,6 @@ TEACHING: Final = Phrases(
 )
 """All that a tutor says."""
 
-_RULE_WORDS: Final = {
-    "add-signed": r"difference of the (?:two )?sizes|sign of the (?:bigger|larger)",
-    "subtract-negative": r"(?:taking away|subtracting|minus) a negative(?! mean)|two signs in the middle",
-    "multiply-signs": r"same signs? (?:give|make|mean)|negative times (?:a )?negative",
-    "order": r"(?:times|multiplication|multiplying) (?:always )?(?:comes|goes|is done)? ?(?:first|before)"
-    r"|order of operations",
-    "add-fractions": r"(?:common|same) denominator.*\badd|add.*(?:common|same) denominator",
-    "multiply-fractions": r"tops? times (?:the )?tops?|numerators? times (?:the )?numerators?",
-    "divide-fractions": r"(?:turn|flip)\w* the second|reciprocal|turn the divisor",
-    "distribute": r"(?:every|each|both) terms? in(?:side)? the (?:brackets|parentheses)|distributive",
-    "collect": r"x terms? away|x is left on one|(?:bring|get|put)\w* the x(?:s| terms)? (?:to|on) one side",
-    "move-constant": r"changes its sign|(?:subtract|add)\w* (?:it|that|the number|\d+) (?:from|to|on) both",
-    "divide-coefficient": r"divid\w+ both sides",
-}
-
 _MISCONCEPTION_WORDS: Final = {
     "adds-sizes": r"add\w* the (?:two )?sizes",
     "first-sign-wins": r"(?:always )?ke(?:ep|pt)\w* the first sign(?<!and keep the first sign)",
@@ -164,7 +144,6 @@ _MISCONCEPTION_WORDS: Final = {
     "divides-backwards": r"divid\w* the number in front of x by",
 }
 
-_RULES_READ: Final = Patterns({str(component): words for component, words in _RULE_WORDS.items()})
 _BUGS_READ: Final = Patterns(_MISCONCEPTION_WORDS)
 _MARKERS: Final = Patterns(
     {
@@ -194,7 +173,6 @@ class Taught(NamedTuple):
     """What a tutor's message holds.
 
     Attributes:
-        lessons: what it teaches.
         asked: problems that the student is asked to work out, in order.
         items: numbers of items of the homework that it asks for, in order.
         answers: answers to items that it gives away.
@@ -203,7 +181,6 @@ class Taught(NamedTuple):
         leaves: whether it leaves the lead to the student.
     """
 
-    lessons: tuple[Lesson, ...] = ()
     asked: tuple[str, ...] = ()
     items: tuple[int, ...] = ()
     answers: tuple[Answer, ...] = ()
@@ -219,8 +196,6 @@ def read_misconceptions(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def read_teaching(text: str) -> Taught:
     """Reads a tutor's message."""
-    explained: dict[Component, str] = {}
-    lessons: list[Lesson] = []
     asked: list[str] = []
     items: list[int] = []
     answers: list[Answer] = []
@@ -229,32 +204,17 @@ def read_teaching(text: str) -> Taught:
     for sentence in sentences(text):
         marks = {heard.key: heard for heard in _MARKERS.read(sentence)}
         problems = find_problems(sentence)
-        heard = {one.key for one in _RULES_READ.read(sentence)}
-        rules = [component for component in COMPONENTS if component in heard]
         leaves = leaves or "go on" in marks
         if "answer" in marks:
             answers += _answers(marks["answer"])
-        elif "hint" in marks:
-            lessons += (Lesson("hint", one) for one in _about(problems))
-        elif "example" in marks and problems:
-            lessons += (Lesson("example", one) for one in rules or _about(problems))
+        elif "hint" in marks or "example" in marks and problems:
+            continue  # its problem is not a task
         elif _ASKING.search(sentence):
             asked += problems
             items += (int(number) for number in _NUMBERED.findall(sentence))
-        else:
-            if "wrong" in marks or "right" in marks:
-                judged.append((problems[0] if problems else "", "wrong" not in marks))
-            for name in read_misconceptions(sentence):
-                explained[MISCONCEPTIONS[name].component] = name
-            for component in rules:
-                explained.setdefault(component, "")
-    lessons += (Lesson("explanation", one, refutes) for one, refutes in explained.items())
-    return Taught(tuple(lessons), tuple(asked), tuple(items), tuple(answers), tuple(judged), leaves)
-
-
-def _about(problems: Sequence[str]) -> tuple[Component, ...]:
-    """The component that an example or a hint is about: the first that its problem takes."""
-    return tuple(dict.fromkeys(one for problem in problems for one in components_in(problem)[:1]))
+        elif "wrong" in marks or "right" in marks:
+            judged.append((problems[0] if problems else "", "wrong" not in marks))
+    return Taught(tuple(asked), tuple(items), tuple(answers), tuple(judged), leaves)
 
 
 def _answers(heard: Heard) -> tuple[Answer, ...]:

@@ -11,14 +11,15 @@ from typing import NamedTuple, final
 
 import msgspec
 
-from ....engine.events import MessageSent, ProfileChanged, SessionOpened, SnapshotTaken
+from ....engine.errors import InvalidInput
+from ....engine.events import ActionTaken, MessageSent, ProfileChanged, SessionOpened, SnapshotTaken
 from ....engine.records import Record
 from ....engine.text import count_words, text_of
 from ..language.answers import read_said
 from ..language.teaching import Taught, read_teaching
 from ..maths.solving import components_in
 from ..sheet import RIGHT, Item, newly_answered, read_answers, read_problems
-from .learning import Lesson, practise, take_in
+from .learning import TEACH, Lesson, lesson_of, practise, take_in
 from .student import Student, student_of
 
 __all__ = ("StudentFold",)
@@ -31,12 +32,13 @@ _COPYING = 0.2
 
 
 class _Heard(NamedTuple):
-    """A message or a sheet of a tutor that the student has not reacted to."""
+    """A message, lesson or sheet of a tutor that the student has not reacted to."""
 
     version: int
     words: int
-    taught: Taught
+    taught: Taught = Taught()
     marks: tuple[tuple[str, bool], ...] = ()
+    lesson: Lesson | None = None
 
 
 @final
@@ -65,6 +67,8 @@ class StudentFold:
             self._opened(event)
         elif isinstance(event, MessageSent) and record.role == "agent":
             self._told(record.version, event.text)
+        elif isinstance(event, ActionTaken) and event.name == TEACH and record.role == "agent":
+            self._teaches(record.version, event)
         elif isinstance(event, MessageSent) and record.role == "human":
             self._said(record, event.text)
         elif isinstance(event, SnapshotTaken):
@@ -87,7 +91,7 @@ class StudentFold:
         judged: dict[str, bool] = {}
         lessons: list[Lesson] = []
         for one in pending:
-            lessons += one.taught.lessons
+            lessons += () if one.lesson is None else (one.lesson,)
             judged.update((problem or self._last, ok) for problem, ok in one.taught.judged)
             judged.update(one.marks)
         feedback = [
@@ -112,6 +116,13 @@ class StudentFold:
         self._asked += ((version, one) for one in dict.fromkeys(asked))
         self.given.update((answer.number, str(answer.answer)) for answer in taught.answers)
 
+    def _teaches(self, version: int, event: ActionTaken) -> None:
+        try:
+            lesson = lesson_of(event.arguments)
+        except InvalidInput:
+            return  # the act fails, and teaches nothing
+        self._pending.append(_Heard(version, 0, lesson=lesson))
+
     def _said(self, record: Record, text: str) -> None:
         if not self.items:
             self.items = read_problems(text)
@@ -130,7 +141,7 @@ class StudentFold:
                 for item in self.items
                 if item.mark and was.get(item.number) != (item.answer, item.mark)
             ]
-            self._pending.append(_Heard(record.version, 0, Taught(), tuple(marks)))
+            self._pending.append(_Heard(record.version, 0, marks=tuple(marks)))
             return
         effort = 0.0
         for item in newly_answered(before, self.items):

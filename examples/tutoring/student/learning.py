@@ -17,14 +17,17 @@ worth more or less than that by what it is. Directions come from the literature,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from ..maths.rules import Component
+from ....engine.errors import InvalidInput
+from ....engine.events import JSON
+from ..maths.rules import MISCONCEPTIONS, Component
+from ..maths.solving import components_in
 from .student import Student, tiredness
 
-__all__ = ("Lesson", "LessonKind", "practise", "take_in")
+__all__ = ("TEACH", "Lesson", "LessonKind", "Teach", "lesson_of", "practise", "take_in")
 
 LessonKind: TypeAlias = Literal["right", "wrong", "hint", "explanation", "example", "answer"]
 """What a tutor does with a component; ``right`` and ``wrong`` are feedback on an attempt."""
@@ -69,6 +72,56 @@ class Lesson(NamedTuple):
     kind: LessonKind
     component: Component
     refutes: str = ""
+
+
+class Teach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Teach a rule by an example that the student works through. Only this act teaches; what is said
+    beside it is for the student to read.
+    """
+
+    skill: Annotated[Component, msgspec.Meta(description="The rule.")]
+    example: Annotated[
+        str, msgspec.Meta(description="A problem that takes the rule, such as 7 - (-2).")
+    ]
+    how: Annotated[
+        Literal["explanation", "example", "hint"],
+        msgspec.Meta(
+            description="explanation: what went wrong, and the rule; example: the problem solved step by "
+            "step; hint: a question that leads on."
+        ),
+    ] = "explanation"
+    refutes: Annotated[
+        str,
+        msgspec.Meta(description="The misconception that an explanation takes up, by its name."),
+    ] = ""
+
+
+TEACH: Final = Teach.__name__
+"""Name of the act by which a tutor teaches."""
+
+
+def lesson_of(arguments: Mapping[str, JSON]) -> Lesson:
+    """The lesson in an act of teaching.
+
+    Raises:
+        InvalidInput: there is no such rule or misconception, or the example does not take the rule.
+    """
+    try:
+        taught = msgspec.convert(arguments, Teach)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"Teach(skill, example, how, refutes): {error}") from None
+    if taught.skill not in components_in(taught.example):
+        raise InvalidInput(
+            f"{taught.example!r} is not an example of {taught.skill}: take a problem that needs the rule"
+        )
+    if taught.refutes:
+        known = [name for name, one in MISCONCEPTIONS.items() if one.component == taught.skill]
+        if taught.how != "explanation" or taught.refutes not in known:
+            raise InvalidInput(
+                f"{taught.refutes!r} cannot be refuted here: an explanation of {taught.skill} takes up "
+                f"one of {', '.join(known)}"
+            )
+    return Lesson(taught.how, taught.skill, taught.refutes)
 
 
 def practise(student: Student, effort: float = 1.0) -> Student:

@@ -1,6 +1,6 @@
-"""What a tutor knows of its session: a fold of its view, from text alone.
+"""What a tutor knows of its session: a fold of its view.
 
-It reads the student's messages and the sheet, its own words, and what its look-ups found.
+It reads the student's messages and the sheet, its own words and lessons, and what its look-ups found.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple, final
 
-from ....engine.events import JSON, ActionResolved, MessageSent, SnapshotTaken
+from ....engine.errors import InvalidInput
+from ....engine.events import JSON, ActionResolved, ActionTaken, MessageSent, SnapshotTaken
 from ....engine.session.view import View
 from ....engine.text import text_of
 from ..language.answers import Said, read_said
@@ -19,7 +20,7 @@ from ..maths.expressions import write_number
 from ..maths.rules import Component
 from ..maths.solving import components_in
 from ..sheet import LOOK_AGAIN, RIGHT, Item, newly_answered, number_of, read_answers, read_problems
-from ..student.learning import Lesson
+from ..student.learning import TEACH, Lesson, lesson_of
 from .belief import Belief, Diagnosis
 
 __all__ = ("Finding", "Memory", "Try")
@@ -88,6 +89,8 @@ class Memory:
             event = record.event
             if isinstance(event, MessageSent) and record.actor == view.me:
                 self._spoke(event.text)
+            elif isinstance(event, ActionTaken) and event.name == TEACH:
+                self._taught(event.arguments)
             elif isinstance(event, MessageSent) and record.role == "human":
                 self._heard(event.text)
             elif isinstance(event, SnapshotTaken):
@@ -151,8 +154,6 @@ class Memory:
 
     def _spoke(self, text: str) -> None:
         taught = read_teaching(text)
-        self._seen += taught.lessons
-        self.told.update(taught.lessons)
         numbered = {item.number: item.problem for item in self.items}
         items = tuple(numbered[number] for number in taught.items if number in numbered)
         self.asked = tuple(dict.fromkeys((*taught.asked, *items)))
@@ -161,6 +162,14 @@ class Memory:
                 self.exercises.update(components_in(problem)[:1])
         self.fresh.clear()
         self.said, self.owes, self.ever = Said(), False, True
+
+    def _taught(self, arguments: Mapping[str, JSON]) -> None:
+        try:
+            lesson = lesson_of(arguments)
+        except InvalidInput:
+            return  # it was refused
+        self._seen.append(lesson)
+        self.told[lesson] += 1
 
     def _heard(self, text: str) -> None:
         said = read_said(text, self.asked)

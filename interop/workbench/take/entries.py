@@ -18,6 +18,7 @@ from ....engine.events import (
     SnapshotTaken,
 )
 from ....engine.records import TRACE, Record
+from ....scoring.display.cards import card_of
 from ....scoring.display.records import describe
 from ....scoring.display.texts import shorten
 from ..markup.html import Html, Node, join, tag
@@ -79,11 +80,11 @@ def _body(event: object, record: Record, me: str) -> Node:
             own = event.private.get(me)
             return [
                 rich_text(event.request) if event.request else None,
-                None if own is None else _known("What only you know", own, open_=True),
+                None if own is None else _card("Your card", own, open_=True),
                 _line("With: ", ", ".join(shorten(one.name, _NAME) for one in event.participants)),
             ]
         case ProfileChanged():
-            return _known("What only you know has changed", event.profile)
+            return _card("What you know has changed", event.profile)
         case SnapshotTaken():
             return _line(tag("b", f"output, version {record.version}"))
         case ProgressRated(rating=None):
@@ -106,5 +107,9 @@ def _line(*parts: Node) -> Html:
     return tag("p", *parts, class_="line")
 
 
-def _known(what: str, value: JSON, *, open_: bool = False) -> Html:
-    return tag("details", tag("summary", what), facts(value), open=open_)
+def _card(what: str, private: JSON, *, open_: bool = False) -> Html:
+    sections = [
+        (tag("dt", title), tag("dd", facts(lines[0] if len(lines) == 1 else list(lines))))
+        for title, lines in card_of(private)
+    ]
+    return tag("details", tag("summary", what), tag("dl", sections), open=open_)

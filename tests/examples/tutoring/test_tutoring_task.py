@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from duolog.cli import main
@@ -11,22 +13,26 @@ from duolog.engine.errors import InvalidInput
 from duolog.engine.events import (
     ActionTaken,
     MessageSent,
+    Participant,
     ProfileChanged,
     ProgressRated,
+    SessionOpened,
     SnapshotTaken,
     UtilityScored,
 )
 from duolog.engine.records import Record
 from duolog.engine.task import NOBODY, Cell, Setting
+from duolog.examples.tutoring.actions import ACTIONS
 from duolog.examples.tutoring.generator import make_instance
 from duolog.examples.tutoring.maths.expressions import write_number
+from duolog.examples.tutoring.maths.rules import Component
 from duolog.examples.tutoring.maths.solving import solve
 from duolog.examples.tutoring.sheet import number_of, read_sheet, written
 from duolog.examples.tutoring.student.fold import StudentFold
-from duolog.examples.tutoring.student.student import student_of
+from duolog.examples.tutoring.student.student import profile_of, student_of
 from duolog.examples.tutoring.tutoring_task import tutoring_task
 from duolog.tasks.kit import HUMAN_ALONE
-from duolog.testing import Played, played
+from duolog.testing import Played, by, played, records_of
 
 TASK = tutoring_task()
 TOGETHER = ("one-stage", "two-stage", "careful", "adaptive")
@@ -203,12 +209,97 @@ def test_what_is_no_instance_is_refused() -> None:
         TASK.session(Cell(agent="auto", user=NOBODY, instance="first", seed=0), Setting())
 
 
-@pytest.mark.slow
-def test_every_tutor_and_student_can_be_played_by_models(
-    capsys: pytest.CaptureFixture[str],
+def test_no_tutor_can_be_played_by_a_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A rehearsal: the rules give the replies of the models, which are read as a model's are."""
-    agents = ",".join(("auto", *TOGETHER))
-    run = f"run tutoring --models some-model --user-model some-model --agents {agents} --sessions 1"
-    assert main([*run.split(), "--dry-run"]) == 0
-    assert "5 sessions" in capsys.readouterr().out
+    """Explanations in free words could not be credited to a skill."""
+    for more in ((), ("--dry-run",)):
+        assert main(["run", "tutoring", "--models", "m", "--log", f"{tmp_path}/a.db", *more]) == 2
+        assert "tutoring is rules only" in capsys.readouterr().err
+
+
+# --- what teaches ---------------------------------------------------------------------------------
+
+
+PROBLEM = {"add-signed": "-2 + 9", "subtract-negative": "-2 - (-6)", "order": "3 × 4 + 2 × 5"}
+
+
+def taught(*acts: ActionTaken | MessageSent) -> Mapping[Component, float]:
+    """Gains of a student from a tutor's acts, by skill."""
+    one = make_instance("0", 1)
+    opened = SessionOpened(
+        task="tutoring",
+        instance="0",
+        participants=(Participant(name="user", role="human"), Participant(name="t", role="agent")),
+        clock="virtual",
+        private={"user": profile_of(one.student, one.focus)},
+    )
+    fold = StudentFold()
+    for record in records_of(opened, *(by("agent", act, actor="t") for act in acts)):
+        fold.feed(record)
+    student = fold.now()
+    assert student is not None
+    return {c: student.knows[c] - one.student.knows[c] for c in student.knows}
+
+
+def teach(skill: str, **more: str) -> ActionTaken:
+    return ActionTaken(name="Teach", arguments={"skill": skill, "example": PROBLEM[skill], **more})
+
+
+def test_a_lesson_teaches_its_skill_and_no_other() -> None:
+    for skill in PROBLEM:
+        gained = taught(teach(skill))
+        assert [one for one, gain in gained.items() if gain] == [skill]
+
+
+KEYWORDS = (
+    "Common denominator, add; tops times tops; reciprocal; divide both sides; order of operations; "
+    "same signs give plus; every term in the brackets; difference of the sizes; changes its sign."
+)
+
+
+def test_words_alone_teach_nothing() -> None:
+    """Explanations of school algebra, and a line with the key words of all rules."""
+    for text in (
+        "Two minus signs next to each other turn into a plus, so 7 - (-2) is 7 + 2.",
+        KEYWORDS,
+    ):
+        assert not any(taught(MessageSent(text=text)).values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"skill": "algebra", "example": "1 + 1"}, "Teach"),
+        ({"skill": "order", "example": "2 + 2"}, "'2 + 2' is not an example of order"),
+        ({"skill": "order", "example": "nonsense"}, "'nonsense' is not an example of order"),
+        (
+            {"skill": "order", "example": "3 × 4 + 2 × 5", "refutes": "adds-sizes"},
+            "an explanation of order takes up one of left-to-right, sums-first",
+        ),
+    ],
+)
+def test_a_lesson_without_an_example_of_its_skill_is_refused_and_teaches_nothing(
+    arguments: dict[str, str], why: str
+) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(why)):
+        ACTIONS.perform(make_instance("0", 1), "Teach", arguments)
+    assert not any(taught(ActionTaken(name="Teach", arguments=arguments)).values())
+
+
+def test_teaching_all_at_once_is_worth_less_than_one_thing_at_a_time() -> None:
+    alone = {skill: taught(teach(skill))[skill] for skill in PROBLEM}
+    together = taught(*(teach(skill) for skill in PROBLEM))
+    assert all(together[skill] < alone[skill] / 2 for skill in PROBLEM)
+
+
+async def test_tutors_on_rules_teach_by_acts_beside_what_they_say() -> None:
+    one = await play("two-stage")
+    lessons = [
+        r for r in trace(one) if isinstance(r.event, ActionTaken) and r.event.name == "Teach"
+    ]
+    assert len(lessons) >= 3
+    following = {r.version: r for r in trace(one)}
+    for record in lessons:
+        after = (following[v] for v in range(record.version + 1, record.version + 4))
+        assert any(r.kind == "MessageSent" and r.actor == record.actor for r in after)
