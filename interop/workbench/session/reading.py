@@ -327,7 +327,7 @@ class SessionReading:
         return self._positions[-1] if self._positions else 0
 
     def now(self) -> Trajectory:
-        """What it came to so far."""
+        """The trajectory so far."""
         return self._now.trajectory()
 
     @property

@@ -63,7 +63,7 @@ def session_routes(bench: Bench) -> Sequence[Route]:
 
 @final
 class _Routes:
-    """The endpoints, and what they share."""
+    """The endpoints."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -112,7 +112,7 @@ class _Routes:
         return as_json({"from": first, "to": min(last, reading.count), "html": join(parts).text})
 
     async def state(self, request: Request) -> Response:
-        """What it amounted to after some of its records."""
+        """The session after some of its records."""
         reading = await self._reading(request)
         return as_json(await reading.at(_number(request, "at", reading.count)))
 
@@ -132,7 +132,7 @@ class _Routes:
         return as_json({"version": version, "media": event.media_type, "html": html.text})
 
     async def about(self, request: Request) -> Response:
-        """What it is, and the commands for a moment of it."""
+        """Facts of the session, and the commands for a moment of it."""
         reading = await self._reading(request)
         summary = await self._bench.log.summary(reading.session)
         at = _number(request, "at", reading.count)
@@ -144,7 +144,7 @@ class _Routes:
         return as_json({"html": join(parts).text, "version": version})
 
     async def strip(self, request: Request) -> Response:
-        """What it came to."""
+        """The strip of results."""
         reading = await self._reading(request)
         summary = await self._bench.log.summary(reading.session)
         line = await self._bench.lists.lines.line(summary)
@@ -165,18 +165,18 @@ class _Routes:
         try:
             asked = _fork(await read_body(request, self._bench.limits.body))
         except msgspec.DecodeError as error:
-            raise InvalidInput(f"this is no request for a fork: {error}") from error
+            raise InvalidInput(f"cannot read the request for a fork: {error}") from error
         if self._bench.forks is None:
-            raise HTTPException(404, "nobody can fork sessions here")
+            raise HTTPException(404, "this server cannot fork sessions")
         reading = await self._readings.of(asked.session, identity_of(request))
         version = await reading.version_at(asked.at)
         return as_json({"session": await self._bench.forks(asked, version)})
 
     async def stream(self, request: Request) -> EventStream:
-        """What comes to it, as server-sent events."""
+        """New records, as server-sent events."""
         session = request.query_params.get("session", "")[:_NAME]
         identity, after = identity_of(request), position_of(request)
-        await self._readings.of(session, identity)  # raises where there is none
+        await self._readings.of(session, identity)  # raises if it does not exist
 
         async def messages() -> AsyncGenerator[ServerSentEvent, None]:
             async for growth in self._readings.follow(session, identity, after):

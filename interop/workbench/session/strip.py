@@ -1,4 +1,4 @@
-"""What a session came to, in a line of cells above its transcript: the answer before the rows."""
+"""The results of a session, in a line of cells above its transcript: the answer before the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME: Final = 60
 
 
 def session_strip(summary: SessionSummary, reading: SessionReading, line: SessionLine) -> Html:
-    """The cells: outcome, utility, what it cost the human and the agent, who led, and its origin.
+    """The cells: outcome, utility, the cost for the human and for the agent, leadership, stop advice and origin.
 
     Args:
         summary: of the session.

@@ -18,7 +18,7 @@ from ....scoring.trajectory.effort import MEASURES
 __all__ = ("DEFAULT_SORT", "ListAddress", "parse_address")
 
 DEFAULT_SORT: Final = "-written"
-"""What was written to last comes first."""
+"""The latest record comes first."""
 
 _PATH: Final = "/sessions"
 _RESERVED: Final = frozenset({"q", "sort", "effort", "after", "before", "since", "of"})
@@ -26,7 +26,7 @@ _MOST: Final = 4000  # characters of a query
 
 
 class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list shows.
+    """The contents of a list.
 
     Attributes:
         text: the query, as it was typed.
@@ -46,7 +46,7 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def query(self) -> SessionQuery:
-        """What the sessions have to meet. Raises InvalidInput where it makes no sense."""
+        """The conditions on sessions. Raises InvalidInput if they make no sense."""
         terms = [*split_query(self.text)]
         for key, value in self.conditions:
             terms.append("tau" if (key, value) == ("tau", "any") else f"{key}={value}")
@@ -54,7 +54,7 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> SessionOrder:
-        """The order. Raises InvalidInput where it names nothing."""
+        """The order. Raises InvalidInput if it names nothing."""
         return parse_order(self.sort)
 
     @property
@@ -65,7 +65,7 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
         return not filtered and not paged and self.sort == DEFAULT_SORT
 
     def condition(self, key: str) -> str:
-        """What a key has to be; empty where it may be anything."""
+        """The required value of a key; empty if any value will do."""
         return dict(self.conditions).get(key, "")
 
     def first_page(self) -> ListAddress:
@@ -73,12 +73,12 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, after=None, before=None)
 
     def sorted_by(self, key: str) -> ListAddress:
-        """The same sessions sorted by something; by what they are sorted by already, turned round."""
+        """The same sessions sorted by something; in reverse, if it is the present order."""
         sort = f"-{key}" if self.sort in (key, DEFAULT_SORT) and self.sort != f"-{key}" else key
         return replace(self.first_page(), sort=sort)
 
     def parameters(self) -> list[tuple[str, str]]:
-        """The parameters of the address; what is as usual is left out."""
+        """The parameters of the address; defaults are left out."""
         found = [("q", self.text)] if self.text else []
         found += self.conditions
         usual = ListAddress()

@@ -34,7 +34,7 @@ def list_contents(
     after: str | None,
     problem: str = "",
 ) -> list[Node]:
-    """What the page shows.
+    """The contents of the page.
 
     Args:
         index: the sessions.
@@ -97,7 +97,7 @@ def list_contents(
 
 
 def _how_to_fill() -> Html:
-    """What an empty log shows: the ways to fill it."""
+    """The ways to fill an empty log."""
     return tag(
         "dl",
         [

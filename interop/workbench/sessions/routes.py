@@ -46,7 +46,7 @@ def session_list_routes(bench: Bench) -> Sequence[Route]:
 
 @final
 class _Routes:
-    """The endpoints, and what they share."""
+    """The endpoints."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -97,7 +97,7 @@ class _Routes:
         )
 
     async def _drawn(self, summaries: Sequence[SessionSummary], address: ListAddress) -> list[Html]:
-        """Rows with what the log keeps of them; the page asks for the others itself."""
+        """Rows from the measurements that the log keeps; the page asks for the others itself."""
         lines = self._lists.lines
         with anyio.move_on_after(_PATIENCE):
             await lines.prefetch(summaries)
@@ -111,7 +111,7 @@ class _Routes:
         return session_row(summary, address, key, line, self._bench.options.taus, marks)
 
     async def rows(self, request: Request) -> Response:
-        """Rows with what was measured, of the sessions that are named."""
+        """Rows of the named sessions, with their measurements."""
         parameters = request.query_params.multi_items()
         sessions = [value for key, value in parameters if key == "of"]
         address = parse_address(parameters)

@@ -40,12 +40,12 @@ COLUMNS: Final = (
     ("", "Labels", "labels"),
     ("opened", "Began", "began"),
 )
-"""The columns of a list: what it can be sorted by, the title, and the classes of the cells."""
+"""The columns of a list: the key to sort by, the title, and the classes of the cells."""
 
 _NAME: Final = 60
 _LABEL: Final = 40
 _LABELS: Final = 2  # that a row shows; the others are counted
-_OWN: Final = frozenset({"agent", "user"})  # labels with a column of their own
+_OWN: Final = frozenset({"agent", "user"})  # labels that have a column
 _WAITING: Final = "…"
 _WIDTH: Final = 80.0
 _HEIGHT: Final = 18.0

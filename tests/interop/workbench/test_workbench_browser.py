@@ -49,7 +49,7 @@ async def test_the_list_in_a_browser() -> None:
             await page.wait_for_selector("#rows tr:first-child[data-session='s-61'] svg")
             assert "31 of 61" in await page.inner_text("#count")
 
-            # Rows of one height; what is selected stays so while rows change, and is compared.
+            # Rows have one height; selected sessions stay selected while rows change, and are compared.
             heights = "[...document.querySelectorAll('#rows tr')].map((row) => row.offsetHeight)"
             assert set(await page.evaluate(heights)) == {24}
             for chosen in ("s-61", "s-59"):
@@ -135,7 +135,7 @@ async def test_a_session_in_a_browser() -> None:
             await page.goto(f"{base}/session?id=long&at=8#token={SECRET}")
             now = page.locator("article.now")
             await page.locator("article.now[data-i='8']").wait_for()
-            # The answer stands on top, and what was done along the session's minutes below it.
+            # The results come first, then the timeline.
             await page.locator("#strip").get_by_text("by u").wait_for()
             assert "0.000 → 1.000" in await page.inner_text("#strip")
             assert "Open, round 60" in await page.inner_text("#strip")
@@ -157,7 +157,7 @@ async def test_a_session_in_a_browser() -> None:
                 page.get_by_text("No rounds yet").or_(page.get_by_text("Round 1")).first.wait_for()
             )
 
-            # By the timeline, whose axis stays as it is, and by the slider to a part that was not loaded, and on to what is going on.
+            # Click the timeline, whose axis does not change, and move the slider to a part that is not loaded.
             axis = await page.locator("#timeline text").all_inner_texts()
             box = await page.locator("#timeline").bounding_box()
             assert box is not None
@@ -177,7 +177,7 @@ async def test_a_session_in_a_browser() -> None:
             )
             assert await page.locator("article").count() < total  # only what is near is there
 
-            # A curve leads into the transcript, and what comes is shown.
+            # A curve leads into the transcript, and new records are shown.
             await page.get_by_text("Numbers").click()
             await page.get_by_role("button", name="30", exact=True).click()
             await page.locator("h2[data-round='30']").wait_for()
