@@ -17,7 +17,7 @@ from ..engine.log.contract import EventLog
 from ..experiments.sources import directory_of, is_file, judges_of, load
 from ..scoring.columns.table import Columns
 from ..scoring.comparison.agreement import agreement
-from ..scoring.comparison.pairs import compare
+from ..scoring.comparison.pairs import OUTCOME, PairBy, compare
 from ..scoring.comparison.sensitivity import sensitivity
 from ..scoring.metrics import Convention, Numbers
 from ..scoring.metrics.forks import compare_forks, without_forks
@@ -82,6 +82,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         seed: of the resampling.
         workers: processes that read a large log together; None for one for each processor.
         agents: those to compare.
+        outcomes: what they are compared by; the rest is secondary.
+        pair_by: what sessions of a pair share.
         session: the one to explain, or how its id begins.
         whole: list each session, which takes memory if there are many.
     """
@@ -94,6 +96,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     workers: int | None = None
     agents: Sequence[str] = ()
+    outcomes: Sequence[str] = (OUTCOME,)
+    pair_by: PairBy = "problem"
     session: str = ""
     whole: bool = True
 
@@ -133,7 +137,15 @@ def analysis_of(asked: Asked, analysis: Analysis) -> Document:
     kept = _without_forks(sessions)
     if analysis == "compare":
         return comparison_document(
-            compare(kept, asked.agents, taus=taus, bootstrap=bootstrap, seed=seed)
+            compare(
+                kept,
+                asked.agents,
+                taus=taus,
+                outcomes=asked.outcomes,
+                pair_by=asked.pair_by,
+                bootstrap=bootstrap,
+                seed=seed,
+            )
         )
     return _explained(asked, sessions, kept)
 

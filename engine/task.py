@@ -46,6 +46,7 @@ __all__ = (
     "opening",
     "session_clock",
     "session_id",
+    "session_seed",
 )
 
 GROUP = "duolog.tasks"
@@ -82,10 +83,11 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         agent: kind of agent.
         user: kind of user, e.g. a persona.
         instance: which instance of the task; the same in all cells.
-        seed: of the world and of all randomness.
+        seed: of the world and of all randomness; it chooses the problems.
         model: behind the agent; None for the rules that the task ships.
         user_model: behind the simulated user; None likewise.
         judge_model: behind the judges; None for none.
+        repeat: how often the problem was played before, and once: other draws of the session's randomness.
     """
 
     agent: str
@@ -95,6 +97,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
     user_model: str | None = None
     judge_model: str | None = None
+    repeat: int = 1
 
     @property
     def kind(self) -> str:
@@ -259,6 +262,17 @@ def session_id(task: str, cell: Cell, *played_by: str) -> str:
     return f"{task}-{cell.instance}-{agent}-{model}{cell.user}-{digest}"
 
 
+def session_seed(cell: Cell, *data: str) -> int:
+    """The seed of a cell's session: the same for all who play the problem, and another for each repeat.
+
+    Args:
+        cell: who works on what.
+        data: what tells apart the task or its data.
+    """
+    repeats = [] if cell.repeat == 1 else [cell.repeat]
+    return int(codec.digest([cell.seed, *data, cell.instance, *repeats])[:8], 16)
+
+
 def session_clock(setting: Setting) -> Clock:
     """The clock of a session: a real one where a real person plays, else a virtual one."""
     return VirtualClock() if setting.person is None else RealClock()
@@ -275,6 +289,7 @@ def opening(
     utility: str,
     judge: str,
     seed: int,
+    problem: str | None = None,
     config: Mapping[str, JSON] = {},
 ) -> SessionOpened:
     """The opening of a cell's session, with all that resuming, reports and chats go by.
@@ -289,6 +304,7 @@ def opening(
         utility: whose ``UtilityScored`` counts, a scorer's name or ``name@version``.
         judge: whose ``ProgressRated`` counts, likewise, or ``human``; nobody's in an automated run.
         seed: of the session.
+        problem: which problem it is: see ``problem.problem_key``.
         config: what else to record of how it was set up.
     """
     alone = all(one.role != "human" for one in participants)
@@ -313,6 +329,7 @@ def opening(
             **setting.config,
         },
         private=private,
+        problem=problem,
         package=__version__,
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # what computes and shows numbers is loaded with the first re
     from matplotlib.figure import Figure
 
     from ..scoring.columns.table import Columns
-    from ..scoring.comparison.pairs import Comparison
+    from ..scoring.comparison.pairs import Comparison, PairBy
     from ..scoring.metrics import Convention, Group, Numbers
     from ..scoring.report import Document
     from ..scoring.report.export import Table
@@ -216,22 +216,38 @@ def report(
     return _outside_a_loop(make)
 
 
-def compare(report: Report, *agents: str, bootstrap: int = 1000, seed: int = 0) -> AgentComparison:
+def compare(
+    report: Report,
+    *agents: str,
+    outcomes: Sequence[str] = ("overall",),
+    pair_by: PairBy = "problem",
+    bootstrap: int = 1000,
+    seed: int = 0,
+) -> AgentComparison:
     """Compares agents in pairs on the same problems, as ``duolog report --compare`` does.
 
     Args:
         report: holds the sessions.
         agents: at least two of its agents.
+        outcomes: the quantities that are tested; all others are secondary.
+        pair_by: ``problem``, or ``instance`` for sessions whose problems are not known.
         bootstrap: resamples for the intervals; 0 for none.
-        seed: of the resampling and of the permutation test.
+        seed: of the resampling and of the sign flips.
 
     Raises:
-        InvalidInput: fewer than two agents are named, or the report has no such agent.
+        InvalidInput: fewer than two agents are named, the report has no such agent or outcome, or the
+            problems of its sessions are not known.
     """
     from ..scoring.comparison import pairs
 
     found = pairs.compare(
-        report.sessions, agents, taus=report.numbers.taus, bootstrap=bootstrap, seed=seed
+        report.sessions,
+        agents,
+        taus=report.numbers.taus,
+        outcomes=outcomes,
+        pair_by=pair_by,
+        bootstrap=bootstrap,
+        seed=seed,
     )
     return AgentComparison(found)
 

@@ -22,11 +22,21 @@ from ..engine.events import JSON, Participant, SessionOpened
 from ..engine.models.gateway import Models
 from ..engine.models.prompting.conversation import ModelUse
 from ..engine.models.prompting.prompts import load_prompts
+from ..engine.problem import problem_key
 from ..engine.scorers.protocol import Scorer, stream_of
 from ..engine.session.actors import Player, Policy, playing_new
 from ..engine.session.environment import Environment
 from ..engine.session.runner import Session
-from ..engine.task import Brief, Cell, Setting, kind_of_agent, opening, session_clock, session_id
+from ..engine.task import (
+    Brief,
+    Cell,
+    Setting,
+    kind_of_agent,
+    opening,
+    session_clock,
+    session_id,
+    session_seed,
+)
 from ..scoring.control_rules import ControlRules
 from ..scoring.display.cards import CARD, Part
 from ..scoring.scorers.registry import ScoringSetting
@@ -130,6 +140,7 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
         witness: the best reachable output of an instance, from its name and the seed.
         names: names of the first instances, from their number and the seed.
         source: what tells apart the data of a seed.
+        version: of the problems: raise it if the same instance poses another problem than before.
         audit: makes the scorers that audit simulated users on models.
         part: the part of the human, for a real person who plays it; None for none.
         rules_only: why no model can be its agent; empty if one can.
@@ -152,6 +163,7 @@ class TaskSpec(msgspec.Struct, Generic[W], frozen=True, kw_only=True):
     others: Mapping[str, tuple[str, Callable[[], Policy]]] = {}
     names: Callable[[int, int], list[str]] = numbered
     source: Callable[[int], str] = generated
+    version: str = "1"
     audit: Callable[[], Sequence[Scorer]] | None = None
     asking: Callable[[W, Models, ModelUse], Scorer] | None = None
     part: Part | None = None
@@ -226,7 +238,15 @@ class KitTask(Generic[W]):
             private=private,
             utility=scorers.scored_by,
             judge=scorers.judged_by,
-            seed=int(codec.digest([cell.seed, source, cell.instance])[:8], 16),
+            seed=session_seed(cell, source),
+            problem=problem_key(
+                spec.name,
+                request=case.request,
+                profile=case.private,
+                truth=case.truth,
+                world=[source, cell.instance],
+                version=spec.version,
+            ),
             config={"source": source},
         )
         if by_human:  # there is nobody to send the request to

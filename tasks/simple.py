@@ -14,11 +14,12 @@ from ..engine import codec
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, Participant, SessionOpened, SnapshotTaken
 from ..engine.files import output_text
+from ..engine.problem import problem_key
 from ..engine.scorers.protocol import Scorer, stream_of
 from ..engine.session.actors import Part, Player, actor_of
 from ..engine.session.environment import Environment, NoEnvironment
 from ..engine.session.runner import Session
-from ..engine.task import Brief, Cell, Setting, opening, session_clock, session_id
+from ..engine.task import Brief, Cell, Setting, opening, session_clock, session_id, session_seed
 from ..scoring.scorers.utility import Missing, Score, SnapshotUtility, as_score
 from ..users.personas import PERSONAS
 from ..users.players import user_player
@@ -134,6 +135,7 @@ class SimpleTask:
             raise InvalidInput(f"a task needs a name, other than {', '.join(_TAKEN)}: not {name!r}")
         self.name = name
         self.description = description
+        self._version = version
         self._instances = {one.name: one for one in instances}
         if not instances or len(self._instances) < len(instances):
             raise InvalidInput(f"task {name!r} needs instances with names of their own")
@@ -182,10 +184,11 @@ class SimpleTask:
                 f"there is no instance {cell.instance!r}; there are: {', '.join(self._instances)}"
             )
         recorded = {**setting.recorded(cell), **setting.config}
-        ident = session_id(self.name, cell, codec.digest([recorded, msgspec.to_builtins(instance)]))
+        posed: dict[str, JSON] = msgspec.to_builtins(instance)
+        ident = session_id(self.name, cell, codec.digest([recorded, posed]))
         alone = self.automated(cell.agent)
         players = [self._agent(ident, cell, setting)]
-        private: dict[str, JSON] = {self.name: msgspec.to_builtins(instance)}
+        private: dict[str, JSON] = {self.name: posed}
         if not alone:
             human = self._user(ident, cell, setting)
             players = [human, *players]
@@ -202,7 +205,14 @@ class SimpleTask:
                 private=private,
                 utility=self.name,
                 judge=judge,
-                seed=int(codec.digest([cell.seed, self.name, cell.instance])[:8], 16),
+                seed=session_seed(cell, self.name),
+                problem=problem_key(
+                    self.name,
+                    request=instance.request,
+                    profile=instance.private,
+                    truth={name: part for name, part in posed.items() if name != "name"},
+                    version=self._version,
+                ),
                 config=self._config,
             ),
             players=tuple(players),

@@ -26,6 +26,8 @@ class About(TypedDict, total=False):
     Attributes:
         task: name of the task, e.g. ``support``.
         instance: which instance of it.
+        problem: which problem it is, by an id that is the same whenever the same is asked for: what pairs of
+            agents go by. Never a text that a person wrote.
         agent: which agent: a name and version of the product's; a label to group reports by.
         user: which kind of user, e.g. a plan or a cohort; a label, and no person's name.
         model: the model behind the agent.
@@ -44,6 +46,7 @@ class About(TypedDict, total=False):
 
     task: str
     instance: str
+    problem: str | None
     agent: str | None
     user: str | None
     model: str | None
@@ -97,6 +100,7 @@ def opening(about: About) -> SessionOpened:
         config["output"] = about["output"]
     scorers = {"judge": about.get("judge"), "utility": about.get("utility")}
     config |= {name: scorer for name, scorer in scorers.items() if scorer is not None}
+    problem = about.get("problem")
     return SessionOpened(
         task=text(about.get("task", ""), "a task"),
         instance=text(about.get("instance", ""), "an instance"),
@@ -105,6 +109,7 @@ def opening(about: About) -> SessionOpened:
         request=None if request is None else text(request, "a request"),
         config=plain_mapping(config),
         private=plain_mapping(about.get("private", {})),
+        problem=None if problem is None else text(problem, "a problem"),
         package=__version__,
     )
 

@@ -40,7 +40,7 @@ _FORMATS = ("png", "svg", "pdf")
         "duolog report demo.db --figures figures --html report.html",
         "duolog report trajectories.jsonl --convention paper --json",
         "duolog report demo.db --explain travel-3-two-stage",
-        "duolog report demo.db --compare one-stage,two-stage",
+        "duolog report demo.db --compare one-stage,two-stage --outcome overall,drop@2",
         "duolog report tables --json",
         note="A directory of tables is what duolog export --format parquet writes; it gives the table, for "
         "millions of sessions, and no other analysis.",
@@ -109,8 +109,20 @@ def report_command(
     compare: Annotated[
         str | None,
         typer.Option(
-            metavar="AGENTS", help="Compare agents in pairs, instance by instance, instead."
+            metavar="AGENTS", help="Compare agents in pairs, problem by problem, instead."
         ),
+    ] = None,
+    outcome: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUANTITIES",
+            help="With --compare: the quantities that are tested, overall if not given; the rest is "
+            "secondary.",
+        ),
+    ] = None,
+    pair_by: Annotated[
+        Literal["problem", "instance"] | None,
+        typer.Option(help="With --compare: the key that pairs two sessions, problem if not given."),
     ] = None,
     sensitivity: Annotated[
         bool,
@@ -156,6 +168,7 @@ def report_command(
     messages in a log; files of trajectories need not have them.
     """
     from ...engine.log.exchange.output_file import check_output, output_file
+    from ...scoring.comparison.pairs import OUTCOME
     from ...scoring.report import document_page, report_document
     from ...scoring.trajectory.options import Options
     from ..reporting import Asked, analysis_of, page_of, print_document, report_of
@@ -171,6 +184,9 @@ def report_command(
     analysis, form = _one(analyses), _one(forms) or "text"
     if analysis not in (None, "explain") and convention == "paper":
         raise InvalidInput(f"--{analysis} goes by the formal convention")
+    for option, given in (("--outcome", outcome), ("--pair-by", pair_by)):
+        if given is not None and compare is None:
+            raise InvalidInput(f"{option} needs --compare AGENTS")
     if convention == "paper" and rounds == "handoff":
         raise InvalidInput("--convention paper counts rounds by human-turn; leave --rounds out")
     taus = numbers(tau, "--tau")
@@ -193,6 +209,8 @@ def report_command(
         seed=seed,
         workers=workers,
         agents=choices(compare, "--compare") if compare is not None else (),
+        outcomes=choices(outcome, "--outcome") if outcome is not None else (OUTCOME,),
+        pair_by=pair_by or "problem",
         session=explain or "",
         whole=figures is not None or html is not None,
     )

@@ -214,8 +214,10 @@ def row_line(line: SessionLine, measure: str, width: int, name: str) -> Text:
     widths = _widths(width)
     name = fitted(name, widths["session"])
     row = line.row
-    if row.problem:
-        return Text.assemble(name, _GAP, (shorten(row.problem, width - cell_len(name) - 2), "dim"))
+    if row.unreadable:
+        return Text.assemble(
+            name, _GAP, (shorten(row.unreadable, width - cell_len(name) - 2), "dim")
+        )
     stop = stop_text(line.stops())
     style = _STATES.get(row.state, "")
     efforts = line.efforts(measure)

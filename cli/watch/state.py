@@ -134,7 +134,7 @@ class WatchedLog:
     def row(self, session: str) -> SessionLine:
         """The row of a session of the list; without contents until they are read."""
         return self._rows.get(session) or SessionLine(
-            Folded(SessionRow(session=session, problem="…"))
+            Folded(SessionRow(session=session, unreadable="…"))
         )
 
     def is_late(self, row: SessionLine) -> bool:

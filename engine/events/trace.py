@@ -42,6 +42,8 @@ class SessionOpened(Event, frozen=True):
         private: per owner (a participant's or a scorer's name) what only it may see, e.g. the
             hidden profile; in no view but its owner's.
         forked_from: origin of a fork.
+        problem: which problem it was, by content: see ``problem.problem_key``; in imported sessions the id
+            that the data set gives it. None if it is not known, or is to be derived from the rest.
         package: version of Duolog that opened it.
         engine: number of the engine that played it; it changes if re-executing an older session
             would do something else. 1 in sessions that were recorded before there were numbers.
@@ -56,6 +58,7 @@ class SessionOpened(Event, frozen=True):
     config: Mapping[str, JSON] = {}
     private: Mapping[str, JSON] = {}
     forked_from: Origin | None = None
+    problem: str | None = None
     package: str = ""
     engine: int = 1
 

@@ -166,7 +166,7 @@ class Visibility:
         if not isinstance(event, SessionOpened):
             return None  # nobody can tell which parts of it are private
         own = {name: part for name, part in event.private.items() if name == self._me}
-        opened = msgspec.structs.replace(event, private=own)
+        opened = msgspec.structs.replace(event, private=own, problem=None)
         body = codec.encode_body(opened)
         return msgspec.structs.replace(record, body=body, _event=opened)
 

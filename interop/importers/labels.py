@@ -131,7 +131,10 @@ class LabelledImporter:
         }
         if said:
             config["imported"] = {**_object(config.get("imported")), "said": said}
-        return msgspec.structs.replace(opened, task=task, instance=instance, config=config)
+        problem = opened.problem if labels.instance is None else labels.instance
+        return msgspec.structs.replace(
+            opened, task=task, instance=instance, problem=problem, config=config
+        )
 
 
 def _object(value: JSON) -> Mapping[str, JSON]:

@@ -204,6 +204,7 @@ def _opened(
     return SessionOpened(
         task=task,
         instance=str(run.task_id),
+        problem=str(run.task_id),
         participants=cast.participants(
             models={AGENT: named["model"], HUMAN: named["user"]} if named else {},
             policies={
@@ -494,6 +495,7 @@ def _opened_2(
     return SessionOpened(
         task=info.environment_info.domain_name,
         instance=str(found.task_id),
+        problem=str(found.task_id),
         participants=participants,
         clock="utc" if timed else "virtual",
         seed=found.seed,

@@ -51,6 +51,7 @@ EXPLANATION: Final = "gen_ai.evaluation.explanation"
 # --- attributes and events of our own -------------------------------------------------------------
 
 INSTANCE: Final = "duolog.session.instance"
+PROBLEM: Final = "duolog.session.problem"
 CLOCK: Final = "duolog.session.clock"
 CLOSE_REASON: Final = "duolog.session.close_reason"
 SESSION_ROUNDS: Final = "duolog.session.rounds"

@@ -147,6 +147,8 @@ class SpanFold:
             attributes[names.CLOCK] = event.clock
             if event.instance:
                 attributes[names.INSTANCE] = event.instance
+            if event.problem:
+                attributes[names.PROBLEM] = event.problem
             self._labels = session_labels(event)
         name = f"invoke_workflow {task}".strip()
         attributes |= self._labels

@@ -149,7 +149,7 @@ class _Routes:
                 yield message("progress", {"text": text})
             rows.append(folded)
         yield message("progress", {"text": "computing the report …"})
-        whole = [one for one in rows if not one.session.problem]
+        whole = [one for one in rows if not one.session.unreadable]
         kept = [trajectory_of(one) for one in self._without_forks(whole)]
         taus = self._bench.options.taus
         made = await self._in_thread(partial(_sent, shown_document, kept, taus))

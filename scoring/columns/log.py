@@ -238,7 +238,7 @@ async def fold_part(log: EventLog, request: PartRequest) -> list[Derived]:
     await log.scan_part(request.part, _consumer(options, request.sessions, folds, strict=False))
     kind = kind_of(options)
     rows = [(fold.folded(), fold.position) for fold in folds.values()]
-    return [pack(row, position, kind) for row, position in rows if not row.session.problem]
+    return [pack(row, position, kind) for row, position in rows if not row.session.unreadable]
 
 
 async def _by_processes(

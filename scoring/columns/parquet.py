@@ -286,6 +286,7 @@ _SESSION: Final[Mapping[str, str]] = {
     "state": "string",
     "labels": "labels",
     "instance": "string",
+    "problem": "string",
     "seed": "int64",
     "scorer": "string",
     "judges": "strings",
@@ -345,7 +346,7 @@ _NUMBERS: Final = (
     "forked_at",
     "lost",
 )
-_LATER: Final = frozenset({"forked_version", "lost"})
+_LATER: Final = ("forked_version", "lost", "problem")
 """Columns that tables of older versions do not have; their values are missing there."""
 
 COLUMNS: Final = hashlib.sha256(
@@ -556,6 +557,7 @@ class _TablesReader:
             labels=_labels(self._column("sessions", "labels")),
             instance=_coded(self._column("sessions", "instance").fill_null("")),
             scorer=_coded(self._column("sessions", "scorer")),
+            problem=_coded(self._column("sessions", "problem")),
             judges=_lists(self._column("sessions", "judges")),
             faults=_counts(self._column("sessions", "faults")),
             measures=Coded(np.where(begun, 0, -1).astype(np.int32), (MEASURES,)),
@@ -641,14 +643,15 @@ class _TablesReader:
         import pyarrow
         import pyarrow.parquet
 
+        _, types = _types()
         parts = []
         try:
             for part in self._view.table(table):
                 source = pyarrow.parquet.ParquetFile(self._directory / part.path, memory_map=True)
                 if name in source.schema_arrow.names:
                     parts.append(source.read(columns=[name])[name])
-                elif name in _LATER:
-                    parts.append(pyarrow.nulls(part.rows, pyarrow.int64()))
+                elif name in _LATER and table == "sessions":
+                    parts.append(pyarrow.nulls(part.rows, types[_SESSION[name]]))
                 else:
                     raise InvalidInput(
                         f"another version of Duolog wrote {self._directory}: export the log there "

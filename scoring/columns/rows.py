@@ -36,7 +36,7 @@ __all__ = (
 ERASED: Final = "erased: what was measured is gone"
 """Why a forgotten session has no utility."""
 
-FOLD_VERSION: Final = 3
+FOLD_VERSION: Final = 4
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
 
 PROCESS_MEASURES: Final = (
@@ -72,6 +72,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         state: ``open``, the reason why the session was closed, or ``forgotten``.
         labels: labels to group by: agent, user, model, task, ...
         instance: the task instance.
+        problem: which problem it was, by content; None if it is not known.
         seed: the seed in its opening; None if there is none.
         scorer: the stream of the scorer whose utility counts, ``name@version``; None if no scorer
             measured utility, or if the source does not say.
@@ -93,7 +94,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         lost: events that could not be recorded; rounds and effort of such a session are incomplete.
         rounds: how many rounds it has, a closing one included.
         waiting: approvals that an agent has asked for and no human has answered yet.
-        problem: why a record could not be read, if there was one; the row says what the others give.
+        unreadable: why a record could not be read, if there was one; the row says what the others give.
     """
 
     session: str
@@ -101,6 +102,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: str = "finished"
     labels: Mapping[str, str] = {}
     instance: str = ""
+    problem: str | None = None
     seed: int | None = None
     scorer: str | None = None
     judges: tuple[str, ...] = ()
@@ -121,7 +123,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lost: int = 0
     rounds: int = 0
     waiting: int = 0
-    problem: str = ""
+    unreadable: str = ""
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -146,8 +148,8 @@ class Folded(msgspec.Struct, frozen=True):
         row = self.session
         if row.state == FORGOTTEN:
             return ERASED
-        if row.problem or not row.evaluated:
-            return row.problem or NOT_EVALUATED
+        if row.unreadable or not row.evaluated:
+            return row.unreadable or NOT_EVALUATED
         return NO_SCORE if self.rounds and self.rounds[-1].utility is None else None
 
 
@@ -157,7 +159,7 @@ def rows_of(
     key: int = 0,
     seed: int | None = None,
     waiting: int = 0,
-    problem: str = "",
+    unreadable: str = "",
 ) -> Folded:
     """The rows of a trajectory.
 
@@ -166,7 +168,7 @@ def rows_of(
         key: see ``SessionRow``, like the others.
         seed: likewise.
         waiting: likewise.
-        problem: likewise.
+        unreadable: likewise.
     """
     origin = trajectory.forked_from
     row = SessionRow(
@@ -175,6 +177,7 @@ def rows_of(
         state=trajectory.state,
         labels=trajectory.group,
         instance=trajectory.instance,
+        problem=trajectory.problem,
         seed=seed,
         scorer=trajectory.scorer,
         judges=trajectory.judges,
@@ -195,7 +198,7 @@ def rows_of(
         lost=trajectory.lost,
         rounds=len(trajectory.points),
         waiting=waiting,
-        problem=problem,
+        unreadable=unreadable,
     )
     return Folded(row, trajectory.points)
 
@@ -210,6 +213,7 @@ def trajectory_of(folded: Folded) -> Trajectory:
         session=row.session,
         group=row.labels,
         instance=row.instance,
+        problem=row.problem,
         points=folded.rounds,
         silent=row.silent,
         agent_tokens=row.agent_tokens,
@@ -243,7 +247,7 @@ class SessionFold:
     Args:
         session: session id.
         options: how to score.
-        strict: raise if a body that is needed is damaged; otherwise the row names the problem.
+        strict: raise if a body that is needed is damaged; otherwise the row says why.
 
     Attributes:
         session: session id.
@@ -262,7 +266,7 @@ class SessionFold:
         self._key = 0
         self._seed: int | None = None
         self._asked: set[int] = set()  # versions of approvals that wait for an answer
-        self._problem = ""
+        self._unreadable = ""
 
     def feed(self, record: Record) -> None:
         """Takes the next record of the session, of any stream, in order of position.
@@ -290,7 +294,7 @@ class SessionFold:
         except (CodecError, InvalidInput) as error:
             if self._strict:
                 raise
-            self._problem = self._problem or str(error)
+            self._unreadable = self._unreadable or str(error)
 
     def folded(self) -> Folded:
         """The rows as of the last record."""
@@ -300,5 +304,5 @@ class SessionFold:
             key=self._key,
             seed=self._seed,
             waiting=len(self._asked),
-            problem=self._problem,
+            unreadable=self._unreadable,
         )

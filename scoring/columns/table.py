@@ -103,6 +103,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         labels: a column per label.
         instance: the task instance; empty if it is not known.
         scorer: whose utility counts.
+        problem: which problem it was, by content.
         judges: whose ratings count.
         faults: faults of simulated users: pairs of kind and number.
         measures: the names of the measures of effort at the end of a session.
@@ -130,6 +131,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, Coded[str]]
     instance: Coded[str]
     scorer: Coded[str]
+    problem: Coded[str]
     judges: Coded[tuple[str, ...]]
     faults: Coded[tuple[tuple[str, int], ...]]
     measures: Coded[tuple[str, ...]]
@@ -241,6 +243,16 @@ _NUMBERS: Final = (
     "final",
     "lost",
 )
+_CODED: Final = (
+    "state",
+    "instance",
+    "problem",
+    "scorer",
+    "judges",
+    "faults",
+    "measures",
+    "forked_from",
+)
 _FLAGS: Final = ("baseline", "evaluated", "output", "silent", "estimated", "final_missing")
 _ROUND_FLAGS: Final = ("pending", "updated", "stale", "closing")
 _BLOCK: Final = 1 << 12  # sessions that become arrays together
@@ -276,7 +288,7 @@ class ColumnsBuilder:
         effort = {name[1:]: self._of(name, self._rounds) for name in self._parts if name[0] == "~"}
         columns: dict[str, Any] = {name: self._of(name, count) for name in (*_NUMBERS, *_FLAGS)}
         flags: dict[str, Any] = {name: self._of(name, self._rounds) for name in _ROUND_FLAGS}
-        for name in ("state", "instance", "scorer", "judges", "faults", "measures", "forked_from"):
+        for name in _CODED:
             columns[name] = self._coded(name, count)
         return Columns(
             session=self._session,
@@ -311,6 +323,7 @@ class ColumnsBuilder:
         self._code("state", at, [row.state for row in rows])
         self._code("instance", at, [row.instance for row in rows])
         self._code("scorer", at, [row.scorer for row in rows])
+        self._code("problem", at, [row.problem for row in rows])
         self._code("judges", at, [tuple(row.judges) for row in rows])
         self._code("faults", at, [tuple(row.faults.items()) for row in rows])
         self._code("forked_from", at, [row.forked_from for row in rows])

@@ -284,7 +284,7 @@ class SessionLines:
                 await fold.read(self._log)
                 # A session that grows while it is looked at is kept once it is closed.
                 row = fold.line.row
-                if self._kind and not row.problem and (not known or row.state != "open"):
+                if self._kind and not row.unreadable and (not known or row.state != "open"):
                     self._fresh.append(pack(fold.line.folded, fold.line.position, self._kind))
         if len(self._fresh) >= _BATCH:
             await self.keep()

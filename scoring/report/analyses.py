@@ -27,6 +27,7 @@ from .document import (
     Heading,
     Note,
     Section,
+    Table,
     column,
     counts,
     estimate,
@@ -57,13 +58,12 @@ __all__ = (
 
 def comparison_document(comparisons: Sequence[Comparison]) -> Document:
     """Agents in pairs: a table per pair and group, and the differences drawn."""
-    untested = {one.untested for one in comparisons if one.untested}
     legend = (
-        "Difference: the second agent less the first on the same instance, mean and 95 % bootstrap "
-        "interval. p: paired permutation test; Holm: adjusted over all that is printed. d: effect size, "
-        "mean over standard deviation of the differences. Needed: instances for 80 % power at this effect."
+        "Difference: the second agent less the first on the same problem, mean and 95 % interval over problems "
+        "(from 10 pairs BCa bootstrap, from 6 the exact sign-flip test; below 6 none exists). p: sign-flip "
+        "test; Holm: adjusted over the agent pairs and outcomes of one task. Secondary quantities are not "
+        "tested. d: effect size, mean over standard deviation of the differences."
     )
-    notes = [f"{ABSENT} {why}" for why in sorted(untested)]
     drawn = forest(comparisons)
     sections = [_pair(one) for one in comparisons]
     if drawn is not None:
@@ -71,7 +71,7 @@ def comparison_document(comparisons: Sequence[Comparison]) -> Document:
     return Document(
         title="Agents in pairs",
         sections=sections,
-        notes=noted(*notes, legend),
+        notes=noted(legend),
         data=comparisons,
         rows=[
             {"agent_first": one.first, "agent_second": one.second, **one.group} | flat_row(each)
@@ -83,39 +83,66 @@ def comparison_document(comparisons: Sequence[Comparison]) -> Document:
 
 def _pair(one: Comparison) -> Section:
     found = one.differences
-    about = f"{quantity(one.pairs, 'instance')} played by both"
+    about = f"{quantity(one.pairs, one.pair_by)} played by both"
     if left := [f"{count} of {name}" for name, count in one.unpaired.items() if count]:
         about += f"; without a counterpart: {', '.join(left)}"
+    if left := [f"{count} of {name}" for name, count in one.unknown.items()]:
+        about += f"; {one.pair_by} not known: {', '.join(left)}"
 
     def value(each: Difference, mean: float | None) -> Cell:
         return Cell(value=mean, format=compared_format(each.quantity))
 
-    changes = [
-        estimate(each.difference, compared_format(each.quantity, signed=True)) for each in found
-    ]
+    outcomes = [each for each in found if each.outcome]
+    secondary = [each for each in found if not each.outcome]
     reasons = {each.difference.reason for each in found if each.difference.reason}
+    few = [
+        f"{compared_title(each.quantity)}: {_listed(each)}" for each in outcomes if each.differences
+    ]
+
+    def table(title: str, some: Sequence[Difference], *more: Column) -> Table:
+        return table_of(
+            texts(title, [compared_title(each.quantity) for each in some]),
+            counts("Pairs", [each.pairs for each in some]),
+            heading(
+                "Mean",
+                column(one.first, [value(each, each.first) for each in some]),
+                column(one.second, [value(each, each.second) for each in some]),
+            ),
+            column(
+                "Difference",
+                [
+                    estimate(each.difference, compared_format(each.quantity, signed=True))
+                    for each in some
+                ],
+            ),
+            *more,
+            numbers("d", [each.effect for each in some], MEAN),
+        )
+
     return Section(
         title=f"{one.second} against {one.first}",
         about=" · ".join([*one.group.values(), about]),
         named=True,
         tables=(
-            table_of(
-                texts("Quantity", [compared_title(each.quantity) for each in found]),
-                counts("Pairs", [each.pairs for each in found]),
-                heading(
-                    "Mean",
-                    column(one.first, [value(each, each.first) for each in found]),
-                    column(one.second, [value(each, each.second) for each in found]),
-                ),
-                column("Difference", changes),
-                numbers("p", [each.p for each in found], P_VALUE),
-                numbers("Holm", [each.adjusted for each in found], P_VALUE),
-                numbers("d", [each.effect for each in found], MEAN),
-                counts("Needed", [each.needed for each in found]),
+            table(
+                "Outcome",
+                outcomes,
+                numbers("p", [each.p for each in outcomes], P_VALUE),
+                numbers("Holm", [each.adjusted for each in outcomes], P_VALUE),
             ),
+            table("Secondary", secondary),
         ),
-        notes=noted(*(f"{ABSENT} {reason}" for reason in sorted(reasons))),
+        notes=noted(
+            *(f"Differences, too few for an interval: {text}." for text in few),
+            *(f"{ABSENT} {reason}" for reason in sorted(reasons)),
+        ),
     )
+
+
+def _listed(each: Difference) -> str:
+    """The differences, as text."""
+    shown = compared_format(each.quantity, signed=True)
+    return ", ".join(shown.text(value) for value in each.differences)
 
 
 def sensitivity_document(found: Sensitivity) -> Document:

@@ -455,16 +455,19 @@ def forest(comparisons: Sequence[Comparison]) -> Figure | None:
 
     return Figure(
         name="compare",
-        title="Differences on the same instance",
+        title="Differences on the same problem",
         note=(
-            "Difference on the same instance, the second agent less the first: mean and 95 % bootstrap "
-            "interval; to the right of 0, the second is better. n: instances with a value on both sides."
+            "Difference on the same problem, the second agent less the first: mean and 95 % interval; to the "
+            "right of 0, the second is better. n: problems with a value on both sides. Only outcomes are tested."
         ),
         x=Axis(title="Difference", low=-reach, high=reach, ticks=_ticks(-reach, reach, 6)),
         y=Axis(title="", low=-0.5, high=most - 0.2),
         series=(),
         panels=[panel(one, found) for one, found in drawn],
-        legend=(Key("p < .05 after Holm", "square"), Key("not significant", "hollow")),
+        legend=(
+            Key("p < .05 after Holm", "square"),
+            Key("not significant, or not tested", "hollow"),
+        ),
         height=0.3 + 0.3 * most,
     )
 

@@ -26,7 +26,7 @@ _Value: TypeAlias = str | int | float | None
 TidyRow: TypeAlias = dict[str, _Value]
 """Values by name of the column; None where one is missing. All rows have the same columns."""
 
-_TEXT = frozenset({"session", "instance", "state", "stage"})
+_TEXT = frozenset({"session", "instance", "problem", "state", "stage"})
 _FLAGS = frozenset(
     {"baseline", "estimated_tokens", "evaluated", "updated", "stale", "pending", "closing"}
 )
@@ -40,7 +40,7 @@ def tidy_rows(
 ) -> list[TidyRow]:
     """The rows of a table; none for sessions whose contents were erased.
 
-    Columns of both: ``session``, the labels, ``instance``, ``seed``, ``baseline``, ``state``, and
+    Columns of both: ``session``, the labels, ``instance``, ``problem``, ``seed``, ``baseline``, ``state``, and
     cumulative effort by measure (``effort_...``). A label that is called like another column is
     prefixed by ``group_``. Per round: ``round``, ``stage``, ``closing``, ``updated``, ``utility``
     (what stands after it), ``value`` (what was newly measured in it), ``stale``, ``rating``,
@@ -64,6 +64,7 @@ def tidy_rows(
             head[column] = item.group.get(name)
         head |= {
             "instance": item.instance or None,
+            "problem": item.problem,
             "seed": seeds.get(item.session),
             "baseline": item.baseline,
             "state": item.state,

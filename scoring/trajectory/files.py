@@ -16,7 +16,8 @@ of the last round. ``"rounds": []`` says that the user never spoke: one pseudo-r
 
 So that a trajectory out of a log survives the way through a file unchanged, these may stand there
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
-``tokens`` ``estimated``; ``instance``; ``"silent": true`` (see ``Trajectory``);
+``tokens`` ``estimated``; ``instance``; ``problem``, which pairs
+go by (the instance if left out, null if not known); ``"silent": true`` (see ``Trajectory``);
 ``"evaluated": false`` if nobody measured utility; ``"output": false`` if it poses no shared output; ``scorer``; ``judges``;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
 (see ``Process``); ``lost`` (events that could not be recorded). Other fields are ignored.
@@ -67,6 +68,7 @@ class _Line(msgspec.Struct, kw_only=True):
     session: str
     group: dict[str, str] = {}
     instance: str | msgspec.UnsetType = msgspec.UNSET
+    problem: str | msgspec.UnsetType | None = msgspec.UNSET
     rounds: list[_Round]
     silent: bool | msgspec.UnsetType = msgspec.UNSET
     tokens: _Tokens = msgspec.field(default_factory=_Tokens)
@@ -180,6 +182,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         session=raw.session,
         group=raw.group,
         instance="" if raw.instance is msgspec.UNSET else raw.instance,
+        problem=_problem(raw),
         points=tuple(points),
         silent=raw.silent is True,
         agent_tokens=_whole(raw.tokens.agent, 0, None, "tokens.agent"),
@@ -201,6 +204,13 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
     )
 
 
+def _problem(raw: _Line) -> str | None:
+    """Which problem it was; a file that does not say names its problems by the instance."""
+    if raw.problem is not msgspec.UNSET:
+        return raw.problem or None
+    return None if raw.instance is msgspec.UNSET else raw.instance or None
+
+
 def encode_trajectory(trajectory: Trajectory) -> bytes:
     """Writes one line, without its end."""
     return _encoder.encode(
@@ -208,6 +218,9 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             session=trajectory.session,
             group=dict(trajectory.group),
             instance=trajectory.instance or msgspec.UNSET,
+            problem=trajectory.problem
+            if trajectory.problem or trajectory.instance
+            else msgspec.UNSET,
             rounds=[_round(point) for point in trajectory.points],
             silent=trajectory.silent or msgspec.UNSET,
             tokens=_Tokens(

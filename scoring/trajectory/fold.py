@@ -10,6 +10,7 @@ from ...engine.errors import InvalidInput
 from ...engine.events import (
     DraftDropped,
     Forgotten,
+    MessageSent,
     Origin,
     ProgressRated,
     RecordsLate,
@@ -22,6 +23,7 @@ from ...engine.events import (
     UtilityScored,
 )
 from ...engine.log.summary import FORGOTTEN
+from ...engine.problem import Posed, derived_problem
 from ...engine.records import RECORDING, TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from .effort import EffortMeter
@@ -101,6 +103,7 @@ class TrajectoryFold:
         self._forked_at: int | None = None
         self._labels: Mapping[str, str] = {}
         self._instance = ""
+        self._problem: str | Posed | None = None
         self._baseline = False
         self._posed: bool | None = None
         self._faults: dict[str, Counter[str]] = {}
@@ -147,6 +150,7 @@ class TrajectoryFold:
             session=self.session,
             group=self._labels,
             instance=self._instance,
+            problem=self._problem if isinstance(self._problem, str) else None,
             points=tuple(points),
             silent=self.options.rounds == "human-turn" and self._index.number == 1,
             agent_tokens=generated.tokens("agent"),
@@ -212,6 +216,7 @@ class TrajectoryFold:
             self._shared = 0 if self._origin is None else self._origin.version
             self._labels = labels_of(event)
             self._instance = event.instance
+            self._problem = derived_problem(self.session, event)
             self._baseline = is_baseline(event)
             self._posed = poses_output(event)
             self._meter.opened(event)
@@ -251,6 +256,8 @@ class TrajectoryFold:
     def _acted_by_human(self, record: Record) -> Sequence[Update]:
         updates = [] if self._index.number else self._begin(record)
         message = record.kind == "MessageSent"
+        if isinstance(self._problem, Posed):
+            self._problem = _requested(self._problem, record)
         over = self._projector.feed(record)
         if over is not None:
             self._close(record, over, message, updates)
@@ -438,6 +445,16 @@ class TrajectoryFold:
             closing=over.number == self._index.closing,
             effort=effort,
         )
+
+
+def _requested(posed: Posed, record: Record) -> str | None:
+    """The key of a session that recorded none, from the human's first act; None if that is not the request."""
+    if record.version != _REQUEST or not isinstance(event := record.event, MessageSent):
+        return None
+    return posed.asked(event.text)
+
+
+_REQUEST = 2  # its version in the trace of a session that Duolog ran
 
 
 _TRACE: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = {

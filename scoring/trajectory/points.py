@@ -67,7 +67,8 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         session: session id.
         group: labels to group by: agent, user, model, task, ...
-        instance: the task instance; the same problem in every cell of an experiment.
+        instance: the task instance.
+        problem: which problem it was, by content; None if it is not known.
         points: one per round; empty where the user never spoke (file input only).
         silent: the human took no turn after the initial request; known only where rounds were counted
             by human turns. The published analysis finds no rounds in such a session.
@@ -94,6 +95,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     group: Mapping[str, str] = {}
     instance: str = ""
+    problem: str | None = None
     points: tuple[Point, ...] = ()
     silent: bool = False
     agent_tokens: int | None = None

@@ -383,7 +383,8 @@ def test_agents_are_compared_in_pairs(paired: str, capsys: pytest.CaptureFixture
     assert main(["report", paired, "--compare", "a,b"]) == 0
     shown = capsys.readouterr().out
     assert "b against a" in shown
-    assert "4 instances played by both" in shown
+    assert "4 problems played by both" in shown
+    assert "Differences, too few for an interval: overall: +0.2" in shown
     assert "+0.200" in shown
 
 
@@ -405,6 +406,9 @@ def test_a_comparison_is_drawn(
         (["--compare", "a,z"], "no session has agent 'z' to compare; there are: a, b"),
         (["--compare", "a,b", "--sensitivity"], "choose one of --compare, --sensitivity"),
         (["--compare", "a,b", "--convention", "paper"], "--compare goes by the formal convention"),
+        (["--compare", "a,b", "--outcome", "overal"], "unknown outcome 'overal'"),
+        (["--outcome", "overall"], "--outcome needs --compare AGENTS"),
+        (["--pair-by", "instance"], "--pair-by needs --compare AGENTS"),
         (["--agreement"], "do not say who rated: name logs"),
     ],
 )

@@ -170,6 +170,7 @@ class _Reader:
         opened = SessionOpened(
             task=task,
             instance=instance,
+            problem=instance if self._run.numbered else None,
             participants=participants_of(members, self._infos),
             clock="virtual" if time is None else "utc",
             request=request or None,

@@ -53,6 +53,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
         cast: who takes part.
         task: name of the task; None for the name of the format.
         instance: of the task; None for the session's id.
+        problem: which problem it was; None for the instance, if it has one.
         request: the task text, where nobody said it as a message.
         models: by ``user``, ``assistant``, or name of an actor.
         policies: likewise.
@@ -70,6 +71,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     start: float | None = None
     task: str | None = None
     instance: str | None = None
+    problem: str | None = None
     request: str | None = None
     models: Mapping[str, str | None] = {}
     policies: Mapping[str, str | None] = {}
@@ -121,5 +123,6 @@ def opening_of(transcript: Transcript, reading: Reading) -> SessionOpened:
         request=transcript.request,
         config=config,
         private=transcript.private,
+        problem=transcript.problem or transcript.instance,
         forked_from=transcript.forked_from,
     )

@@ -104,6 +104,7 @@ def span_of(
         called=not (_ACTOR_KIND in attributes and _PURPOSE not in attributes),
         task=_text(attributes, "gen_ai.workflow.name"),
         instance=_text(attributes, "duolog.session.instance"),
+        problem=_text(attributes, "duolog.session.problem"),
     )
 
 

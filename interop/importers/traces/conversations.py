@@ -280,6 +280,7 @@ class ConversationReader:
             start=own[0].start,
             task=next((span.task for span in own if span.task), None),
             instance=next((span.instance for span in own if span.instance), None),
+            problem=next((span.problem for span in own if span.problem), None),
             models={AGENT: next((span.model for span in own if span.model), None)},
             policies={AGENT: self.main},
             config=config,

@@ -44,6 +44,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         called: a model was called; else it only says what an agent said.
         task: name of the task, where the span is a whole session.
         instance: of the task, likewise.
+        problem: which one it was, likewise.
         remote: the span around it belongs to another program.
     """
 
@@ -69,6 +70,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     called: bool = True
     task: str | None = None
     instance: str | None = None
+    problem: str | None = None
     remote: bool = False
 
     @property

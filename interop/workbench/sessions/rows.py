@@ -175,8 +175,8 @@ def _label(key: str, value: str, address: ListAddress) -> Html:
 def _utility(line: SessionLine | None) -> Node:
     if line is None:
         return tag("span", _WAITING, class_="spark")
-    if line.row.problem:
-        return tag("abbr", "–", title=line.row.problem[:200])
+    if line.row.unreadable:
+        return tag("abbr", "–", title=line.row.unreadable[:200])
     return utility_cell(line)
 
 

@@ -12,8 +12,8 @@ from duolog.testing import played
 TASK = data_task()
 
 
-def cell(**changes: str) -> Cell:
-    return Cell(agent=REPORT_DUMPER, user="proactive", instance="0", seed=3, **changes)
+def cell(model: str | None = None) -> Cell:
+    return Cell(agent=REPORT_DUMPER, user="proactive", instance="0", seed=3, model=model)
 
 
 async def test_it_puts_up_everything_and_refers_to_it() -> None:

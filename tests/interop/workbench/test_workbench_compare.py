@@ -63,19 +63,6 @@ async def pairs_html(sessions: Sequence[Trajectory]) -> str:
     return document_html(document)
 
 
-async def test_pairs_say_what_is_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_log("memory://") as log:
-        for number in range(6):
-            for agent in ("a", "b"):
-                await put(log, number, agent)
-        trajectories = [await score_log(log, one.session) async for one in log.sessions()]
-    tested = await pairs_html(trajectories)
-    assert "b against a" in tested
-    assert "analytics" not in tested
-    monkeypatch.setattr("duolog.scoring.comparison.pairs.find_spec", lambda _: None)
-    assert "analytics" in await pairs_html(trajectories)
-
-
 async def test_the_report_holds_tables_figures_and_sessions_and_is_escaped() -> None:
     async with open_log("memory://") as log:
         for number in range(6):

@@ -65,7 +65,7 @@ def test_a_damaged_body_is_named_in_the_row() -> None:
         fold.feed(record)
     fold.feed(msgspec.structs.replace(script.records[-1], body=b'{"text": 1}'))
     folded = fold.folded()
-    assert folded.session.problem
+    assert folded.session.unreadable
     assert folded.session.rounds == 1
 
 

@@ -81,7 +81,6 @@ def test_sensitivity_and_warnings(case: Case) -> None:
 
 
 def test_forks_pairs_and_curves(case: Case) -> None:
-    pytest.importorskip("statsmodels")
     assert wrong(case.numbers["forks"], compare_forks(case.sessions, bootstrap=0)) == []
     agents = sorted({one.group["agent"] for one in case.sessions})
     assert wrong(case.numbers["pairs"], compare(case.sessions, agents, bootstrap=0)) == []

@@ -394,12 +394,11 @@ def test_survival_is_drawn_where_somebody_left() -> None:
 
 
 def test_a_forest_has_a_row_for_each_difference_in_utility() -> None:
-    pytest.importorskip("statsmodels")
     pairs = compare(
         [
             Trajectory(
                 session=f"{agent}{i}",
-                instance=str(i),
+                problem=str(i),
                 group={"agent": agent},
                 points=(Point(round=1, value=value, utility=value, rating=3),),
             )
