@@ -15,10 +15,16 @@ The advice is a stream: the utility of the draft, the effort of the person, advi
 should do next, and a warning when the person is about to give up; with it, the agent offers a
 colleague. Recording takes microseconds of a request, and scoring runs concurrently. Afterwards:
 ``duolog report telemetry.db``.
+
+With several workers, each chat is scored by one of them, and the advice goes to the one that wrote the
+chat last::
+
+    cd examples && CHATS_LOG=sqlite:///telemetry.db uvicorn --factory chat_service:app --workers 2
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,7 +38,7 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-__all__ = ("PostedDraft", "PostedMessage", "make_app")
+__all__ = ("PostedDraft", "PostedMessage", "app", "make_app")
 
 
 PATIENCE = 2
@@ -65,15 +71,15 @@ def make_app(url: str) -> FastAPI:
             stuck.add(stop.session)  # and call somebody
 
     @asynccontextmanager
-    async def running(app: FastAPI) -> AsyncIterator[None]:
+    async def running(service: FastAPI) -> AsyncIterator[None]:
         async with log:
             scorers: list[Scorer] = [duolog.rule_judge(), duolog.RetentionUtility()]
-            log.watch(scorers=scorers, on_stop=on_stop).start()
+            log.watch(scorers=scorers, on_stop=on_stop, leases=True).start()
             yield
 
-    app = FastAPI(title="Letters", lifespan=running)
+    service = FastAPI(title="Letters", lifespan=running)
 
-    @app.post("/chats/{chat}/messages")
+    @service.post("/chats/{chat}/messages")
     async def post_message(chat: str, message: PostedMessage) -> dict[str, str]:
         if found := answers.get((chat, message.id)):
             return found
@@ -87,24 +93,29 @@ def make_app(url: str) -> FastAPI:
         answers[chat, message.id] = found = {"reply": reply, "draft": drafts.get(chat, "")}
         return found
 
-    @app.put("/chats/{chat}/draft")
+    @service.put("/chats/{chat}/draft")
     async def put_draft(chat: str, draft: PostedDraft) -> dict[str, str]:
         session = await log.session(chat, task="letters", agent="rules-v1")
         drafts[chat] = draft.text
         await session.human.edits(draft.text)
         return {"draft": draft.text}
 
-    @app.post("/chats/{chat}/end")
+    @service.post("/chats/{chat}/end")
     async def end(chat: str) -> dict[str, str]:
         session = await log.session(chat)
         await session.close(by="human", durable=True)
         return {"ended": chat}
 
-    @app.get("/chats/{chat}/advice")
+    @service.get("/chats/{chat}/advice")
     async def advice(chat: str) -> StreamingResponse:
         return StreamingResponse(advise(log, chat), media_type="text/event-stream")
 
-    return app
+    return service
+
+
+def app() -> FastAPI:
+    """The service with the log that the environment names, as each worker of uvicorn makes it."""
+    return make_app(os.environ["CHATS_LOG"])
 
 
 async def advise(log: duolog.Log, chat: str) -> AsyncIterator[bytes]:

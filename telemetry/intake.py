@@ -228,7 +228,7 @@ class Intake:
             )
 
     def statistics(self) -> IntakeStatistics:
-        """How it stands. Raises LogClosed in a fork of its process."""
+        """Counts of events. Raises LogClosed in a fork of its process."""
         self._process.check(self._log.url)
         with self._lock:
             return IntakeStatistics(

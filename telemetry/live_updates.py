@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -15,6 +16,7 @@ import msgspec
 from ..engine.errors import DuologError, InvalidInput, LogAway, LogClosed, LogError
 from ..engine.log.backoff import Backoff
 from ..engine.log.contract import EventLog
+from ..engine.log.leases import Leases
 from ..engine.logger import get_logger
 from ..engine.plugins import PluginCall, failure_of
 from ..engine.records import TRACE, Draft
@@ -24,6 +26,7 @@ from ..scoring.live import UpdateSubscription, watch
 from ..scoring.stopping import STOPPER, stop_advised
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import StopAdvice, Update
+from .deliveries import TERMS, StopDeliveries
 
 __all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
 
@@ -52,7 +55,7 @@ class WatchStatistics(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         position: of the log, up to which its updates were taken.
         delivered: updates that were taken.
-        stops: stops advised among them.
+        stops: advice to stop that was handed to ``on_stop`` here.
         failed: calls of ``on_stop`` and ``on_update`` that raised.
         scorers: how the scorers stand.
     """
@@ -89,8 +92,17 @@ class LiveUpdates:
         on_stop: OnStop | None,
         on_update: OnUpdate | None,
         pace: Pace,
+        leases: Callable[[], Leases] | None = None,
+        is_near: Callable[[str, int], bool] = lambda session, version: True,
     ) -> None:
         self._log = log
+        self._leases = leases
+        self._is_near = is_near
+        self._pace = pace
+        self._measured_by = scorers
+        self._deliveries: StopDeliveries | None = None
+        self._from = 0  # position from which on updates are taken, if advice from before may be due
+        self._waiting: deque[Update] = deque()
         self._spawn = spawn
         self._ready = ready
         self._session = session
@@ -123,17 +135,26 @@ class LiveUpdates:
         updates = await self._begin()
         try:
             if self._held is None:
-                self._held = await updates.__anext__()
+                self._held = await self._next(updates)
         except LogClosed:
             await self.aclose()
             raise StopAsyncIteration from None
         update = self._held
-        if isinstance(update, StopAdvice):
+        if isinstance(update, StopAdvice) and self._deliveries is None:
             await self._advise(update)
         await self._call(self._on_update, update)
         self._held = None
         self._delivered += 1
         return update
+
+    async def _next(self, updates: UpdateSubscription) -> Update:
+        while not self._waiting:
+            step = await updates.step()
+            if self._deliveries is not None:
+                self._deliveries.take(step.record, step.updates)
+            if step.record.position > self._from:
+                self._waiting.extend(step.updates)
+        return self._waiting.popleft()
 
     async def __aenter__(self) -> Self:
         await self._begin()
@@ -148,9 +169,26 @@ class LiveUpdates:
                 self._updates = updates
         if not self._begun:
             self._begun = True
+            if self._leases is not None:
+                self._updates = await self._divide(self._leases(), self._updates)
             await self._updates.__aenter__()
             self._spawn(self._measure, "scorers")
         return self._updates
+
+    async def _divide(self, leases: Leases, updates: UpdateSubscription) -> UpdateSubscription:
+        """Divides sessions and advice with the other processes that watch the log."""
+        scorers = self._measured_by
+        self._scorers = ScorerPool(self._log, scorers, pace=self._pace, leases=leases, terms=TERMS)
+        if self._on_stop is None:
+            return updates
+        self._deliveries = StopDeliveries(
+            self._log, leases, self._hand_over, self._acknowledge, self._is_near
+        )
+        delivered = await self._deliveries.begin()
+        if self._after_position is not None or not delivered or delivered >= updates.position:
+            return updates
+        self._from = updates.position  # advice from before may wait for a handler
+        return watch(self._log, options=self._options, after_position=delivered)
 
     async def __aexit__(
         self,
@@ -202,19 +240,16 @@ class LiveUpdates:
 
     async def _measure(self) -> None:
         with self._scope:
-            await self._scorers.run()
+            async with anyio.create_task_group() as tasks:
+                if self._deliveries is not None:
+                    tasks.start_soon(self._deliveries.run)
+                await self._scorers.run()
 
     async def _advise(self, update: StopAdvice) -> None:
         """Delivers advice to stop, and records in the log that it was delivered."""
-        await self._call(self._on_stop, update)
-        self._stops += 1
-        advised = stop_advised(update)
-        ident = measurement_id(STOPPER, f"round/{update.round}/tau/{update.tau}")
-        draft = Draft(
-            advised, STOPPER.name, "scorer", time.time(), ident, f"{TRACE}/{update.version}"
-        )
+        await self._hand_over(update)
         try:
-            await self._log.append(update.session, [draft], stream=stream_of(STOPPER))
+            await self._acknowledge(update)
         except LogError as error:
             get_logger("telemetry").warning(
                 "an advice to stop was delivered, and could not be recorded",
@@ -223,6 +258,19 @@ class LiveUpdates:
                 tau=update.tau,
                 error=str(error),
             )
+
+    async def _hand_over(self, update: StopAdvice) -> None:
+        await self._call(self._on_stop, update)
+        self._stops += 1
+
+    async def _acknowledge(self, update: StopAdvice) -> None:
+        """Records in the log that advice was delivered. Raises LogError."""
+        advised = stop_advised(update)
+        ident = measurement_id(STOPPER, f"round/{update.round}/tau/{update.tau}")
+        draft = Draft(
+            advised, STOPPER.name, "scorer", time.time(), ident, f"{TRACE}/{update.version}"
+        )
+        await self._log.append(update.session, [draft], stream=stream_of(STOPPER))
 
     async def _call(self, callback: Callable[..., object] | None, update: Update) -> None:
         """Calls back; what that raises stays here."""
@@ -252,9 +300,11 @@ class LiveUpdates:
         await self._scorers.settle()
         if self._started:
             await updates.settle()
+            if self._deliveries is not None:
+                await self._deliveries.settle()
 
     def statistics(self) -> WatchStatistics:
-        """How it stands."""
+        """Counts and positions."""
         return WatchStatistics(
             position=0 if self._updates is None else self._updates.position,
             delivered=self._delivered,

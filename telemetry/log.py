@@ -12,10 +12,10 @@ from typing import Self, Unpack, final
 import anyio
 from anyio.abc import TaskGroup
 
-from ..engine.errors import DuologError, LogAway, LogClosed, NewerLog
+from ..engine.errors import DuologError, InvalidInput, LogAway, LogClosed, NewerLog
 from ..engine.log.backoff import Backoff
 from ..engine.log.contract import Cache, ForgetResult, Store
-from ..engine.log.leases import Leasing
+from ..engine.log.leases import Leases, Leasing
 from ..engine.log.open import open_log
 from ..engine.log.process import OwnProcess
 from ..engine.logger import get_logger
@@ -205,6 +205,7 @@ class Log:
         on_stop: OnStop | None = None,
         on_update: OnUpdate | None = None,
         pace: Pace = _PACE,
+        leases: bool | None = None,
     ) -> LiveUpdates:
         """Scores sessions while they go on: updates of utility, effort, ratings, stages and stops.
 
@@ -222,11 +223,19 @@ class Log:
             on_stop: called with each advice to stop.
             on_update: called with each update.
             pace: what each scorer may take.
+            leases: several processes watch this log: they divide the sessions, so that each is
+                measured by one of them, and each advice goes to ``on_stop`` of one of them. If one
+                dies, the others take over within seconds. By default so for a log on a server, and
+                not for others. A watch of one session never divides it.
 
         Raises:
-            InvalidInput: two scorers of one name and version.
+            InvalidInput: two scorers of one name and version, or ``leases`` for a log without them.
             LogClosed: the log is not open.
         """
+        divided = is_on_a_server(self.url) if leases is None else leases
+        divided = divided and isinstance(self._held, Leasing)
+        if leases and not divided:
+            raise InvalidInput(f"{self.url} is for one process: watch it without leases")
         updates = LiveUpdates(
             self,
             self._spawn,
@@ -238,9 +247,16 @@ class Log:
             on_stop=on_stop,
             on_update=on_update,
             pace=pace,
+            leases=self._lease if divided and session is None else None,
+            is_near=self.recorder.is_last_writer,
         )
         self._watches = [other for other in self._watches if not other.ended] + [updates]
         return updates
+
+    def _lease(self) -> Leases:
+        store = self._store
+        assert isinstance(store, Leasing)
+        return store.leases()
 
     async def settle(self) -> None:
         """Waits until all that was recorded is written, the scorers that watch have measured it, and

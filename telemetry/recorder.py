@@ -43,7 +43,7 @@ class Recorder:
     Args:
         log: where they are recorded.
         room: how many events may wait to be written, of all sessions together.
-        on_full: what becomes of an event for which there is no room: ``drop`` it, count it and say
+        on_full: what to do with an event for which there is no room: ``drop`` it, count it and say
             so, or ``block`` its caller until there is.
         durable: whether a verb waits until its event is in the log, where the call does not say.
         deadline: seconds for which ``aclose`` goes on writing what waits.
@@ -174,6 +174,11 @@ class Recorder:
             entry = QueuedCommand("flush", None, ENGINE, "environment", time.time(), receipt)
             await self.put(lane, entry, durable=True)
 
+    def is_last_writer(self, session: str, version: int) -> bool:
+        """Whether the trace of a session up to a version is what this process wrote, or read, last."""
+        lane = self._lanes.get(session)
+        return lane is not None and lane.state is not None and lane.state.version >= version
+
     @property
     def intake(self) -> Intake:
         """Where entries go. Raises LogClosed where the recorder is not open in this process."""
@@ -183,7 +188,7 @@ class Recorder:
         return self._intake
 
     def statistics(self) -> IntakeStatistics:
-        """How the intake stands: what waits, what was written, refused, dropped."""
+        """Counts of events in the intake: waiting, written, refused, dropped."""
         return self.intake.statistics()
 
     async def aclose(self, deadline: float | None = None) -> tuple[Unwritten, ...]:

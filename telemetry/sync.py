@@ -151,6 +151,7 @@ class SyncLog:
         on_stop: Callable[[StopAdvice], None] | None = None,
         on_update: Callable[[Update], None] | None = None,
         pace: Pace = _PACE,
+        leases: bool | None = None,
     ) -> SyncWatch:
         """Has scorers measure, and calls back; see ``Log.watch``.
 
@@ -166,6 +167,7 @@ class SyncLog:
                 on_stop=None if on_stop is None else _in_thread(on_stop),
                 on_update=None if on_update is None else _in_thread(on_update),
                 pace=pace,
+                leases=leases,
             ).start()
 
         return SyncWatch(self._call_soon(start), self._call)
@@ -188,7 +190,7 @@ class SyncLog:
         return self._log.unwritten
 
     def statistics(self) -> IntakeStatistics:
-        """How the intake stands: what waits, what was written, refused, dropped."""
+        """Counts of events in the intake: waiting, written, refused, dropped."""
         return self._log.recorder.statistics()
 
     def summary(self, session: str) -> SessionSummary:
@@ -257,7 +259,7 @@ class SyncWatch:
         self._call = call
 
     def statistics(self) -> WatchStatistics:
-        """How it stands."""
+        """Counts and positions."""
         return self._updates.statistics()
 
     def settle(self) -> None:

@@ -810,6 +810,8 @@ class ScorerPool:
         scorers: what measures.
         session: only this session; None for all.
         pace: what each of them may take.
+        leases: of the log, to divide its sessions with other processes; None to measure all.
+        terms: how long a process may be silent before others take over its shards.
 
     Raises:
         InvalidInput: two scorers of one name and version, or a pace that makes no sense.
@@ -822,6 +824,8 @@ class ScorerPool:
         *,
         session: str | None = None,
         pace: Pace = Pace(),  # noqa: B008
+        leases: Leases | None = None,
+        terms: LeaseTerms = LeaseTerms(),  # noqa: B008
     ) -> None:
         scorers = tuple(scorers)
         streams = [stream_of(scorer.ref) for scorer in scorers]
@@ -829,7 +833,13 @@ class ScorerPool:
             raise InvalidInput(f"two scorers of one name and version: {', '.join(streams)}")
         self._drivers = [
             ScorerDriver(
-                log, (scorer,), checkpoint_key(scorer.ref, session), session=session, pace=pace
+                log,
+                (scorer,),
+                checkpoint_key(scorer.ref, session),
+                session=session,
+                pace=pace,
+                leases=leases,
+                terms=terms,
             )
             for scorer in scorers
         ]

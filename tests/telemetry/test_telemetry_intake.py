@@ -168,7 +168,7 @@ async def test_durable_waits_until_it_is_in_the_log(gate: Gate) -> None:
     assert await texts(gate.log) == ["now", "whenever"]
 
 
-# --- what was lost ---------------------------------------------------------------------------------
+# --- lost events ---------------------------------------------------------------------------------
 
 
 async def lost(log: EventLog, session: str = "s") -> list[RecordsLost]:
@@ -229,7 +229,7 @@ async def test_what_the_store_refuses_leaves_a_mark_even_after_the_close(gate: G
 
 
 async def test_a_mark_opens_its_session_and_is_written_once(gate: Gate) -> None:
-    """The disk fails at the last step of each append, so that nobody knows whether it was written."""
+    """The disk fails at the last step of each append, and it may have been written."""
     async with Recorder(gate.log, room=1, retry=0.0) as recorder:
         failed: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What a product records: each verb, sessions opened again, ids, bases, ratings, the end."""
+"""The verbs of a recorder, sessions opened again, ids, bases, ratings, the end."""
 
 from __future__ import annotations
 

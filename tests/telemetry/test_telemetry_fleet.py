@@ -1,0 +1,123 @@
+"""Several processes that watch one log: each round is judged once, each advice handled by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import anyio
+import duolog
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.log.leases import Leasing
+from duolog.engine.log.open import open_log
+from duolog.engine.scorers.protocol import stream_of
+from duolog.scoring.stopping import STOPPER
+from duolog.scoring.trajectory.updates import StopAdvice
+from duolog.telemetry.deliveries import StopDeliveries
+from duolog.telemetry.live_updates import LiveUpdates
+from duolog.telemetry.log import Log
+from duolog.telemetry.receipt import Awaited
+from duolog.telemetry.session import Recording
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'fleet.db'}"
+
+
+async def complain(session: Recording[Awaited], rounds: int = 4) -> None:
+    for number in range(rounds):
+        await session.human.says("That is still wrong.", id=f"m{number}")
+        await session.agent.says("Please wait.", id=f"a{number}")
+    await session.close(durable=True)
+
+
+async def acknowledged(log: Log, session: str) -> int:
+    return len([record async for record in log.read(session, stream=stream_of(STOPPER))])
+
+
+async def test_each_advice_goes_to_one_handler_near_the_writer(url: str) -> None:
+    handled: list[tuple[str, str, int, int]] = []
+
+    def watch(log: Log, who: str) -> LiveUpdates:
+        def on_stop(advice: StopAdvice) -> None:
+            handled.append((who, advice.session, advice.round, advice.tau))
+
+        return log.watch(
+            scorers=[duolog.rule_judge()],
+            options=duolog.Options(taus=(2,)),
+            on_stop=on_stop,
+            leases=True,
+        ).start()
+
+    async with duolog.open(url) as one, duolog.open(url) as two:
+        watches = watch(one, "one"), watch(two, "two")
+        await complain(await one.session("s1"))
+        await complain(await two.session("s2"))
+        with anyio.fail_after(20):
+            for session in ("s1", "s2"):
+                while not await acknowledged(one, session):  # noqa: ASYNC110  (of two processes)
+                    await anyio.sleep(0.02)
+        assert sorted(handled) == [("one", "s1", 2, 2), ("two", "s2", 2, 2)]
+        measured = sum(part.measured for w in watches for part in w.statistics().scorers)
+        records = 0
+        for session in ("s1", "s2"):
+            records += len([record async for record in one.read(session)])
+        assert measured <= records
+        for w in watches:
+            await w.aclose()
+
+
+async def test_who_was_killed_is_stood_in_for(url: str) -> None:
+    """The writer's handler had no chance to be called: another process delivers."""
+    handled: list[StopAdvice] = []
+    advice = StopAdvice("s", 2, 5, 4, tau=2, rounds=(1, 2), ratings=(1, 1))
+    async with duolog.open(url) as log, open_log(url) as store:
+        await complain(await log.session("s"))
+        acks = Counter[str]()
+
+        async def handle(update: StopAdvice) -> None:
+            handled.append(update)
+
+        async def acknowledge(update: StopAdvice) -> None:
+            acks[update.session] += 1
+
+        assert isinstance(store, Leasing)
+        deliveries = StopDeliveries(
+            store, store.leases(), handle, acknowledge, lambda s, v: False, grace=0.05
+        )
+        record = await anext(store.read("s"))
+        deliveries.take(record, [advice])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(deliveries.run)
+            await deliveries.settle()
+            tasks.cancel_scope.cancel()
+    assert handled == [advice]
+    assert acks == {"s": 1}
+
+
+async def test_what_is_acknowledged_is_not_handled_again(url: str) -> None:
+    handled: list[StopAdvice] = []
+    for _ in range(2):  # a deploy
+        async with duolog.open(url) as log:
+            log.watch(
+                scorers=[duolog.rule_judge()],
+                options=duolog.Options(taus=(2,)),
+                on_stop=handled.append,
+                leases=True,
+                after_position=0,
+            ).start()
+            session = await log.session("s")
+            if not session.closed:
+                await complain(session)
+            with anyio.fail_after(20):
+                while not await acknowledged(log, "s"):  # noqa: ASYNC110
+                    await anyio.sleep(0.02)
+    assert len(handled) == 1
+
+
+async def test_a_log_in_memory_has_no_fleet() -> None:
+    async with duolog.open("memory://") as log:
+        with pytest.raises(InvalidInput, match="one process"):
+            log.watch(leases=True)
