@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .interop.litellm.logger import litellm_logger as litellm_logger
     from .interop.otel.scores import otel_export as otel_export
     from .scoring.control import Controller as Controller
+    from .scoring.index.erasure import Retention as Retention
     from .scoring.live import score_log as score_log
     from .scoring.replay import replay as replay
     from .scoring.scorers.feedback import FeedbackUtility as FeedbackUtility
@@ -68,6 +69,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "Log",
     "SyncLog",
     "Recording",
+    "Retention",
     "Spill",
     "litellm_logger",
     "otel_export",
@@ -120,6 +122,7 @@ _HOMES = {
     "Log": ".telemetry.log",
     "SyncLog": ".telemetry.sync",
     "Recording": ".telemetry.session",
+    "Retention": ".scoring.index.erasure",
     "Spill": ".telemetry.spill",
     "litellm_logger": ".interop.litellm.logger",
     "otel_export": ".interop.otel.scores",

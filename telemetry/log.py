@@ -13,6 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..engine.errors import DuologError, InvalidInput, LogAway, LogClosed, NewerLog
+from ..engine.log.append import named
 from ..engine.log.backoff import Backoff
 from ..engine.log.contract import Cache, ForgetResult, Store
 from ..engine.log.leases import Leases, Leasing
@@ -23,6 +24,7 @@ from ..engine.records import Redact
 from ..engine.redacting import redact_secrets
 from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
+from ..scoring.index.erasure import Retention, keep_to
 from ..scoring.trajectory.options import Options
 from .live_updates import LiveUpdates, OnStop, OnUpdate
 from .queue import OnFull, Unwritten
@@ -50,6 +52,7 @@ def open(
     deadline: float = DEADLINE,
     spill: Spill | bool | None = None,
     strict: bool = False,
+    retention: Retention | None = None,
 ) -> Log:
     """Makes a log at a URL, to record in and to read; enter it with ``async with``.
 
@@ -79,6 +82,8 @@ def open(
             say so for any log.
         strict: entering a log that is away fails, and opening a session waits for it. By default
             both succeed, and what is recorded is written when the log is there.
+        retention: how long sessions are kept; older ones are erased while the log is open. None to
+            keep them.
 
     Raises:
         InvalidInput: the URL names no store; or, on entering, ``room`` is below 1 or ``on_full`` is
@@ -102,6 +107,7 @@ def open(
         deadline=deadline,
         spill=files,
         strict=strict,
+        retention=retention,
     )
 
 
@@ -122,6 +128,7 @@ class Log:
         retry: seconds before the first new attempt where the store cannot be written now.
         spill: files for what waits while the store is away; None for memory alone.
         strict: see ``open``.
+        retention: see ``open``.
 
     Attributes:
         recorder: opens sessions to be recorded, and says how its intake stands.
@@ -139,7 +146,11 @@ class Log:
         retry: float = 0.25,
         spill: SpillFiles | None = None,
         strict: bool = False,
+        retention: Retention | None = None,
     ) -> None:
+        if retention is not None:
+            retention.query()  # to refuse it at once
+        self._retention = retention
         self._held = store
         self._deadline = deadline
         self._retry = retry
@@ -268,6 +279,10 @@ class Log:
         for updates in self._watches:
             await updates.settle()
 
+    async def _keep_to(self, retention: Retention) -> None:
+        await self._there.wait()
+        await keep_to(self, retention)
+
     def _spawn(self, run: Callable[[], Coroutine[object, object, None]], name: str) -> None:
         if self._tasks is None:
             raise LogClosed(f"{self.url} is not open")
@@ -290,6 +305,9 @@ class Log:
             if refused is None:
                 await entered.enter_async_context(self.recorder)
                 self._tasks = await entered.enter_async_context(anyio.create_task_group())
+                if self._retention is not None:
+                    keep = partial(self._keep_to, self._retention)
+                    self._spawn(keep, "retention")
                 self._exit = entered.pop_all()
         if refused is not None:  # here, since a task group would wrap it in a group
             raise refused
@@ -419,11 +437,14 @@ class Log:
             raise LogAway(f"{self.url} could not be opened yet: {self._away}") from self._away
         return self._held
 
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
-        """Erases a session and its forks, here and in the spill files; see ``Store.forget``."""
-        await self.recorder.flush(session)
+    async def forget(
+        self, session: str | Sequence[str], *, caches: Sequence[Cache] = (), compact: bool = True
+    ) -> ForgetResult:
+        """Erases sessions and their forks, here and in the spill files; see ``Store.forget``."""
+        for name in named(session):
+            await self.recorder.flush(name)
         files = () if self._spill is None else (self._spill,)
-        return await self._store.forget(session, caches=(*caches, *files))
+        return await self._store.forget(session, caches=(*caches, *files), compact=compact)
 
     append = StoreMethod(Store.append)
     read = StoreMethod(Store.read)

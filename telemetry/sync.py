@@ -22,6 +22,7 @@ from ..engine.plugins import PluginCall
 from ..engine.records import Record, Redact
 from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
+from ..scoring.index.erasure import Retention
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import StopAdvice, Update
 from .live_updates import LiveUpdates, WatchStatistics
@@ -53,6 +54,7 @@ class LogOptions(TypedDict, total=False):
     deadline: float
     spill: Spill | bool | None
     strict: bool
+    retention: Retention | None
 
 
 def open_sync(url: str, **options: Unpack[LogOptions]) -> SyncLog:

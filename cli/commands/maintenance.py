@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import msgspec
 import typer
 
 from ...engine.errors import InvalidInput
+from ...engine.text import quantity
 from ..app import app
 from ..arguments import example
 from ..lookup import existing_log, find_session
@@ -16,11 +20,13 @@ from ..output import print_json, say
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from ...engine.log.contract import Cache, ForgetResult, VacuumResult, Verification
+    from ...engine.log.contract import Cache, EventLog, VacuumResult, Verification
+    from ...scoring.index.query import SessionQuery
 
 __all__ = ("forget_command", "vacuum_command", "verify_command")
 
 _WRONG = 1
+_NAMED = 20  # erased sessions that are listed one by one
 _SAMPLE = 50  # sessions whose kept rows are compared with their records
 _CHANGED = "the rows kept of it differ from its records: drop them, with EventLog.drop_derived"
 
@@ -30,71 +36,242 @@ _Json = Annotated[bool, typer.Option("--json", help="What was done as JSON, for 
 
 @app.command(
     "forget",
-    short_help="Erases what a session was about, for good.",
+    short_help="Erases what sessions were about, for good.",
     epilog=example(
         "duolog forget demo.db travel-3-two-stage-proactive-cdd5e0a21f",
-        note="The id is given in full here. Who did something when stays; what it was is gone.",
+        "duolog forget telemetry.db --where user=u1",
+        "duolog forget telemetry.db --older-than 90d --where state=ended --copy backup.db --yes",
+        note="The id is given in full here. Who did something when stays; what it was is gone. "
+        "--where takes the filters of duolog sessions.",
     ),
 )
 def forget_command(
     log: _Log,
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session, in full.")],
+    session: Annotated[
+        str | None, typer.Argument(metavar="SESSION", help="Id of the session, in full.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILTER", help="Sessions that meet this filter; give it again for more filters."
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGE", help="Sessions whose last record is older: 30m, 12h, 90d or 2w."
+        ),
+    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR", file_okay=False, exists=True, help="Response cache to erase from, too."
         ),
     ] = None,
+    copy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LOG", help="Copy of the log to erase the same sessions from, too."),
+    ] = None,
+    tables: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            exists=True,
+            help="Exported tables to erase from; also brings them up to date.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: _Json = False,
 ) -> None:
-    """Erases the contents of a session and of its forks for good, from the file's bytes too.
+    """Erases the contents of sessions and of their forks for good, from the file's bytes too.
 
-    Replies of its models that a response cache keeps (run --cache) are erased if its directory is named.
+    Many sessions are erased in batches, with one compaction at the end. Replies of models in a response
+    cache (run --cache) are erased if you name its directory.
     """
+    from ...scoring.index.erasure import duration
+    from ...scoring.index.query import parse_query
 
-    async def look() -> bool:
-        async with existing_log(log) as opened:
-            await find_session(opened, session, exact=True)
-            calls = (r.kind == "ModelCalled" async for r in opened.read_all(session=session))
-            return await anext((True async for is_call in calls if is_call), False)
+    if (session is None) == (where is None and older_than is None):
+        raise InvalidInput("name a session, or sessions by --where or --older-than")
+    before = None if older_than is None else time.time() - duration(older_than, "--older-than")
+    query = parse_query(where or ())
 
-    async def main() -> ForgetResult:
-        from ...engine.models.traffic.cache import CachedReplies
-        from ...telemetry.spill import Spill, SpillFiles
-
-        async with existing_log(log) as opened:
-            caches: list[Cache] = []
-            spilled = SpillFiles(Spill(), opened.url, None)
-            if spilled.exist():
-                caches.append(spilled)
-            if cache is not None:
-                caches.append(await CachedReplies.read(opened, cache))
-            return await opened.forget(session, caches=caches)
-
-    asked_models = run(look)
+    found = run(lambda: _look(log, session, query, before))
+    if not found.sessions:
+        if as_json:
+            print_json(ErasedEverywhere())
+        else:
+            say(f"{log} holds no session to erase that meets this")
+        return
+    what = session or quantity(len(found.sessions), "session")
     if not yes:
         if not sys.stdin.isatty():
             raise InvalidInput(
-                f"{session} in {log} would be erased for good, and nobody can be asked here: give --yes"
+                f"{what} in {log} would be erased for good, and nobody can be asked here: give --yes"
             )
-        typer.confirm(f"Erase {session} in {log} for good?", abort=True, err=True)
-    erased = run(main)
+        typer.confirm(f"Erase {what} in {log} for good?", abort=True, err=True)
+    done = run(lambda: _erase(log, found.sessions, cache, copy or (), tables or ()))
     if as_json:
-        print_json(erased)
-        return
+        print_json(done)
+    else:
+        _print_erased(done, log, caches=found.asked_models and cache is None)
+    if any(place.failed for place in (*done.copies, *done.tables)):
+        raise typer.Exit(_WRONG)
+
+
+class ErasedFrom(msgspec.Struct, frozen=True, kw_only=True):
+    """The sessions erased in a copy or in tables; ``failed`` says why there are none."""
+
+    where: str
+    sessions: int = 0
+    compacted: bool = True
+    failed: str = ""
+
+
+class ErasedEverywhere(msgspec.Struct, frozen=True, kw_only=True):
+    """The erased sessions, and the places.
+
+    Attributes:
+        sessions: ids of all that was erased, forks included.
+        forks: how many of them are forks that nobody asked for.
+        compacted: whether nothing is left in the log's files.
+        held_up: why something may be.
+        caches: caches and spill files that were erased from, too.
+        copies: copies of the log that were erased from, too.
+        tables: exported tables that were erased from, too.
+        not_reached: places that may hold copies and that no command can reach.
+    """
+
+    sessions: tuple[str, ...] = ()
+    forks: int = 0
+    compacted: bool = True
+    held_up: str = ""
+    caches: tuple[str, ...] = ()
+    copies: tuple[ErasedFrom, ...] = ()
+    tables: tuple[ErasedFrom, ...] = ()
+    not_reached: tuple[str, ...] = ()
+
+
+class _Wanted(NamedTuple):
+    """The sessions to erase, and whether any of them asked models."""
+
+    sessions: list[str]
+    asked_models: bool
+
+
+async def _look(
+    log: str, session: str | None, query: SessionQuery, before: float | None
+) -> _Wanted:
+    from ...scoring.index.erasure import sessions_to_erase
+
+    async with existing_log(log) as opened:
+        if session is None:
+            names = await sessions_to_erase(opened, query, before=before)
+        else:
+            await find_session(opened, session, exact=True)
+            names = [session]
+        for name in names:
+            calls = (r.kind == "ModelCalled" async for r in opened.read_all(session=name))
+            if await anext((True async for is_call in calls if is_call), False):
+                return _Wanted(names, True)
+        return _Wanted(names, False)
+
+
+async def _erase(
+    log: str,
+    names: Sequence[str],
+    cache: Path | None,
+    copies: Sequence[str],
+    tables: Sequence[Path],
+) -> ErasedEverywhere:
+    from ...engine.models.traffic.cache import CachedReplies
+    from ...scoring.index.erasure import erase
+    from ...telemetry.spill import Spill, SpillFiles
+    from ..text.progress import RecordProgress
+
+    async with existing_log(log) as opened:
+        caches: list[Cache] = []
+        spilled = SpillFiles(Spill(), opened.url, None)
+        if spilled.exist():
+            caches.append(spilled)
+        if cache is not None:
+            caches.append(await CachedReplies.read(opened, cache))
+        with RecordProgress("erasing", len(names)) as progress:
+            done = await erase(opened, names, caches=caches, progress=progress)
+        erased = (*done.sessions, *done.forks)
+        exported = [await _erase_tables(opened, directory) for directory in tables]
+    return ErasedEverywhere(
+        sessions=erased,
+        forks=len(done.forks),
+        compacted=done.compacted,
+        held_up=done.held_up,
+        caches=done.caches,
+        copies=tuple([await _erase_copy(copy, erased) for copy in copies]),
+        tables=tuple(exported),
+        not_reached=_not_reached(copies, tables),
+    )
+
+
+async def _erase_copy(where: str, names: Sequence[str]) -> ErasedFrom:
+    from ...engine.errors import DuologError
+    from ...scoring.index.erasure import erase, sessions_to_erase
+
+    try:
+        async with existing_log(where) as copy:
+            held = set(await sessions_to_erase(copy))
+            done = await erase(copy, [name for name in names if name in held])
+    except DuologError as error:
+        return ErasedFrom(where=where, compacted=False, failed=str(error))
+    return ErasedFrom(where=where, sessions=len(done.sessions), compacted=done.compacted)
+
+
+async def _erase_tables(log: EventLog, directory: Path) -> ErasedFrom:
+    from ...engine.errors import DuologError
+    from ...scoring.columns.exporter import export_tables
+    from ...scoring.trajectory.options import Options
+
+    try:
+        written = await export_tables(log, directory, Options())
+    except DuologError as error:
+        return ErasedFrom(where=str(directory), compacted=False, failed=str(error))
+    return ErasedFrom(where=str(directory), sessions=written.forgotten)
+
+
+def _not_reached(copies: Sequence[str], tables: Sequence[Path]) -> tuple[str, ...]:
+    found = ["backups and exported files", "spill files on other machines", "exported spans"]
+    if not copies:
+        found.append("copies of the log (name them with --copy)")
+    if not tables:
+        found.append("exported tables (name them with --tables)")
+    return tuple(found)
+
+
+def _print_erased(done: ErasedEverywhere, log: str, *, caches: bool) -> None:
     from ...scoring.display.texts import clean
 
-    typer.echo(clean(f"erased: {', '.join(erased.sessions)}"))
-    if not erased.compacted:
+    many = len(done.sessions) > _NAMED
+    names = quantity(len(done.sessions), "session") if many else ", ".join(done.sessions)
+    forks = f", {quantity(done.forks, 'fork')} among them" if done.forks else ""
+    typer.echo(clean(f"erased: {names}{forks}; rows kept of them, too"))
+    for place in (*done.copies, *done.tables):
+        if place.failed:
+            say(clean(f"not erased in {place.where}: {place.failed}"))
+            continue
+        lingers = "" if place.compacted else f"; not yet compacted: run duolog vacuum {place.where}"
+        typer.echo(
+            clean(f"erased in {place.where}: {quantity(place.sessions, 'session')}{lingers}")
+        )
+    if not done.compacted:
         say(
-            f"not yet compacted ({erased.held_up}): traces may linger in its files until "
+            f"not yet compacted ({done.held_up}): traces may linger in its files until "
             f"duolog vacuum {log}"
         )
-    if erased.caches:
-        say(clean(f"erased there too: {', '.join(erased.caches)}"))
-    if asked_models and cache is None:
+    if done.caches:
+        say(clean(f"erased there too: {', '.join(done.caches)}"))
+    if caches:
         say("replies that a response cache keeps are not erased: name its directory with --cache")
+    say(f"not reached: {'; '.join(done.not_reached)}")
 
 
 @app.command(
@@ -135,7 +312,6 @@ def verify_command(log: _Log, as_json: _Json = False) -> None:
 
 
 def _print_verification(found: Verification) -> None:
-    from ...engine.text import quantity
     from ...scoring.display.texts import clean
 
     for problem in found.problems:

@@ -35,6 +35,7 @@ _SCORERS = ("rule-judge", "retention", "feedback")
     epilog=example(
         "duolog serve --log telemetry.db --port 8720",
         "duolog serve --log telemetry.db --scorers rule-judge,retention",
+        "duolog serve --log telemetry.db --retention 90d",
         "duolog serve --log telemetry.db --host 0.0.0.0 --token-file token.txt",
         note="GET /openapi.json describes the interface. Needs the extra duolog[web]. Any OpenTelemetry "
         "exporter of OTLP/HTTP can send spans of models, tools and agents to /v1/traces "
@@ -81,12 +82,21 @@ def serve_command(
     streams: Annotated[
         int, typer.Option(min=1, help="At most this many event streams at once.")
     ] = 512,
+    retention: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGE",
+            help="Erase sessions whose last record is older, once an hour: 12h, 90d or 2w.",
+        ),
+    ] = None,
 ) -> None:
     """Serves a log over HTTP until it is interrupted; then completes open requests and ends."""
     from ...engine.redacting import DEFAULT, redaction_of
+    from ...scoring.index.erasure import duration
 
     chosen = [] if scorers is None else one_of(scorers, "--scorers", _SCORERS)
     token = given_token(token_file)
+    keep = None if retention is None else duration(retention, "--retention")
     bound = bind(host, port, guarded=token is not None)
     try:
         most = open_files(connections + SPARE) - SPARE
@@ -99,7 +109,7 @@ def serve_command(
             "proxies": tuple(trusted_proxy or ()),
         }
         hook = redaction_of(redact or DEFAULT)
-        run(lambda: _serve(log, bound, token, chosen, caps, hook))
+        run(lambda: _serve(log, bound, token, chosen, caps, hook, keep))
     finally:
         bound.close()
 
@@ -111,6 +121,7 @@ async def _serve(
     scorers: Sequence[str],
     caps: Mapping[str, object],
     redact: Redact | None,
+    retention: float | None,
 ) -> None:
     import anyio
     import msgspec
@@ -120,6 +131,7 @@ async def _serve(
     from ...interop.http.limits import HttpLimits
     from ...interop.http.server import HttpServer
     from ...interop.importers.traces.live import LiveTraces
+    from ...scoring.index.erasure import Retention, keep_to
     from ...scoring.live import follow_updates
 
     limits = msgspec.structs.replace(HttpLimits(), **caps)
@@ -129,6 +141,8 @@ async def _serve(
         tasks.start_soon(measurer.run)
         traces = LiveTraces(log)
         tasks.start_soon(traces.run)
+        if retention is not None:
+            tasks.start_soon(keep_to, log, Retention(age=retention))
         web = make_app(
             log,
             token=token,

@@ -27,12 +27,14 @@ from ..validation import check_body, check_envelope, check_kind, check_names, re
 from .contract import Advance
 
 __all__ = (
+    "LATER",
     "Append",
     "Envelope",
     "Fold",
     "check_late",
     "checked",
     "erased",
+    "named",
     "prepare",
     "redacted",
     "restored",
@@ -313,3 +315,21 @@ def same(old: Record, new: Envelope) -> bool:
     if old.body is None or old.body == body:
         return True
     return body is not None and bool(msgspec.json.decode(old.body) == msgspec.json.decode(body))
+
+
+# --- erasing --------------------------------------------------------------------------------------
+
+LATER: Final = "the caller compacts later"
+"""Why a store was not compacted when sessions were erased without that."""
+
+
+def named(session: str | Sequence[str]) -> Sequence[str]:
+    """The sessions to erase, each once.
+
+    Raises:
+        InvalidInput: there are none.
+    """
+    names = (session,) if isinstance(session, str) else tuple(dict.fromkeys(session))
+    if not names:
+        raise InvalidInput("forget takes a session id or several: none was given")
+    return names

@@ -138,7 +138,7 @@ class ForgetResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was forgotten.
 
     Attributes:
-        sessions: the session, and the forks that share its beginning.
+        sessions: the sessions, and the forks that share their beginnings.
         compacted: whether nothing of it is left in the store's files; if not, copies of what was
             erased may linger there, and ``vacuum`` finishes the work later.
         caches: names of the caches that were erased from, too.
@@ -446,8 +446,10 @@ class Store(EventLog, Protocol):
         """
         ...
 
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
-        """Erases what a session was about, for good, and its forks with it.
+    async def forget(
+        self, session: str | Sequence[str], *, caches: Sequence[Cache] = (), compact: bool = True
+    ) -> ForgetResult:
+        """Erases what sessions were about, for good, and their forks with them.
 
         Bodies of all its streams become null, readers get ``Forgotten`` events in their place;
         envelopes, versions and positions stay. What the summary says of its contents goes too, and so
@@ -455,11 +457,14 @@ class Store(EventLog, Protocol):
         could, and ``vacuum`` takes it again.
 
         Args:
-            session: session id.
+            session: session id, or several, which are erased in one transaction.
             caches: what else holds contents of sessions, and has to erase them.
+            compact: take the second step now. To erase many sessions in batches, compact with the
+                last batch only.
 
         Raises:
-            SessionNotFound: the log has no such session.
+            InvalidInput: no session is named.
+            SessionNotFound: the log has no such session; nothing was erased.
             OutcomeUnknown: the store failed while it was erasing; do it again.
             LogUnavailable: the store cannot write; nothing was erased.
             NewerLog: the log was written by a newer Duolog.

@@ -15,7 +15,7 @@ from ..errors import (
     SessionNotFound,
 )
 from ..records import TRACE, Draft, Record, Redact
-from .append import Append, erased, prepare
+from .append import Append, erased, named, prepare
 from .append_writer import AppendLine, restorations
 from .contract import (
     Advance,
@@ -117,17 +117,20 @@ class MemoryLog:
                 outcomes.append(error)
         return outcomes
 
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
-        """Erases a session and its forks; see ``Store.forget``."""
+    async def forget(
+        self, session: str | Sequence[str], *, caches: Sequence[Cache] = (), compact: bool = True
+    ) -> ForgetResult:
+        """Erases sessions and their forks; see ``Store.forget``."""
         self._check_open()
-        if session not in self._sessions:
-            raise SessionNotFound(session, self.url)
+        family = list(named(session))
+        for name in family:
+            if name not in self._sessions:
+                raise SessionNotFound(name, self.url)
         forks: dict[str, list[str]] = {}
         for state in self._sessions.values():
             if state.origin is not None:
                 forks.setdefault(state.origin, []).append(state.session)
-        family = [session]
-        known = {session}
+        known = set(family)
         for name in family:  # grows by the forks of each
             fresh = [fork for fork in forks.get(name, ()) if fork not in known]
             family += fresh

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from ..errors import DuologError, InvalidInput, LogClosed, LogError
 from ..records import TRACE, Draft, Record, Redact
-from .append import prepare
+from .append import LATER, named, prepare
 from .append_writer import AppendQueue, restorations
 from .contract import (
     Advance,
@@ -171,8 +171,8 @@ class Backend(Protocol):
         """Closes everything; the writer is closed already, and so is the publisher."""
         ...
 
-    async def forget(self, session: str) -> list[str]:
-        """Erases a session and its forks in one transaction; gives their ids. See ``Store.forget``."""
+    async def forget(self, sessions: Sequence[str]) -> list[str]:
+        """Erases sessions and their forks in one transaction; gives all ids. See ``Store.forget``."""
         ...
 
     async def compact_forgotten(self) -> str:
@@ -311,14 +311,16 @@ class StoredLog(Generic[B]):
 
     # --- maintenance ------------------------------------------------------------------------------
 
-    async def forget(self, session: str, *, caches: Sequence[Cache] = ()) -> ForgetResult:
-        """Erases a session and its forks; see ``Store.forget``."""
+    async def forget(
+        self, session: str | Sequence[str], *, caches: Sequence[Cache] = (), compact: bool = True
+    ) -> ForgetResult:
+        """Erases sessions and their forks; see ``Store.forget``."""
         self._check_writable()
-        sessions = await self._backend.forget(session)
+        sessions = await self._backend.forget(named(session))
         self._backend.publisher.erase(frozenset(sessions))
         for cache in caches:
             await cache.forget(sessions)
-        held_up = await self._backend.compact_forgotten()
+        held_up = await self._backend.compact_forgotten() if compact else LATER
         return ForgetResult(
             sessions=tuple(sessions),
             compacted=not held_up,

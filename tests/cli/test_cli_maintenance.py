@@ -25,6 +25,10 @@ pytestmark = pytest.mark.usefixtures("plain")
 
 DINNER = "menu-1-two-stage-ab12"
 
+UNREACHED = (
+    "backups and exported files; spill files on other machines; exported spans; "
+    "copies of the log (name them with --copy); exported tables (name them with --tables)"
+)
 NO_CACHE = "replies that a response cache keeps are not erased: name its directory with --cache\n"
 
 
@@ -43,7 +47,10 @@ def files(log: Path) -> bytes:
 def test_what_is_forgotten_is_gone(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert b"dumplings" in files(log)
     assert main(["forget", str(log), DINNER, "--yes"]) == 0
-    assert capsys.readouterr() == (f"erased: {DINNER}\n", NO_CACHE)
+    assert capsys.readouterr() == (
+        f"erased: {DINNER}; rows kept of them, too\n",
+        f"{NO_CACHE}not reached: {UNREACHED}\n",
+    )
     assert b"dumplings" not in files(log)
     assert b"Still there?" in files(log)
     assert main(["show", str(log), DINNER]) == 0
@@ -73,7 +80,7 @@ def test_forgetting_reaches_the_response_cache_that_is_named(
     log, cache = tmp_path / "models.db", tmp_path / "cache"
     anyio.run(with_a_cached_reply, log, cache)
     assert main(["forget", str(log), "second", "--yes", "--cache", str(cache)]) == 0
-    assert capsys.readouterr() == ("erased: second\n", "")
+    assert capsys.readouterr().out.startswith("erased: second;")
     kept = [path.read_text(encoding="utf-8") for path in cache.rglob("*.json")]
     assert len(kept) == 1
     assert "first" in kept[0]
@@ -98,6 +105,43 @@ def test_a_beginning_is_not_enough_to_erase(log: Path, capsys: pytest.CaptureFix
     before = files(log)
     assert main(["forget", str(log), DINNER[:-1]]) == 2
     assert f"did you mean {DINNER}" in capsys.readouterr().err
+    assert files(log) == before
+
+
+def test_sessions_of_a_filter_are_erased_in_copies_too(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copy(str(log), log.with_name("copy.db").as_posix())
+    forget = ["forget", str(log), "--where", "task=menu", "--where", f"session={DINNER}"]
+    assert main(forget) == 2
+    assert "1 session in" in capsys.readouterr().err
+    assert main([*forget, "--yes", "--copy", copy, "--copy", "nowhere.db"]) == 1
+    out, err = capsys.readouterr()
+    assert f"erased: {DINNER}" in out
+    assert f"erased in {copy}: 1 session" in out
+    assert "not erased in nowhere.db: there is no log" in err
+    assert b"dumplings" not in files(log)
+    assert main([*forget, "--yes"]) == 0  # a second time there is nothing to erase
+    assert main(["forget", str(log), "--older-than", "90d", "--yes"]) == 0
+    assert "no session to erase" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ((), "name a session, or sessions by --where or --older-than"),
+        ((DINNER, "--where", "task=menu"), "name a session, or sessions"),
+        (("--older-than", "soon"), "--older-than takes a number"),
+        (("--where", "utility=high"), "utility takes a number"),
+        (("--where", "tusk=menu"), "no label or property 'tusk'"),
+    ],
+)
+def test_what_is_to_be_erased_has_to_be_said(
+    given: tuple[str, ...], what: str, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(log)
+    assert main(["forget", str(log), *given, "--yes"]) == 2
+    assert what in capsys.readouterr().err
     assert files(log) == before
 
 

@@ -80,9 +80,9 @@ class PostgresSchema:
         """Raises NewerLog or LogUnavailable if the log can only be read."""
         check_layout(self._identity, self.url)
 
-    async def forget(self, session: str) -> list[str]:
-        """Erases a session and its forks; see ``Store.forget``."""
-        return await self.writer.call(partial(forget, settings=self._settings, session=session))
+    async def forget(self, sessions: Sequence[str]) -> list[str]:
+        """Erases sessions and their forks; see ``Store.forget``."""
+        return await self.writer.call(partial(forget, settings=self._settings, sessions=sessions))
 
     async def compact_forgotten(self) -> str:
         """Does nothing: ``vacuum`` locks tables, so the owner says when."""

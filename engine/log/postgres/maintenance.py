@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import asyncpg
@@ -19,7 +20,7 @@ __all__ = ("forget", "vacuum", "verify")
 
 _FAMILY: Final = """
 WITH RECURSIVE family (key, session) AS (
-    SELECT key, session FROM {schema}.summaries WHERE session = $1
+    SELECT key, session FROM {schema}.summaries WHERE session = ANY($1::text[])
     UNION
     SELECT fork.key, fork.session FROM {schema}.summaries fork
     JOIN family ON fork.origin = family.session
@@ -27,8 +28,8 @@ WITH RECURSIVE family (key, session) AS (
 SELECT key, session FROM family ORDER BY key"""
 
 
-async def forget(connection: Connection, settings: Settings, session: str) -> list[str]:
-    """Erases a session and its forks, in one transaction; gives their ids.
+async def forget(connection: Connection, settings: Settings, sessions: Sequence[str]) -> list[str]:
+    """Erases sessions and their forks, in one transaction; gives all ids.
 
     Raises:
         NewerLog: a newer Duolog has taken the log over.
@@ -41,9 +42,10 @@ async def forget(connection: Connection, settings: Settings, session: str) -> li
             f"UPDATE {schema}.log SET epoch = epoch + 1 RETURNING layout"
         )
         check_taken_over(layout, settings.url)  # the tables may hold more now than is erased here
-        family = await connection.fetch(_FAMILY.format(schema=schema), session)
-        if not family:
-            raise SessionNotFound(session, settings.url)
+        family = await connection.fetch(_FAMILY.format(schema=schema), list(sessions))
+        missing = set(sessions).difference(name for _, name in family)
+        if missing:
+            raise SessionNotFound(min(missing), settings.url)
         keys = [key for key, _ in family]
         await connection.execute(
             f"UPDATE {schema}.summaries SET task = '', instance = '', labels = '{{}}', "

@@ -215,11 +215,11 @@ class Committer:
             self._known.sessions.clear()
             self._known.position = self._reader.head()
 
-    def forget(self, session: str, where: str) -> list[str]:
-        """Erases a session and its forks; see ``maintenance.forget``."""
+    def forget(self, sessions: Sequence[str], where: str) -> list[str]:
+        """Erases sessions and their forks; see ``maintenance.forget``."""
         self._presence.check()
         try:
-            return forget(self._connection, session, where)
+            return forget(self._connection, sessions, where)
         finally:
             self.reset()
 

@@ -219,10 +219,10 @@ class SqliteFile:
                 f"{self.url} was written by a newer Duolog: it can be read, and not written"
             )
 
-    async def forget(self, session: str) -> list[str]:
-        """Erases a session and its forks; see ``Store.forget``."""
+    async def forget(self, sessions: Sequence[str]) -> list[str]:
+        """Erases sessions and their forks; see ``Store.forget``."""
         return await self._change(
-            partial(self.committer.forget, session, self.url), so="nothing was erased"
+            partial(self.committer.forget, sessions, self.url), so="nothing was erased"
         )
 
     async def compact_forgotten(self) -> str:

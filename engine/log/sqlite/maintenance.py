@@ -5,7 +5,7 @@ connection of its own, as of one moment, while others go on writing.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,8 +149,8 @@ WITH RECURSIVE family (key, session) AS (
 SELECT key, session FROM family ORDER BY key"""
 
 
-def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str]:
-    """Erases a session and its forks, in one transaction; gives their ids.
+def forget(connection: sqlite3.Connection, sessions: Sequence[str], where: str) -> list[str]:
+    """Erases sessions and their forks, in one transaction; gives all ids.
 
     Freed room in the file is overwritten with zeros; older copies may linger in the write-ahead
     log and in unused pages until ``compact``.
@@ -166,13 +166,16 @@ def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str
     begin(connection)
     try:
         check_layout(connection, where)  # the tables may hold more now than is erased here
-        family = execute(_FAMILY, (session,)).fetchall()
-        if not family:
-            raise SessionNotFound(session, where)
+        found: dict[int, str] = {}
+        for session in sessions:
+            family = execute(_FAMILY, (session,)).fetchall()
+            if not family:
+                raise SessionNotFound(session, where)
+            found.update(family)
         if identity_of(connection) is None:
             upgrade(connection)
         reader = Reader(connection)
-        keys = [(key,) for key, _ in family]
+        keys = [(key,) for key in found]
         many = connection.executemany
         restore_table(connection)  # its trigger drops what folds keep of the sessions
         many("INSERT OR REPLACE INTO forgotten VALUES (?, 0)", keys)
@@ -191,7 +194,7 @@ def forget(connection: sqlite3.Connection, session: str, where: str) -> list[str
         if connection.in_transaction:
             execute("ROLLBACK")
         raise
-    return [name for _, name in family]
+    return list(found.values())
 
 
 def _erasures(reader: Reader, stream: int) -> Iterator[tuple[int, int]]:
