@@ -131,6 +131,14 @@ Dataset = Annotated[
 Seed = Annotated[
     int | None, typer.Option(help="Decides the world and all randomness.", show_default="0")
 ]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="How often each problem is played, with other draws each time.",
+        show_default="1",
+    ),
+]
 Concurrency = Annotated[
     int | None,
     typer.Option(min=1, help="How many sessions run at the same time.", show_default="32"),

@@ -113,10 +113,12 @@ class _Prices:
 
 
 def _kinds(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """The cells, grouped by everything but the instance."""
+    """The cells, grouped by everything but the problem."""
     found: dict[Cell, list[Cell]] = {}
     for cell in cells:
-        found.setdefault(msgspec.structs.replace(cell, instance=""), []).append(cell)
+        found.setdefault(msgspec.structs.replace(cell, instance="", seed=0, repeat=1), []).append(
+            cell
+        )
     return list(found.values())
 
 

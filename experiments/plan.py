@@ -27,13 +27,13 @@ from .parts import (
     session_of,
     variants_of,
 )
-from .spec import Experiment, read_experiment
+from .spec import Experiment, read_experiments
 
 __all__ = (
     "Plan",
     "check_log",
     "check_unchanged",
-    "make_plan",
+    "make_plans",
 )
 
 
@@ -69,15 +69,17 @@ class Plan(msgspec.Struct, frozen=True):
         return session_of(self.task, cell, setting)
 
 
-def make_plan(
+def make_plans(
     task: str | Task,
     *,
     text_actions: Sequence[str] | None,
     limits: Mapping[str, float | None],
     budget: Mapping[str, float | None],
     **options: object,
-) -> Plan:
+) -> tuple[Plan, ...]:
     """Merges a file, if there is one, with the options, which take precedence; and checks it all.
+
+    There is one plan for each task of the file, and one for a task alone.
 
     Args:
         task: a task, or its name, or the path of a file in TOML.
@@ -91,16 +93,23 @@ def make_plan(
     """
     named = task if isinstance(task, str) else task.name
     file = named if named.endswith(".toml") else None
-    base = Experiment(task=named) if file is None else read_experiment(file)
-    experiment = base.with_options(
-        text_actions=text_actions, limits=limits, budget=budget, **options
-    )
-    with _attributed_to(file if options.get("dataset") is None else None):
-        found = (
-            named_task(experiment.task, experiment.dataset)
-            if isinstance(task, str)
-            else guarded_task(task)
+    bases = (Experiment(task=named),) if file is None else read_experiments(file)
+    plans = []
+    for base in bases:
+        experiment = base.with_options(
+            text_actions=text_actions, limits=limits, budget=budget, **options
         )
+        with _attributed_to(file if options.get("dataset") is None else None):
+            found = (
+                named_task(experiment.task, experiment.dataset)
+                if isinstance(task, str)
+                else guarded_task(task)
+            )
+        plans.append(_plan(file, base, experiment, found))
+    return tuple(plans)
+
+
+def _plan(file: str | None, base: Experiment, experiment: Experiment, found: FoundTask) -> Plan:
     if file is not None:  # else all of it is defaults
         with _attributed_to(file):
             _resolve(base, found)

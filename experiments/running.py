@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import partial, reduce
 from typing import Final, Protocol, final
 
 import anyio
@@ -24,10 +24,10 @@ from ..engine.session.sharing import is_session_lease
 from ..engine.session.simulation import Outcome, SessionFailure, simulate
 from ..engine.task import Task
 from ..engine.text import quantity
-from .plan import Plan, check_unchanged, make_plan
+from .plan import Plan, check_unchanged, make_plans
 from .spec import Experiment
 
-__all__ = ("Run", "RunProgress", "SessionErrors", "run", "run_plan")
+__all__ = ("Run", "RunProgress", "SessionErrors", "run", "run_plans")
 
 _MOST = 5
 
@@ -126,7 +126,8 @@ async def run(
     judge_model: str | None = None,
     sessions: int | None = None,
     instances: Sequence[str] | None = None,
-    seed: int | None = None,
+    seed: int | Sequence[int] | None = None,
+    repeats: int | None = None,
     log: str | None = None,
     concurrency: int | None = None,
     stop_at: int | None = None,
@@ -161,7 +162,8 @@ async def run(
         judge_model: behind the judges; None for none.
         sessions: number of instances for each pair of agent and user.
         instances: which instances instead, e.g. ``0-9``.
-        seed: decides the world and all randomness.
+        seed: decides the world and all randomness; several pose more problems.
+        repeats: how often each problem is played, with other draws each time.
         log: path or URL of the log.
         concurrency: how many sessions run at the same time.
         stop_at: unproductive rounds in a row, as the judge rates them, after which a session is stopped.
@@ -185,9 +187,9 @@ async def run(
         InvalidInput: an argument is not valid, or a session could not be run at all.
         MissingExtra: a model is named, and the extra ``llm`` is not installed.
     """
-    plan = await anyio.to_thread.run_sync(
+    plans = await anyio.to_thread.run_sync(
         partial(
-            make_plan,
+            make_plans,
             task,
             agents=agents,
             users=users,
@@ -196,7 +198,8 @@ async def run(
             judge_model=judge_model,
             sessions=sessions,
             instances=instances,
-            seed=seed,
+            seed=seed if seed is None or isinstance(seed, int) else tuple(seed),
+            repeats=repeats,
             log=log,
             concurrency=concurrency,
             stop_at=stop_at,
@@ -217,22 +220,45 @@ async def run(
             budget={"tokens": budget_tokens, "cost": budget_cost},
         )
     )
-    done = await run_plan(plan, progress)
+    done = await run_plans(plans, progress)
     done.check()
     return done
 
 
-async def run_plan(plan: Plan, progress: RunProgress | None = None) -> Run:
-    """Runs all cells of a plan that the log does not hold yet.
+async def run_plans(plans: Sequence[Plan], progress: RunProgress | None = None) -> Run:
+    """Runs some plans, which write to one log, one after another.
 
     Args:
-        plan: what to run.
+        plans: at least one.
         progress: shows how far the run has come.
 
     Raises:
         InvalidInput: a cell cannot be set up.
     """
-    await anyio.to_thread.run_sync(_check_sample, plan)
+    from .estimate import plus
+
+    for plan in plans:  # what is wrong with the last shows before the first is run
+        await anyio.to_thread.run_sync(_check_sample, plan)
+    done = [await _run_plan(plan, progress) for plan in plans]
+    spent = [one.spent for one in done if one.spent is not None]
+    return Run(
+        log=done[0].log,
+        sessions=sum(one.sessions for one in done),
+        left=sum(one.left for one in done),
+        why=next((one.why for one in done if one.why is not None), None),
+        errors=tuple(error for one in done for error in one.errors),
+        failures=tuple(failure for one in done for failure in one.failures),
+        spent=reduce(plus, spent) if spent else None,
+    )
+
+
+async def _run_plan(plan: Plan, progress: RunProgress | None = None) -> Run:
+    """Runs all cells of a plan, checked before, that the log does not hold yet.
+
+    Args:
+        plan: what to run.
+        progress: shows how far the run has come.
+    """
     experiment = plan.experiment
     failures: list[SessionFailure] = []
     errors = SessionErrors()

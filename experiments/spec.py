@@ -34,7 +34,7 @@ __all__ = (
     "is_alone",
     "is_of_task",
     "key_of",
-    "read_experiment",
+    "read_experiments",
 )
 
 
@@ -121,7 +121,7 @@ class Experiment(
     """An experiment: agents, users, instances, models and limits.
 
     Attributes:
-        task: name of the task.
+        task: name of the task; a file may list several, each of which is an experiment.
         dataset: file or directory with data of the task's own kind.
         agents: kinds of agents, or ``file.py:Name``; None for those that the task has by default.
         users: kinds of users, likewise; behind a persona's name its numbers, see ``find_persona``.
@@ -133,7 +133,8 @@ class Experiment(
         judge_model: behind the judges; None for none.
         sessions: instances per cell, from the first on.
         instances: which instances instead, e.g. ``0-9`` or ``17``.
-        seed: decides the world and all randomness.
+        seed: decides the world and all randomness; of several, each poses its own problems.
+        repeats: how often each problem is played, with other draws each time.
         concurrency: how many sessions run at the same time.
         log: path or URL of the log.
         stop_at: unproductive rounds, as the judge rates them, after which sessions are stopped;
@@ -159,7 +160,8 @@ class Experiment(
     judge_model: str | None = None
     sessions: int | None = None
     instances: tuple[str, ...] | None = None
-    seed: int = 0
+    seed: int | tuple[int, ...] = 0
+    repeats: int = 1
     concurrency: int = 32
     log: str = "duolog.db"
     stop_at: int | None = None
@@ -175,6 +177,11 @@ class Experiment(
         """All models that are asked, each once."""
         named = [*self.models, self.user_model or RULES, self.judge_model or RULES]
         return tuple(dict.fromkeys(name for name in named if name != RULES))
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """All seeds, each once."""
+        return (self.seed,) if isinstance(self.seed, int) else tuple(dict.fromkeys(self.seed))
 
     @property
     def _patience(self) -> int | None:
@@ -239,12 +246,15 @@ class Experiment(
                 _check_known(kind, named, [*known, *own, *set_up])
         if not self.models or not all(self.models):
             raise InvalidInput(f"models is empty: name at least one, or {RULES!r} for none")
+        if not self.seeds:
+            raise InvalidInput("seed is empty: give at least one")
         if self.sessions is not None and self.instances is not None:
             raise InvalidInput("sessions and instances both say which instances: give one of them")
         for name, value in (
             ("sessions", self.sessions),
             ("agent_timeout", self.agent_timeout),
             ("concurrency", self.concurrency),
+            ("repeats", self.repeats),
             ("stop_at", self.stop_at),
             ("patience", self._patience),
             *((f"limits.{n}", getattr(self.limits, n)) for n in self.limits.__struct_fields__),
@@ -258,7 +268,7 @@ class Experiment(
             _check_table(key_of("model", name), table)
 
     def cells(self, task: Task) -> Iterator[Cell]:
-        """All cells, instance by instance, so that a partial run has a part of every kind.
+        """All cells, instance by instance, so that a partial run has a part of every kind; repeats last.
 
         An agent that works without a human has one cell for each model, whoever the users are. An
         agent or user that the task does not know came out of a file, and is on no model.
@@ -267,34 +277,40 @@ class Experiment(
             InvalidInput: there are too many, or the task has fewer instances.
         """
         self._check_number(task)
-        return self._cells(task, self._instances(task))
+        return self._cells(task, {seed: self._instances(task, seed) for seed in self.seeds})
 
     def sample(self, task: Task) -> Iterator[Cell]:
         """Cells of every kind of player with every instance that is named, and both ends of ranges:
         if these can be set up, so can all.
         """
         if self.instances is None:
-            names = task.instances(1, self.seed)
-        else:
-            names = [name for part in self.instances for name in dict.fromkeys(_ends(part))]
-        return self._cells(task, list(dict.fromkeys(names)))
+            return self._cells(task, {seed: task.instances(1, seed) for seed in self.seeds}, 1)
+        names = [name for part in self.instances for name in dict.fromkeys(_ends(part))]
+        return self._cells(task, {seed: list(dict.fromkeys(names)) for seed in self.seeds}, 1)
 
-    def _cells(self, task: Task, instances: Sequence[str]) -> Iterator[Cell]:
+    def _cells(
+        self, task: Task, instances: Mapping[int, Sequence[str]], repeats: int | None = None
+    ) -> Iterator[Cell]:
         from ..engine.task import NOBODY, Cell
 
-        for instance in instances:
-            for agent in self.agents or ():
-                for model in self.models if is_of_task(agent, task) else (RULES,):
-                    for user in [NOBODY] if is_alone(agent, task) else self.users or ():
-                        yield Cell(
-                            agent=agent,
-                            user=user,
-                            instance=instance,
-                            seed=self.seed,
-                            model=_on(model),
-                            user_model=_on(self.user_model) if plays(user, task.users) else None,
-                            judge_model=_on(self.judge_model),
-                        )
+        for repeat in range(1, (repeats or self.repeats) + 1):
+            for seed, names in instances.items():
+                for instance in names:
+                    for agent in self.agents or ():
+                        for model in self.models if is_of_task(agent, task) else (RULES,):
+                            for user in [NOBODY] if is_alone(agent, task) else self.users or ():
+                                yield Cell(
+                                    agent=agent,
+                                    user=user,
+                                    instance=instance,
+                                    seed=seed,
+                                    model=_on(model),
+                                    user_model=_on(self.user_model)
+                                    if plays(user, task.users)
+                                    else None,
+                                    judge_model=_on(self.judge_model),
+                                    repeat=repeat,
+                                )
 
     def setting(self, models: Models | None = None) -> Setting:
         """What all cells share.
@@ -396,18 +412,18 @@ class Experiment(
             count = sum(int(b) - int(a) + 1 if a != b else 1 for a, b in ends)
         agents, users = self.agents or (), self.users or ()
         players = sum(1 if is_alone(agent, task) else len(users) for agent in agents)
-        total = count * len(self.models) * players
+        total = count * len(self.models) * players * len(self.seeds) * self.repeats
         if total > _MOST:
             raise InvalidInput(
                 f"these are {total:,} sessions, and one run takes {_MOST:,}: give fewer sessions, or "
                 "part of the instances at a time"
             )
 
-    def _instances(self, task: Task) -> list[str]:
-        """The instances to run: the first ones, or those that are named."""
+    def _instances(self, task: Task, seed: int) -> list[str]:
+        """The instances to run under a seed: the first ones, or those that are named."""
         if self.instances is None:
             try:
-                found = task.instances(self.sessions or _SESSIONS, self.seed)
+                found = task.instances(self.sessions or _SESSIONS, seed)
             except InvalidInput as error:
                 if self.sessions is not None or error.__cause__ is not None:
                     raise
@@ -511,8 +527,8 @@ _WORDS = {
 _LONGEST = 60
 
 
-def read_experiment(path: str) -> Experiment:
-    """The experiment in a file.
+def read_experiments(path: str) -> tuple[Experiment, ...]:
+    """The experiments in a file: one for each of its tasks.
 
     Raises:
         InvalidInput: there is no such file, it is no TOML, or it has an unknown key or a value of
@@ -526,9 +542,25 @@ def read_experiment(path: str) -> Experiment:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} is not TOML: {error}") from error
     try:
-        return _read((), content, Experiment)
+        tasks = content.get("task")
+        if not isinstance(tasks, list):
+            return (_read((), content, Experiment),)
+        if not tasks:
+            raise InvalidInput("task is empty: name at least one")
+        return tuple(
+            [
+                _read((), content | {"task": one}, Experiment)
+                for one in dict.fromkeys(map(_name, tasks))
+            ]
+        )
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
+
+
+def _name(task: object) -> str:
+    if not isinstance(task, str):
+        raise InvalidInput(f"task = [{_shown(task)}]: a text is expected in it")
+    return task
 
 
 def _read(at: tuple[str, ...], given: object, kind: type[T]) -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
@@ -31,6 +33,7 @@ _UNFINISHED = 3
         "duolog run travel --agents auto,one-stage,two-stage --sessions 30 --seed 7 --log demo.db",
         "duolog run travel --models gpt-4o,rules --user-model gpt-4o --sessions 20 --dry-run",
         "duolog run travel --users bounded,bounded+memory=3+misreads=0,tired.toml",
+        "duolog run travel --sessions 20 --repeats 3",
         "duolog run experiment.toml",
         "duolog run shop.py:Shop --sessions 20",
         "duolog run travel --sessions 250 --log postgresql://ann@db.example/work",
@@ -58,6 +61,7 @@ def run_command(
     instances: options.Instances = None,
     dataset: options.Dataset = None,
     seed: options.Seed = None,
+    repeats: options.Repeats = None,
     concurrency: options.Concurrency = None,
     log: options.Log = None,
     rounds: options.Rounds = None,
@@ -72,13 +76,13 @@ def run_command(
     as_json: options.AsJson = False,
 ) -> None:
     """Simulates agents and users on a task, records every session, and prints the report."""
-    from ...experiments.plan import make_plan
+    from ...experiments.plan import make_plans
 
     if as_json and dry_run:
         raise InvalidInput("--dry-run estimates in words: leave --json out")
     if sessions is not None and instances is not None:
         raise InvalidInput("--sessions and --instances both say which instances: give one of them")
-    plan = make_plan(
+    plans = make_plans(
         task,
         agents=_listed(agents, "--agents"),
         users=_listed(users, "--users"),
@@ -95,6 +99,7 @@ def run_command(
         sessions=sessions,
         dataset=dataset,
         seed=seed,
+        repeats=repeats,
         concurrency=concurrency,
         log=log,
         stop_at=stop_at,
@@ -111,9 +116,10 @@ def run_command(
         from ...experiments.estimate import estimate
         from ..text.spending import print_estimate
 
-        print_estimate(run(lambda: estimate(plan)))
+        for plan in plans:
+            print_estimate(run(partial(estimate, plan)))
         return
-    done = _run(plan)
+    done = _run(plans)
     if as_json:
         _print_outcome(done)
     elif done.left < done.sessions:  # else there is nothing to report on
@@ -130,11 +136,11 @@ def run_command(
         raise typer.Exit(_UNFINISHED)
 
 
-def _run(plan: Plan) -> Run:
-    """Runs a plan, and shows how far it is, what failed and what models used."""
+def _run(plans: Sequence[Plan]) -> Run:
+    """Runs plans, and shows how far it is, what failed and what models used."""
     import warnings
 
-    from ...experiments.running import run_plan
+    from ...experiments.running import run_plans
     from ..text.run_progress import SessionProgress
     from ..text.spending import spent_text
 
@@ -143,8 +149,8 @@ def _run(plan: Plan) -> Run:
     collect_rarely()
 
     async def main() -> Run:
-        with SessionProgress(len(plan.cells)) as progress:
-            return await run_plan(plan, progress)
+        with SessionProgress(sum(len(plan.cells) for plan in plans)) as progress:
+            return await run_plans(plans, progress)
 
     done = run(main)
     for line in done.errors:

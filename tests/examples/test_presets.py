@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from duolog.engine.task import find_task
-from duolog.experiments.spec import read_experiment
+from duolog.experiments.spec import read_experiments
 
 PRESETS = sorted((Path(__file__).parents[2] / "examples" / "presets").glob("*.toml"))
 
@@ -22,7 +22,7 @@ def test_there_is_one_for_each_model_of_the_paper() -> None:
 
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_a_preset_is_the_setting_of_the_paper(path: Path) -> None:
-    preset = read_experiment(str(path))
+    [preset] = read_experiments(str(path))
     task = find_task(preset.task)
     preset.check(task)
     assert preset.agents == ("auto", "one-stage", "two-stage")

@@ -8,9 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 from duolog.cli import main
+from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON, SessionOpened
 from duolog.engine.log.open import open_log
-from duolog.experiments.spec import read_experiment
+from duolog.experiments.plan import make_plans
+from duolog.experiments.spec import read_experiments
 from hypothesis import given
 from hypothesis import strategies as st
 from installed_tasks import TASKS
@@ -49,6 +51,46 @@ def openings(path: Path) -> dict[str, SessionOpened]:
             }
 
     return anyio.run(read)
+
+
+def test_tasks_seeds_and_agents_are_lists_and_problems_are_repeated(tmp_path: Path) -> None:
+    text = """
+    task = ["travel", "tutoring"]
+    agents = ["one-stage", "two-stage"]
+    users = ["proactive"]
+    seed = [1, 2, 3]
+    sessions = 2
+    repeats = 2
+    """
+    file = str(write(tmp_path / "many.toml", text))
+    plans = make_plans(file, text_actions=None, limits={}, budget={})
+    assert [plan.task.name for plan in plans] == ["travel", "tutoring"]
+    for plan in plans:
+        setting = plan.setting(None)
+        assert len(plan.cells) == 2 * 3 * 2 * 2
+        openings = [plan.session(cell, setting).opened for cell in plan.cells]
+        assert len({plan.session(cell, setting).id for cell in plan.cells}) == 24
+        assert len({one.problem for one in openings}) == 6
+        assert len({one.seed for one in openings}) == 12
+    one = make_plans(file, text_actions=None, limits={}, budget={}, seed=7, repeats=1)
+    assert {cell.seed for plan in one for cell in plan.cells} == {7}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task = []", "task is empty"),
+        ('task = ["travel", 3]', "a text is expected"),
+        ('task = ["travel", "travle"]', "travle"),
+        ('task = "travel"\nseed = []', "seed is empty"),
+        ('task = "travel"\nseed = [1, "two"]', r"seed = \[1,\"two\"\]"),
+        ('task = "travel"\nrepeats = 0', "repeats has to be more than 0"),
+    ],
+)
+def test_lists_that_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = str(write(tmp_path / "wrong.toml", text))
+    with pytest.raises(InvalidInput, match=message):
+        make_plans(file, text_actions=None, limits={}, budget={})
 
 
 @pytest.mark.slow
@@ -130,7 +172,10 @@ ON_MODELS = 'task = "travel"\nmodels = ["m"]\n'
         ),
         # kinds of values
         ('task = "travel"\nagents = "auto"', 'agents = "auto": a list is expected, and a text is'),
-        ('task = "travel"\nseed = 1.5', "seed = 1.5: a whole number is expected, and a number is"),
+        (
+            'task = "travel"\nseed = 1.5',
+            "seed = 1.5: a whole number or a list is expected, and a number is",
+        ),
         (
             'task = "travel"\nusers = [1]',
             "users = [1]: a text is expected, and a whole number is in",
@@ -212,7 +257,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_a_table_of_a_model_completes_the_one_for_all(tmp_path: Path) -> None:
     text = f'{ON_MODELS}[model."*"]\ntemperature = 0.5\ntries = 4\n[model.m]\ntries = 2\n'
-    use = read_experiment(str(write(tmp_path / "e.toml", text))).setting().uses["m"]
+    use = read_experiments(str(write(tmp_path / "e.toml", text)))[0].setting().uses["m"]
     assert (use.temperature, use.tries, use.context) == (0.5, 2, 32_000)
 
 
@@ -241,7 +286,7 @@ def test_whatever_stands_there_it_is_read_or_refused(
     text = "\n".join(['task = "travel"', *lines])
     file = write(tmp_path_factory.getbasetemp() / "any.toml", text)
     try:
-        read_experiment(str(file))
+        read_experiments(str(file))
     except InvalidInput as error:
         assert str(error).startswith(str(file))  # noqa: PT017
 
