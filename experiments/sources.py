@@ -14,13 +14,13 @@ from ..engine.log.contract import EventLog, Store
 from ..engine.log.open import open_log
 from ..engine.logger import get_logger
 from ..engine.records import TRACE, Record
+from ..engine.scorers.choice import preferred
 from ..scoring.columns.log import Shared, folded
 from ..scoring.columns.rows import Folded, rows_of, trajectory_of
 from ..scoring.columns.table import Columns, ColumnsBuilder
 from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.points import Trajectory
-from ..scoring.trajectory.scorer_choice import preferred
 
 __all__ = (
     "SOURCE",
@@ -219,19 +219,20 @@ def _cores() -> int:
 
 async def check_scorers(log: EventLog, options: Options) -> None:
     """Checks that the log has measurements of the scorers that the options name."""
-    wanted = [options.utility] if options.utility is not None else []
+    wanted = {} if options.utility is None else {"UtilityScored": ("utility", options.utility)}
     if options.judge not in ("auto", "human", "none"):
-        wanted.append(options.judge)
+        wanted["ProgressRated"] = ("ratings", options.judge)
     if not wanted:
         return
-    streams: set[str] = set()
-    await log.scan(lambda some: streams.update(one.stream for one in some if one.role == "scorer"))
-    for name in wanted:
+    found: set[tuple[str, str]] = set()
+    await log.scan(
+        lambda some: found.update((one.kind, one.stream) for one in some if one.role == "scorer")
+    )
+    for kind, (what, name) in wanted.items():
+        streams = sorted({stream for measured, stream in found if measured == kind})
         if preferred(streams, name) is None:
-            known = ", ".join(sorted(streams)) or "none"
-            raise InvalidInput(
-                f"{log.url.removeprefix('sqlite:///')} has no measurements by {name!r}; by: {known}"
-            )
+            where, known = log.url.removeprefix("sqlite:///"), ", ".join(streams) or "none"
+            raise InvalidInput(f"{where} has no {what} by {name!r}; scorers there: {known}")
 
 
 def _labelled(rows: Folded, source: str) -> Folded:

@@ -53,6 +53,7 @@ def open(
     spill: Spill | bool | None = None,
     strict: bool = False,
     retention: Retention | None = None,
+    utility: str | None = None,
 ) -> Log:
     """Makes a log at a URL, to record in and to read; enter it with ``async with``.
 
@@ -84,6 +85,9 @@ def open(
             both succeed, and what is recorded is written when the log is there.
         retention: how long sessions are kept; older ones are erased while the log is open. None to
             keep them.
+        utility: whose utility counts in the sessions that are opened here and name no scorer
+            themselves: a scorer's name, e.g. ``retention``. Their openings record it, so that every
+            report goes by it.
 
     Raises:
         InvalidInput: the URL names no store; or, on entering, ``room`` is below 1 or ``on_full`` is
@@ -108,6 +112,7 @@ def open(
         spill=files,
         strict=strict,
         retention=retention,
+        utility=utility,
     )
 
 
@@ -125,6 +130,7 @@ class Log:
         on_full: see ``open``.
         durable: see ``open``.
         deadline: see ``open``.
+        utility: see ``open``.
         retry: seconds before the first new attempt where the store cannot be written now.
         spill: files for what waits while the store is away; None for memory alone.
         strict: see ``open``.
@@ -143,6 +149,7 @@ class Log:
         on_full: OnFull = "drop",
         durable: bool = False,
         deadline: float = DEADLINE,
+        utility: str | None = None,
         retry: float = 0.25,
         spill: SpillFiles | None = None,
         strict: bool = False,
@@ -164,6 +171,7 @@ class Log:
             on_full=on_full,
             durable=durable,
             deadline=deadline,
+            utility=utility,
             retry=retry,
             spill=spill,
             strict=strict,

@@ -47,6 +47,7 @@ class Recorder:
             so, or ``block`` its caller until there is.
         durable: whether a verb waits until its event is in the log, where the call does not say.
         deadline: seconds for which ``aclose`` goes on writing what waits.
+        utility: whose utility counts in sessions that name no scorer themselves.
         retry: seconds before the first new attempt where the log cannot be written now.
         spill: the files that hold what waits while the log is away; None for memory alone.
         strict: opening a session waits for the log, however long that takes.
@@ -66,6 +67,7 @@ class Recorder:
         on_full: OnFull = "drop",
         durable: bool = False,
         deadline: float = DEADLINE,
+        utility: str | None = None,
         retry: float = 0.25,
         spill: SpillFiles | None = None,
         strict: bool = False,
@@ -77,6 +79,7 @@ class Recorder:
         self._on_full: OnFull = on_full
         self.durable = durable
         self._deadline = deadline
+        self._about: About = {} if utility is None else {"utility": utility}
         self._retry = retry
         self._lock = threading.Lock()  # protects the lanes
         self._lanes: WeakValueDictionary[str, SessionQueue] = WeakValueDictionary()
@@ -132,7 +135,10 @@ class Recorder:
         with self._lock:
             lane = self._lanes.get(session)
             if lane is None:
-                opened = about if isinstance(about, SessionOpened) else opening(about)
+                if isinstance(about, SessionOpened):
+                    opened = about
+                else:
+                    opened = opening({**self._about, **about})
                 lane = self._lanes[session] = SessionQueue(session, opened)
             self._recent[session] = lane
             self._recent.move_to_end(session)

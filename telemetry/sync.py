@@ -55,6 +55,7 @@ class LogOptions(TypedDict, total=False):
     spill: Spill | bool | None
     strict: bool
     retention: Retention | None
+    utility: str | None
 
 
 def open_sync(url: str, **options: Unpack[LogOptions]) -> SyncLog:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...scoring.index.lines import ListedSession
     from ...scoring.index.order import SessionOrder
     from ...scoring.index.query import SessionQuery
+    from ...scoring.trajectory.options import Options
 
 __all__ = ("FILTERS", "sessions_command")
 
@@ -56,6 +57,10 @@ def sessions_command(
         str | None,
         typer.Option(metavar="STATES", help="As the filter state=STATES: abandoned, say."),
     ] = None,
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
     sort: Annotated[
         str | None,
         typer.Option(
@@ -72,10 +77,12 @@ def sessions_command(
 ) -> None:
     """Lists the sessions of a log: id, task, group, state, rounds, last utility, times.
 
-    Where a session has no utility, the list says why; --json as utility_missing.
+    If a session has no utility, the list says why; --json as utility_missing. Whose utility counts, if
+    several scorers measured it: see --utility.
     """
     from ...scoring.index.order import parse_order
     from ...scoring.index.query import parse_query
+    from ...scoring.trajectory.options import Options
 
     asked = [*(filters or ()), *(() if state is None else (f"state={state}",))]
     query = parse_query(asked)
@@ -83,7 +90,12 @@ def sessions_command(
 
     async def main() -> None:
         async with existing_log(log) as opened:
-            found = _found(opened, query, order, limit)
+            options = Options(utility=utility)
+            if utility is not None:
+                from ...experiments.sources import check_scorers
+
+                await check_scorers(opened, options)
+            found = _found(opened, query, order, limit, options)
             if as_json:
                 await _print_json(found)
             else:
@@ -93,13 +105,17 @@ def sessions_command(
 
 
 async def _found(
-    log: EventLog, query: SessionQuery, order: SessionOrder | None, limit: int | None
+    log: EventLog,
+    query: SessionQuery,
+    order: SessionOrder | None,
+    limit: int | None,
+    options: Options,
 ) -> AsyncIterator[ListedSession]:
     from ...scoring.index.select import select
     from ..text.progress import RecordProgress
 
     with RecordProgress("reading sessions", None) as progress:
-        async for one in select(log, query, order, limit=limit, reading=progress):
+        async for one in select(log, query, order, limit=limit, options=options, reading=progress):
             yield one
 
 

@@ -31,6 +31,10 @@ def show_command(
         Literal["handoff", "human-turn"],
         typer.Option(help="A round begins where the human acts again, or with each human turn."),
     ] = "handoff",
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Leave nothing out.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="All rounds with their records, for programs.")
@@ -48,7 +52,12 @@ def show_command(
     async def main() -> None:
         async with existing_log(log) as opened:
             summary = await find_session(opened, session)
-            transcript = await load_transcript(opened, summary, Options(rounds=rounds))
+            options = Options(rounds=rounds, utility=utility)
+            if utility is not None:
+                from ...experiments.sources import check_scorers
+
+                await check_scorers(opened, options)
+            transcript = await load_transcript(opened, summary, options)
         if as_json:
             print_json(transcript_data(transcript))
             return

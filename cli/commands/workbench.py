@@ -76,6 +76,10 @@ def workbench_command(
             show_default="a new one for each start",
         ),
     ] = None,
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
     alert: Annotated[
         list[str] | None,
         typer.Option(
@@ -176,6 +180,7 @@ def workbench_command(
                 webhook,
                 proxy_header,
                 link_days,
+                utility=utility,
                 limits=limits,
                 read_only=read_only,
                 opened=open_,
@@ -214,6 +219,7 @@ async def _serve(
     proxy_header: str | None,
     link_days: float,
     *,
+    utility: str | None,
     limits: HttpLimits,
     read_only: bool,
     opened: bool,
@@ -234,18 +240,25 @@ async def _serve(
     from ...interop.workbench.app import PARTS, make_bench, make_workbench
     from ...interop.workbench.take.host import NewSession
     from ...interop.workbench.take.routes import take_part
+    from ...scoring.trajectory.options import Options
 
     alerts = [parse_rule(rule) for rule in rules]
     send = None if hook is None else webhook(hook)
     access = Access(token or secrets.token_urlsafe(24), read_only=read_only, life=link_days * _DAY)
     stopping = anyio.Event()
     failures: list[DuologError] = []
+    options = Options(utility=utility)
     async with store as log, anyio.create_task_group() as tasks:
+        if utility is not None:
+            from ...experiments.sources import check_scorers
+
+            await check_scorers(log, options)
         forks = None if read_only else BenchForks(log, tasks)
         bench = make_bench(
             log,
             access,
             name=name_of(log),
+            options=options,
             http=limits,
             stopping=stopping,
             forks=forks,
@@ -269,7 +282,7 @@ async def _serve(
         collect_rarely()
         tasks.start_soon(_follow, bench.sessions, server, failures)
         if send is not None:
-            tasks.start_soon(AlertSender(log, alerts, send).run)
+            tasks.start_soon(AlertSender(log, alerts, send, options).run)
         address = address_of(bound)
         viewer = access.token(Identity("viewer"))
         links = [f"{address}/#token={access.token(Identity('operator'))}"]

@@ -12,7 +12,7 @@ from ...engine.text import quantity
 from ...scoring.columns.rows import ERASED
 from ...scoring.display.texts import is_virtual, lasted, moment, number, one_line
 from ...scoring.index.lines import ListedSession
-from ...scoring.trajectory.points import NO_SCORE, NOT_EVALUATED
+from ...scoring.trajectory.points import NO_SCORE, NOT_EVALUATED, UNDECIDED
 from .names import distinct, fitted, width_of
 from .terminal import screen
 
@@ -112,7 +112,9 @@ def _heading(listed: Sequence[ListedSession]) -> str:
     of = f" of {one_line(tasks.pop())}" if len(tasks) == 1 and listed[0].task else ""
     states = Counter(s.state for s in listed)
     summary = ", ".join(f"{number:,} {state}" for state, number in states.most_common())
-    return f"{quantity(len(listed), 'session')}{of}: {summary}"
+    scorers = {s.scorer for s in listed if s.scorer is not None}
+    by = f"; utility by {one_line(scorers.pop())}" if len(scorers) == 1 else ""
+    return f"{quantity(len(listed), 'session')}{of}: {summary}{by}"
 
 
 def _columns(found: Sequence[ListedSession]) -> list[_Column]:
@@ -127,6 +129,8 @@ def _columns(found: Sequence[ListedSession]) -> list[_Column]:
         _Column("rounds", lambda line: str(line.rounds), right=True),
         _Column("utility", _utility, right=True),
     ]
+    if len({line.scorer for line in found if line.scorer is not None}) > 1:
+        columns.append(_Column("by", lambda line: one_line(line.scorer or "")))
     if any(line.lost for line in found):
         columns.append(
             _Column("lost", lambda line: f"{line.lost:,}" if line.lost else "", right=True)
@@ -146,6 +150,8 @@ def _group(line: ListedSession) -> str:
 def _utility(line: ListedSession) -> str:
     if line.utility_missing is None:
         return number(line.utility)
+    if line.utility_missing.startswith(UNDECIDED):
+        return f"choose: {line.utility_missing.rpartition(': ')[2]}"
     return _MISSING.get(line.utility_missing) or one_line(line.utility_missing)
 
 

@@ -153,6 +153,7 @@ def transcript_data(transcript: SessionTranscript) -> dict[str, object]:
         "state": transcript.trajectory.state,
         "clock": None if opened is None else opened.clock,
         "convention": transcript.options.rounds,
+        "scorer": transcript.trajectory.scorer,
         "utility_missing": missing_utility(transcript.trajectory),
         "stops": {str(tau): number for tau, number in transcript.stops.items()},
         "process": transcript.trajectory.process,

@@ -120,6 +120,8 @@ class _TranscriptPrinter:
             text.append(f", utility {scored[-1]:.3f}")
             if max(scored) > scored[-1]:
                 text.append(f" (at best {max(scored):.3f})")
+            if trajectory.scorer is not None:
+                text.append(f" by {clean(trajectory.scorer)}")
         elif points:
             text.append(f", utility {missing_utility(trajectory) or NO_ROUND}")
         stops = [f"τ = {tau} after round {n}" for tau, n in self._transcript.stops.items()]

@@ -28,6 +28,7 @@ from ..log.contract import EventLog
 from ..logger import get_logger
 from ..plugins import PluginCall, error_with_place, failure_of
 from ..records import TRACE, Draft, Record
+from .choice import last_utility
 from .observing import ComputeThread, Observer, OpenRounds, drive
 from .protocol import Attended, Cost, Measurement, Scorer, measurement_id, stream_of
 
@@ -207,8 +208,16 @@ class ScorerRunner:
         self.needed = bool(self._running) or stop is not None
         self._finished = False
         self.position = max((record.position for record in recorded), default=0)
-        self.utility: float | None = None
+        self._utilities: dict[str, float] = {}
         self.failed: str | None = None
+
+    def utility(self, wanted: object) -> float | None:
+        """The last utility that was measured; None if there is none, or if it is open whose counts.
+
+        Args:
+            wanted: the scorer that the session's opening names, if it is a text.
+        """
+        return last_utility(self._utilities, wanted)
 
     # --- within a session -------------------------------------------------------------------------
 
@@ -389,7 +398,7 @@ class ScorerRunner:
             self.position = max(self.position, measured.position)
             scored = measured.event
             if isinstance(scored, UtilityScored) and scored.value is not None:
-                self.utility = scored.value
+                self._utilities[measured.stream] = scored.value
         return known
 
     async def _append(self, stream: str, drafts: Sequence[Draft]) -> list[Record]:

@@ -88,7 +88,8 @@ class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
         reason: why it closed.
         events: version of its trace.
         rounds: rounds by handoff.
-        utility: the last utility measured; None where there is none.
+        utility: the last utility measured; None if there is none, or if several scorers measured it and
+            the opening names none of them.
         seconds: session time from the opening to the close.
         resumed: records that the log held already.
         error: of the actor that failed, if one did.
@@ -422,7 +423,7 @@ class _Run:
             reason=state.closed,
             events=state.version,
             rounds=state.rounds.number,
-            utility=self._measuring.utility,
+            utility=self._measuring.utility(self._session.opened.config.get("utility")),
             seconds=state.time - state.first,
             resumed=self._held,
             error=state.detail if state.closed == "failed" else None,

@@ -29,6 +29,7 @@ from ..events import UtilityScored
 from ..log.contract import EventLog, SessionSummary
 from ..log.leases import LeaseHolder, LeaseTerms, Leasing
 from ..plugins import PluginCall, is_cancelled
+from ..scorers.choice import last_utility
 from .runner import Session, SessionResult, measured_mark, run_session
 from .sharing import SessionQueue, lease_name
 
@@ -244,11 +245,11 @@ async def _held(log: EventLog, session: Session) -> SessionSummary | None:
 
 
 async def _elsewhere(log: EventLog, session: Session) -> SessionElsewhere:
-    utility: float | None = None
+    values: dict[str, float] = {}
     async for record in log.read_all(session=session.id):
         if record.kind == "UtilityScored" and isinstance(record.event, UtilityScored):
-            utility = utility if record.event.value is None else record.event.value
-    return SessionElsewhere(session.id, utility)
+            values |= {} if record.event.value is None else {record.stream: record.event.value}
+    return SessionElsewhere(session.id, last_utility(values, session.opened.config.get("utility")))
 
 
 async def _is_done(log: EventLog, session: Session, held: SessionSummary) -> bool:

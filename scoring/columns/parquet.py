@@ -32,10 +32,10 @@ from ...engine.log.exchange.output_file import sync_directory
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Record
 from ...engine.rounds import Rounds as RoundsCounted
+from ...engine.scorers.choice import split_stream
 from ..metrics.results import DEFINITIONS
 from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
-from ..trajectory.scorer_choice import split_stream
 from .rows import PROCESS_MEASURES, Folded, SessionRow, in_64_bits
 from .table import Array, Coded, Columns, Flags, Floats, Integers, Rounds
 
@@ -289,6 +289,7 @@ _SESSION: Final[Mapping[str, str]] = {
     "problem": "string",
     "seed": "int64",
     "scorer": "string",
+    "candidates": "strings",
     "judges": "strings",
     "baseline": "bool",
     "evaluated": "bool",
@@ -558,6 +559,7 @@ class _TablesReader:
             instance=_coded(self._column("sessions", "instance").fill_null("")),
             scorer=_coded(self._column("sessions", "scorer")),
             problem=_coded(self._column("sessions", "problem")),
+            candidates=_lists(self._column("sessions", "candidates")),
             judges=_lists(self._column("sessions", "judges")),
             faults=_counts(self._column("sessions", "faults")),
             measures=Coded(np.where(begun, 0, -1).astype(np.int32), (MEASURES,)),

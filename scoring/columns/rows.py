@@ -18,7 +18,7 @@ from ..process import Process, ProcessFold
 from ..trajectory.fold import TrajectoryFold
 from ..trajectory.options import Options
 from ..trajectory.output_lines import OutputLines
-from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Point, Trajectory
+from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Point, Trajectory, undecided
 
 __all__ = (
     "ERASED",
@@ -76,6 +76,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         seed: the seed in its opening; None if there is none.
         scorer: the stream of the scorer whose utility counts, ``name@version``; None if no scorer
             measured utility, or if the source does not say.
+        candidates: the scorers to choose from, if several measured utility and none is chosen.
         judges: whose ratings count.
         baseline: an automated run, without a collaborating human.
         evaluated: utility was measured, or was to be.
@@ -105,6 +106,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: str | None = None
     seed: int | None = None
     scorer: str | None = None
+    candidates: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     baseline: bool = False
     evaluated: bool = True
@@ -149,7 +151,7 @@ class Folded(msgspec.Struct, frozen=True):
         if row.state == FORGOTTEN:
             return ERASED
         if row.unreadable or not row.evaluated:
-            return row.unreadable or NOT_EVALUATED
+            return row.unreadable or undecided(row.candidates) or NOT_EVALUATED
         return NO_SCORE if self.rounds and self.rounds[-1].utility is None else None
 
 
@@ -180,6 +182,7 @@ def rows_of(
         problem=trajectory.problem,
         seed=seed,
         scorer=trajectory.scorer,
+        candidates=trajectory.candidates,
         judges=trajectory.judges,
         baseline=trajectory.baseline,
         evaluated=trajectory.evaluated,
@@ -224,6 +227,7 @@ def trajectory_of(folded: Folded) -> Trajectory:
         final=row.final,
         final_missing=row.final_missing,
         scorer=row.scorer,
+        candidates=row.candidates,
         judges=row.judges,
         baseline=row.baseline,
         state=row.state,

@@ -104,6 +104,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         instance: the task instance; empty if it is not known.
         scorer: whose utility counts.
         problem: which problem it was, by content.
+        candidates: the scorers to choose from, if none is chosen.
         judges: whose ratings count.
         faults: faults of simulated users: pairs of kind and number.
         measures: the names of the measures of effort at the end of a session.
@@ -132,6 +133,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     instance: Coded[str]
     scorer: Coded[str]
     problem: Coded[str]
+    candidates: Coded[tuple[str, ...]]
     judges: Coded[tuple[str, ...]]
     faults: Coded[tuple[tuple[str, int], ...]]
     measures: Coded[tuple[str, ...]]
@@ -248,6 +250,7 @@ _CODED: Final = (
     "instance",
     "problem",
     "scorer",
+    "candidates",
     "judges",
     "faults",
     "measures",
@@ -324,6 +327,7 @@ class ColumnsBuilder:
         self._code("instance", at, [row.instance for row in rows])
         self._code("scorer", at, [row.scorer for row in rows])
         self._code("problem", at, [row.problem for row in rows])
+        self._code("candidates", at, [tuple(row.candidates) or None for row in rows])
         self._code("judges", at, [tuple(row.judges) for row in rows])
         self._code("faults", at, [tuple(row.faults.items()) for row in rows])
         self._code("forked_from", at, [row.forked_from for row in rows])

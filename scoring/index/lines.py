@@ -159,6 +159,7 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
         version: version of the trace.
         rounds: number of rounds so far.
         utility: the utility after the last round; None if it is missing.
+        scorer: whose utility it is, ``name@version``; None if there is none.
         evaluated: somebody measured utility, or was to.
         opened: time of the first trace record, by the session's clock.
         last: time of the last trace record.
@@ -178,6 +179,7 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     rounds: int
     utility: float | None
+    scorer: str | None
     evaluated: bool
     opened: float
     last: float
@@ -205,6 +207,7 @@ def listed(summary: SessionSummary, line: SessionLine, taus: Sequence[int] = ())
         version=summary.version,
         rounds=line.rounds,
         utility=line.utility,
+        scorer=None if line.utility is None else line.row.scorer,
         evaluated=line.evaluated,
         opened=summary.opened,
         last=summary.last,

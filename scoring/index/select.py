@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ...engine.log.contract import EventLog, SessionSummary
 from ...engine.text import suggestion
+from ..trajectory.options import Options
 from .lines import AT_ONCE, ListedSession, SessionLines, listed
 from .order import SessionOrder, Sortable
 from .query import SessionQuery
@@ -22,6 +23,7 @@ async def select(
     order: SessionOrder | None = None,
     *,
     limit: int | None = None,
+    options: Options | None = None,
     reading: Callable[[int], object] | None = None,
 ) -> AsyncIterator[ListedSession]:
     """The sessions of a log that meet a query, in an order.
@@ -34,6 +36,7 @@ async def select(
         query: what the sessions have to meet.
         order: None for the order in which they began.
         limit: give at most this many; None for all.
+        options: how sessions are scored.
         reading: called with the number of sessions read so far, for a progress bar.
 
     Raises:
@@ -42,7 +45,7 @@ async def select(
     """
     await check_labels(log, query, order)
     candidates = (summary async for summary in log.sessions() if query.admits(summary))
-    lines = SessionLines(log, most=1)
+    lines = SessionLines(log, options, most=1)
     if order is None:
         found = _measured(candidates, lines, query, limit, reading)
     elif not order.needs_lines:

@@ -19,7 +19,7 @@ from ...engine.log.summary import FORGOTTEN
 from ...engine.text import quantity
 from ..columns.rows import PROCESS_MEASURES
 from ..columns.table import Columns, Flags, Floats, Integers
-from ..trajectory.points import NO_ROUND, Trajectory
+from ..trajectory.points import NO_ROUND, UNDECIDED, Trajectory, undecided
 from ..trajectory.tolerance import check_taus
 from .buckets import make_buckets, token_ratios
 from .curves import round_columns, round_curve
@@ -209,6 +209,7 @@ class _ReportFold:
             buckets=self._buckets(),
             scores=tuple(scores),
             scorers=tuple(sorted(columns.scorer.counts(everybody))),
+            candidates=choices_of(columns, everybody),
             judges=tuple(
                 sorted({name for some in columns.judges.counts(everybody) for name in some})
             ),
@@ -450,6 +451,7 @@ class _ReportFold:
             unvalued_sessions=sum(reasons[1:]) - (reasons[3] if published else 0),
             unevaluated_sessions=reasons[1],
             failed_sessions=reasons[3],
+            undecided_sessions=reasons[4],
             unscored_first=0 if published else int(tallies.unscored[whole].sum()),
             without_output=0 if published else int((~columns.output)[whole].sum()),
             result_only=0 if published else int(facts.result_only[whole].sum()),
@@ -555,10 +557,17 @@ def absent_utility(facts: Facts, rows: Integers) -> str:
     known: dict[str, int] = {}
     for code, count in _tally(facts.missing[rows]).items():
         why = MISSING[code] or NO_ROUND  # the others are automated runs that broke off
+        if why == UNDECIDED:
+            why = undecided(choices_of(facts.columns, rows)) or why
         known[why] = known.get(why, 0) + count
     if len(known) == 1:
         return next(iter(known))
     return "; ".join(f"{quantity(count, 'session')}: {why}" for why, count in sorted(known.items()))
+
+
+def choices_of(columns: Columns, rows: Integers) -> tuple[str, ...]:
+    """The scorers to choose from, over some sessions in which none is chosen."""
+    return tuple(sorted({name for some in columns.candidates.counts(rows) for name in some}))
 
 
 def drop_columns(values: Values, rows: Integers, *, formal: bool) -> dict[str, Column]:

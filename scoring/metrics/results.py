@@ -167,6 +167,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         unvalued_sessions: sessions without any utility, for one of the next two reasons, or for
             want of any round and final performance: in no mean.
         unevaluated_sessions: those of them that were not evaluated at all.
+        undecided_sessions: sessions in which several scorers measured utility, and none is chosen.
         failed_sessions: those of them whose every score failed. Under ``paper`` they are none of them:
             they are worth 0.
         unscored_first: sessions whose first update has no score: no ``first``, no gain. None under
@@ -193,6 +194,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     estimated_tokens: int = 0
     unvalued_sessions: int = 0
     unevaluated_sessions: int = 0
+    undecided_sessions: int = 0
     failed_sessions: int = 0
     unscored_first: int = 0
     without_output: int = 0
@@ -356,6 +358,8 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
         buckets: performance by token ratio.
         scores: each session's own numbers, in the order of group and session.
         scorers: whose utility counts, over all sessions: ``name@version``.
+        candidates: scorers to choose from, of sessions in which several measured utility and none is
+            chosen.
         judges: whose ratings count, over all collaborating sessions.
         warnings: what a reader has to know before believing a comparison.
         forgotten: sessions whose contents were erased: in no group.
@@ -373,6 +377,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     buckets: tuple[Buckets, ...]
     scores: tuple[SessionScore, ...]
     scorers: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     forgotten: int = 0

@@ -15,7 +15,7 @@ import numpy as np
 from ...engine.errors import InvalidInput
 from ...engine.rounds import PRODUCTIVE
 from ..columns.table import Columns, Flags, Floats, Integers, columns_of
-from ..trajectory.points import NO_ROUND, NO_SCORE, NOT_EVALUATED, Trajectory
+from ..trajectory.points import NO_ROUND, NO_SCORE, NOT_EVALUATED, UNDECIDED, Trajectory
 from .survival import LEFT
 
 __all__ = (
@@ -28,7 +28,7 @@ __all__ = (
     "facts_of",
 )
 
-MISSING: Final = (None, NOT_EVALUATED, NO_ROUND, NO_SCORE)
+MISSING: Final = (None, NOT_EVALUATED, NO_ROUND, NO_SCORE, UNDECIDED)
 """Why a session has no utility, by the code in ``Facts.missing``; None for one that has."""
 
 BROKEN_OFF: Final = frozenset({"failed", "cancelled", "open"})
@@ -259,7 +259,9 @@ class Facts:
         unscored = begun.copy()
         unscored[begun] = np.isnan(self.columns.rounds.utility[first[begun]])
         none = np.where(begun, self.counted == 0, np.isnan(self.columns.final))
-        return np.select([~self.columns.evaluated, none, unscored], [1, 2, 3], 0)
+        undecided = self.columns.candidates.flags(bool)
+        not_evaluated = ~self.columns.evaluated
+        return np.select([undecided, not_evaluated, none, unscored], [4, 1, 2, 3], 0)
 
     @cached_property
     def valued(self) -> Flags:

@@ -79,6 +79,7 @@ def report_data(report: Numbers) -> Json:
         "bootstrap": {"level": report.level, "resamples": report.resamples, "seed": report.seed},
         "definitions": report.definitions,
         "scorers": list(report.scorers),
+        "candidates": list(report.candidates),
         "judges": list(report.judges),
         "warnings": list(report.warnings),
         "forgotten": report.forgotten,

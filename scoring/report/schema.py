@@ -176,6 +176,7 @@ class ReportDocument(_Shape, frozen=True):
     bootstrap: Bootstrap
     definitions: Annotated[int, Meta(ge=1)]
     scorers: list[str]
+    candidates: list[str]
     judges: list[str]
     warnings: list[str]
     forgotten: Number

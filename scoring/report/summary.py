@@ -514,6 +514,11 @@ def completeness(report: Numbers) -> Iterator[str]:
         )
     if estimated := sum(one.estimated_tokens for one in counts):
         yield f"Tokens of {quantity(estimated, 'session')} are estimated from texts."
+    if many := sum(group.counts.undecided_sessions for group in groups):
+        yield (
+            f"In {quantity(many, 'session')} several scorers measured utility, and none is chosen: choose one "
+            f"with --utility ({', '.join(report.candidates)})."
+        )
     yield from _without_utility(counts, published=report.convention == "paper")
     yield from _without_drop(groups)
     if broken := sum(group.counts.broken_baselines for group in groups):
@@ -543,7 +548,8 @@ def _without_utility(counts: Sequence[Counts], *, published: bool) -> Iterator[s
             "published analysis."
         )
         unscored = 0
-    others = sum(one.unvalued_sessions for one in counts) - unevaluated - unscored
+    undecided = sum(one.undecided_sessions for one in counts)
+    others = sum(one.unvalued_sessions for one in counts) - unevaluated - unscored - undecided
     first = sum(one.unscored_first for one in counts)
     for left_out, one, several in (
         (

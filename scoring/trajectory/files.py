@@ -18,7 +18,7 @@ So that a trajectory out of a log survives the way through a file unchanged, the
 as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
 ``tokens`` ``estimated``; ``instance``; ``problem``, which pairs
 go by (the instance if left out, null if not known); ``"silent": true`` (see ``Trajectory``);
-``"evaluated": false`` if nobody measured utility; ``"output": false`` if it poses no shared output; ``scorer``; ``judges``;
+``"evaluated": false`` if nobody measured utility; ``"output": false`` if it poses no shared output; ``scorer``, ``candidates``; ``judges``;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
 (see ``Process``); ``lost`` (events that could not be recorded). Other fields are ignored.
 """
@@ -77,6 +77,7 @@ class _Line(msgspec.Struct, kw_only=True):
     final: float | msgspec.UnsetType | None = msgspec.UNSET
     baseline: bool = False
     scorer: str | msgspec.UnsetType = msgspec.UNSET
+    candidates: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     judges: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     state: str | msgspec.UnsetType = msgspec.UNSET
     forked_from: Origin | msgspec.UnsetType = msgspec.UNSET
@@ -194,6 +195,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         final_missing=raw.final is None,
         baseline=raw.baseline,
         scorer=None if raw.scorer is msgspec.UNSET else raw.scorer,
+        candidates=() if raw.candidates is msgspec.UNSET else raw.candidates,
         judges=() if raw.judges is msgspec.UNSET else raw.judges,
         state="finished" if raw.state is msgspec.UNSET else raw.state,
         forked_from=None if raw.forked_from is msgspec.UNSET else raw.forked_from,
@@ -233,6 +235,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             final=_final(trajectory),
             baseline=trajectory.baseline,
             scorer=trajectory.scorer or msgspec.UNSET,
+            candidates=trajectory.candidates or msgspec.UNSET,
             judges=trajectory.judges or msgspec.UNSET,
             state=msgspec.UNSET if trajectory.state == "finished" else trajectory.state,
             forked_from=trajectory.forked_from or msgspec.UNSET,

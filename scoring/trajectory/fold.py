@@ -26,13 +26,13 @@ from ...engine.log.summary import FORGOTTEN
 from ...engine.problem import Posed, derived_problem
 from ...engine.records import RECORDING, TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
+from ...engine.scorers.choice import preferred, split_stream
 from .effort import EffortMeter
 from .labels import is_baseline, labels_of, poses_output
 from .options import Options
 from .output_lines import OutputLines
 from .points import NOT_EVALUATED, Point, Trajectory
 from .round_index import RoundIndex
-from .scorer_choice import preferred, split_stream
 from .tolerance import stop_rounds
 from .trackers import RatingTracker, UtilityTracker
 from .updates import (
@@ -156,10 +156,11 @@ class TrajectoryFold:
             agent_tokens=generated.tokens("agent"),
             human_tokens=generated.tokens("human"),
             estimated=generated.estimated,
-            evaluated=missing != NOT_EVALUATED,
+            evaluated=missing != NOT_EVALUATED and not self._utility.book.candidates,
             output=self._utility.book.has_snapshots if self._posed is None else self._posed,
             baseline=self._baseline and not self._meter.acts,
             scorer=self.utility_scorer,
+            candidates=self._utility.book.candidates,
             judges=self._ratings.book.judges,
             state=self.state,
             forked_from=self._origin,

@@ -31,8 +31,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         rounds: how rounds are counted.
         taus: the tolerances τ to follow.
         utility: whose ``UtilityScored`` counts: a scorer's name, or ``name@version``. None:
-            ``config["utility"]`` of the session, else the scorer whose name comes first in the
-            alphabet among those that scored. Of several versions of one scorer the newest counts,
+            ``config["utility"]`` of the session, else the only scorer that measured it; if there are
+            several, the session has no utility. Of several versions of one scorer the newest counts,
             compared as versions (``1.10`` is newer than ``1.9``).
         judge: whose ``ProgressRated`` counts: a scorer as above, ``human`` for ratings in the trace
             (a person or a simulated user), ``none`` for nobody, in which case all ratings are

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -25,6 +25,9 @@ NOT_EVALUATED = "not evaluated: no utility scorer ran"
 
 NO_ROUND = "no round and no final performance"
 """Why an evaluated session has no utility though no score failed: nothing of it can be scored."""
+
+UNDECIDED = "several scorers measured utility, and none is chosen"
+"""Why a session has no utility though several scorers ran: nobody said whose counts."""
 
 NO_SCORE = "no score of its output has a value"
 """Why a session has no utility though a scorer ran, or was to: each score failed, or is to come."""
@@ -81,6 +84,8 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         final: final performance where it is known apart from the points.
         final_missing: the source says that the final performance is missing.
         scorer: whose utility counts: ``name@version``; None if unknown, or if nobody measured it.
+        candidates: the scorers to choose from, if several measured utility and none is chosen; then the
+            session counts as not evaluated.
         judges: whose ratings count: ``human``, or ``name@version`` of a scorer; none if unknown.
         baseline: an automated run, without a collaborating human.
         state: ``open``, the reason why the session was closed, or ``forgotten``.
@@ -106,6 +111,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     final: float | None = None
     final_missing: bool = False
     scorer: str | None = None
+    candidates: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     baseline: bool = False
     state: str = "finished"
@@ -114,6 +120,12 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     faults: Mapping[str, int] = {}
     process: Process | None = None
     lost: int = 0
+
+
+def undecided(candidates: Iterable[str]) -> str | None:
+    """Why there is no utility if there are several scorers to choose from; None if there are none."""
+    names = ", ".join(candidates)
+    return f"{UNDECIDED} (--utility): {names}" if names else None
 
 
 def counted(trajectory: Trajectory) -> Sequence[Point]:
@@ -128,7 +140,7 @@ def missing_utility(trajectory: Trajectory) -> str | None:
     For one session by itself; ``metrics.values.Facts.missing`` has it for many at once.
     """
     if not trajectory.evaluated:
-        return NOT_EVALUATED
+        return undecided(trajectory.candidates) or NOT_EVALUATED
     if not trajectory.points:
         return NO_ROUND if trajectory.final is None else None
     if not counted(trajectory):

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from ...engine.events import ProgressRated
 from ...engine.rounds import Rounds
+from ...engine.scorers.choice import preferred
 from .round_index import RoundIndex
-from .scorer_choice import preferred
 from .tolerance import PENDING, Rating
 
 __all__ = ("Changed", "RatingBook")

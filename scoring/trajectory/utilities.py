@@ -6,10 +6,10 @@ from bisect import bisect_right
 from typing import TypeAlias, final
 
 from ...engine.events import UtilityScored
-from .points import NO_SCORE, NOT_EVALUATED
+from ...engine.scorers.choice import candidates, chosen_utility, split_stream
+from .points import NO_SCORE, NOT_EVALUATED, undecided
 from .ratings import Changed
 from .round_index import RoundIndex
-from .scorer_choice import preferred, split_stream
 
 __all__ = ("Scored", "UtilityBook", "utility_of")
 
@@ -112,6 +112,11 @@ class UtilityBook:
         return next((name for name, stream in self._streams.items() if stream is chosen), None)
 
     @property
+    def candidates(self) -> tuple[str, ...]:
+        """The scorers to choose from, if none is chosen."""
+        return candidates(self._streams) if self._wanted is None else ()
+
+    @property
     def missing(self) -> str | None:
         """Why the session has no utility; None where it has one, if only U_0 = 0.
 
@@ -120,7 +125,7 @@ class UtilityBook:
         stream = self._chosen
         if stream is None:
             if not self._configured:
-                return NOT_EVALUATED
+                return undecided(self.candidates) or NOT_EVALUATED
             return NO_SCORE if self._output else None
         if stream.valued:
             return None
@@ -219,5 +224,5 @@ class UtilityBook:
         return counts, (counts,) if scores is self._chosen else ()
 
     def _choose(self) -> None:
-        chosen = preferred(self._streams, self._wanted)
+        chosen = chosen_utility(self._streams, self._wanted)
         self._chosen = self._streams[chosen] if chosen is not None else None

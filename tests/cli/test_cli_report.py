@@ -333,8 +333,14 @@ DAMAGED = '{"session": "s1", "rounds": []}\n{"session": "s2"\n'
         (["{file}", "--formats", "gif", "--figures", "x"], "--formats knows no 'gif'"),
         (["{file}", "--figures", "{tmp}/text/deep"], "cannot write figures to {tmp}/text/deep"),
         (["{file}", "--html", "{tmp}/no/page"], "cannot write {tmp}/no/page: No such file"),
-        (["{log}", "--judge", "nobody"], "{log} has no measurements by 'nobody'; by: mood@1, ta"),
-        (["{log}", "--utility", "nothing"], "{log} has no measurements by 'nothing'"),
+        (
+            ["{log}", "--judge", "nobody"],
+            "{log} has no ratings by 'nobody'; scorers there: none",
+        ),
+        (
+            ["{log}", "--utility", "nothing"],
+            "{log} has no utility by 'nothing'; scorers there: taste@2",
+        ),
     ],
 )
 def test_bad_input_is_one_line(

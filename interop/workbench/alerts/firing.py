@@ -84,6 +84,7 @@ class FiringFold:
     Args:
         session: session id.
         rules: the rules.
+        options: how sessions are scored.
 
     Attributes:
         met: for each rule, whether the session meets it now.
@@ -92,7 +93,9 @@ class FiringFold:
         position: of the last record.
     """
 
-    def __init__(self, session: str, rules: Sequence[AlertRule]) -> None:
+    def __init__(
+        self, session: str, rules: Sequence[AlertRule], options: Options | None = None
+    ) -> None:
         self.met = [False] * len(rules)
         self.fired: list[Firing] = []
         self.sent: dict[FiringKey, AlertSent] = {}
@@ -108,7 +111,7 @@ class FiringFold:
         # at any length of the session.
         self._advising = TrajectoryFold(session, Options(taus=taus)) if taus else None
         by_utility = any(rule.query.utility for rule in rules)
-        self._scoring = TrajectoryFold(session, emit=False) if by_utility else None
+        self._scoring = TrajectoryFold(session, options, emit=False) if by_utility else None
         self._rounds = RoundProjector()
         self._stops: dict[int, int] = {}
         self._utility: float | None = None

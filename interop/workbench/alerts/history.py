@@ -14,6 +14,7 @@ from ....engine.events import AlertSent
 from ....engine.log.contract import EventLog
 from ....engine.log.session_states import SessionStates
 from ....scoring.index.sessions import SessionIndex
+from ....scoring.trajectory.options import Options
 from .firing import Firing, FiringFold, FiringKey
 from .rules import AlertRule, may_have_met
 
@@ -42,6 +43,7 @@ class AlertHistory:
         log: the log.
         index: its sessions.
         rules: the rules.
+        options: how sessions are scored.
         most: firings that are kept, the latest ones.
 
     Attributes:
@@ -53,7 +55,13 @@ class AlertHistory:
     """
 
     def __init__(
-        self, log: EventLog, index: SessionIndex, rules: Sequence[AlertRule], *, most: int = 5000
+        self,
+        log: EventLog,
+        index: SessionIndex,
+        rules: Sequence[AlertRule],
+        options: Options | None = None,
+        *,
+        most: int = 5000,
     ) -> None:
         self.rules = rules
         self.count = 0
@@ -64,6 +72,7 @@ class AlertHistory:
         self._log = log
         self._index = index
         self._most = most
+        self._options = options
         self._folds: SessionStates[FiringFold] = SessionStates(_FOLDS)
         self._due: list[int] = []  # places to be looked at, the next one last
         self._read = array("q")  # by place, the position up to which its session was read
@@ -120,7 +129,7 @@ class AlertHistory:
         reached = summary.position
         if any(may_have_met(rule, summary) for rule in self.rules):
             session = summary.session
-            fold = self._folds.get(session) or FiringFold(session, self.rules)
+            fold = self._folds.get(session) or FiringFold(session, self.rules, self._options)
             self._folds.keep(session, fold)
             async for record in self._log.read_all(session=session, after_position=fold.position):
                 fold.feed(record)

@@ -29,7 +29,7 @@ _SLOWER: Final = 5  # times the pace of other pages: there is more to be compute
 
 def alert_routes(bench: Bench) -> Sequence[Route]:
     """The routes."""
-    history = AlertHistory(bench.log, bench.sessions, bench.alerts)
+    history = AlertHistory(bench.log, bench.sessions, bench.alerts, bench.options)
 
     async def shown(request: Request) -> Response:
         contents = alert_contents(bench.alerts, _before(request))

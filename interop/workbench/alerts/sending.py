@@ -29,6 +29,7 @@ from ....engine.log.follower import CheckpointKey, Follower
 from ....engine.log.session_states import SessionStates, read_before
 from ....engine.logger import get_logger
 from ....engine.records import Draft, Record
+from ....scoring.trajectory.options import Options
 from .firing import ALERTS, Firing, FiringFold, sent_by
 from .rules import AlertRule
 
@@ -57,6 +58,7 @@ class AlertSender:
         log: the log.
         rules: the rules.
         send: called in a thread with what fired; raises OSError where it was not taken.
+        options: how sessions are scored.
         pauses: seconds between attempts; after the last of them comes the last attempt.
         lease: seconds after which an attempt without an outcome was cut off; longer than any pause
             and attempt together.
@@ -68,6 +70,7 @@ class AlertSender:
         log: EventLog,
         rules: Sequence[AlertRule],
         send: Callable[[Firing], object],
+        options: Options | None = None,
         *,
         pauses: Sequence[float] = (1.0, 4.0, 15.0, 60.0),
         lease: float = 90.0,
@@ -76,6 +79,7 @@ class AlertSender:
         self._log = log
         self._rules = rules
         self._send = send
+        self._options = options
         self._pauses = pauses
         self._lease = lease
         self._now = now
@@ -104,7 +108,7 @@ class AlertSender:
     async def _fold_before(self, record: Record) -> FiringFold:
         fold = self._folds.get(record.session)
         if fold is None:
-            fold = FiringFold(record.session, self._rules)
+            fold = FiringFold(record.session, self._rules, self._options)
             async for earlier in read_before(self._log, record):
                 fold.feed(earlier)
         self._folds.keep(record.session, fold)

@@ -231,6 +231,7 @@ def about_session(summary: SessionSummary, reading: SessionReading, options: Opt
             facts.append(("Fork of", [link, f" after version {origin.version}"]))
     facts += [(shorten(key, 40), shorten(value, _TEXT)) for key, value in summary.group.items()]
     facts.append(("Rounds by", options.rounds))
+    facts.append(("Utility by", shorten(reading.scorer or "nobody", _TEXT)))
     if reading.problem:
         facts.append(("Problem", tag("span", shorten(reading.problem, _TEXT), class_="problem")))
     parts: list[Node] = [

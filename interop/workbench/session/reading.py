@@ -491,6 +491,11 @@ class SessionReading:
         except CodecError:
             return record if self._identity.role == "operator" else None
 
+    @property
+    def scorer(self) -> str | None:
+        """Whose utility counts; None if nobody measured it, or if it is open whose counts."""
+        return self._now.utility_scorer
+
     async def at(self, count: int) -> Moment:
         """The session as it was after this many of its records.
 

@@ -183,10 +183,11 @@ def _utility(line: SessionLine | None) -> Node:
 def utility_cell(line: SessionLine) -> list[Node]:
     """The utility after the last round, and its curve."""
     value = number(line.utility)
-    return [
-        tag("span", value, class_="value"),
-        _spark_line(line.utilities, f"utility by round, at last {value}"),
-    ]
+    if line.utility is None:
+        shown = tag("abbr", value, class_="value", title=(line.missing or "")[:200])
+    else:
+        shown = tag("span", value, class_="value", title=f"by {line.row.scorer or 'nobody'}")
+    return [shown, _spark_line(line.utilities, f"utility by round, at last {value}")]
 
 
 def _effort(line: SessionLine | None, measure: str) -> Node:

@@ -12,10 +12,10 @@ from duolog.engine.events import (
     SimulatorFlagged,
 )
 from duolog.engine.records import Record
+from duolog.engine.scorers.choice import preferred
 from duolog.scoring.live import score_records
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
-from duolog.scoring.trajectory.scorer_choice import preferred
 from duolog.scoring.trajectory.updates import (
     AnyUpdate,
     EffortUpdated,
@@ -343,15 +343,22 @@ def test_the_utility_that_is_named_counts() -> None:
     assert utilities(script, Options(utility="nobody")) == [None]
 
 
-def test_of_several_scorers_none_of_which_is_named_the_alphabet_decides() -> None:
+def test_of_several_scorers_none_of_which_is_named_none_counts() -> None:
     script = RecordWriter()
     script.opened()
     script.human("go")
     draft = script.output("draft")
     script.scored(0.9, snapshot=draft, scorer="zeta@1")
-    assert utilities(script) == [0.9]
-    script.scored(0.1, snapshot=draft, scorer="alpha@1")
-    assert utilities(script) == [0.1]
+    script.scored(0.8, snapshot=draft, scorer="zeta@2")
+    assert utilities(script) == [0.8]
+    other = script.scored(0.1, snapshot=draft, scorer="alpha@1")
+    assert utilities(script) == [None]
+    found = score_records(script.records)
+    assert (found.evaluated, found.scorer, found.candidates) == (False, None, ("alpha", "zeta"))
+    why = "several scorers measured utility, and none is chosen (--utility): alpha, zeta"
+    [update] = [u for u in brought_by(script, other) if isinstance(u, UtilityUpdated)]
+    assert (update.utility, update.missing) == (None, why)
+    assert utilities(script, Options(utility="zeta")) == [0.8]
 
 
 def test_a_score_of_a_version_that_the_trace_does_not_have_is_counted_as_unplaced() -> None:

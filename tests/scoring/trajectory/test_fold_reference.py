@@ -29,7 +29,7 @@ from duolog.engine.rounds import RoundProjector, Rounds
 from duolog.engine.text import new_lines, new_words
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
-from duolog.scoring.trajectory.points import NO_SCORE, NOT_EVALUATED
+from duolog.scoring.trajectory.points import NO_SCORE, NOT_EVALUATED, undecided
 from duolog.scoring.trajectory.token_estimate import estimate_tokens
 from duolog.scoring.trajectory.updates import (
     RatingUpdated,
@@ -220,10 +220,12 @@ def expected(records: Sequence[Record], rounds: Rounds) -> tuple[str | None, lis
     }
     scores = [(one.stream, one.event) for one in records if isinstance(one.event, UtilityScored)]
     streams = {stream for stream, _ in scores}
-    stream = "u@1" if "utility" in opened.config else min(streams, default="")
+    stream = "u@1" if "utility" in opened.config else "".join(streams) if len(streams) == 1 else ""
     mine = [event for name, event in scores if name == stream]
     output = any(str(event.content).strip() for _, event in drafts)
     missing = why_missing(mine, configured="utility" in opened.config, output=output)
+    if not stream and streams:
+        missing = undecided(["u", "v"])
 
     def own(k: int) -> tuple[float | None, bool]:
         whole = [one for one in mine if one.until is not None and of[one.until] == k]

@@ -1,11 +1,18 @@
-"""Which scorer's stream counts where several measured the same session."""
+"""Which scorer's stream counts if several measured the same session."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-__all__ = ("preferred", "split_stream", "version_key")
+__all__ = (
+    "candidates",
+    "chosen_utility",
+    "last_utility",
+    "preferred",
+    "split_stream",
+    "version_key",
+)
 
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
 
@@ -54,3 +61,35 @@ def preferred(streams: Iterable[str], wanted: str | None) -> str | None:
     first = min(split_stream(stream)[0] for stream in known)
     mine = [stream for stream in known if split_stream(stream)[0] == first]
     return max(mine, key=lambda stream: (version_key(split_stream(stream)[1]), stream))
+
+
+def chosen_utility(streams: Iterable[str], wanted: str | None) -> str | None:
+    """The stream whose utility counts: that of the scorer that is wanted, else of the only one.
+
+    Args:
+        streams: names of the streams that hold measurements of utility.
+        wanted: a scorer's name, or ``name@version``; None if nobody chose one.
+
+    Returns:
+        Of several versions of a scorer, the newest. None if there is no such stream, or if there are
+        several scorers and none is wanted: see ``candidates``.
+    """
+    known = list(streams)
+    return None if wanted is None and candidates(known) else preferred(known, wanted)
+
+
+def candidates(streams: Iterable[str]) -> tuple[str, ...]:
+    """The names of the scorers to choose from, in alphabetical order; none if there is no choice."""
+    names = sorted({split_stream(stream)[0] for stream in streams})
+    return tuple(names) if len(names) > 1 else ()
+
+
+def last_utility(values: Mapping[str, float], wanted: object) -> float | None:
+    """The utility that counts among the last values of each stream; None if none does.
+
+    Args:
+        values: by stream.
+        wanted: ``config["utility"]`` of the session's opening.
+    """
+    chosen = chosen_utility(values, wanted if isinstance(wanted, str) else None)
+    return None if chosen is None else values[chosen]
