@@ -22,7 +22,6 @@ from ..engine.models.prompting.actions import (
     finish_action,
     message_action,
     note_action,
-    submit_action,
     task_actions,
     wait_action,
 )
@@ -39,7 +38,7 @@ from ..engine.models.protocol import Message, ModelReply
 from ..engine.rounds import is_act
 from ..engine.session.decisions import NOTHING, Decision, Say, Verb, Wait
 from ..engine.session.view import View
-from ..engine.task import Brief
+from ..engine.task import Brief, output_action
 from .habits import HABITS, USUAL, Habits
 from .mind import Intent
 
@@ -61,7 +60,7 @@ _MESSAGE = re.compile(r"^[ \t]*[*_#]*message[*_]*[ \t]*:[*_]*", re.IGNORECASE | 
 
 def prompt_digest(brief: Brief, habits: Habits = USUAL) -> str:
     """The digest of all that agents on models are shown, except what changes as they work."""
-    return codec.digest([_PROMPTS.digest, RECONSIDER, brief, habits])
+    return codec.digest([_PROMPTS.digest, RECONSIDER, brief.prompts, habits])
 
 
 def habit_lines(habits: Habits = USUAL) -> str:
@@ -167,7 +166,7 @@ class ModelMind:
     def _work(self, view: View) -> tuple[OfferedAction, ...]:
         """What every agent may do."""
         notes = () if only_notes(view) else (note_action(),)
-        output = submit_action(self._brief.schema, self._brief.media_type)
+        output = output_action(self._brief)
         return (*task_actions(view.actions_available), output, *notes, finish_action())
 
     def _messages(

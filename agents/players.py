@@ -120,6 +120,7 @@ def model_agent(
         rehearsal=setting.rehearsal,
         rules=rules,
         rehearsed=_RehearsedAgent,
+        parts=None if brief.form is None else brief.form.read,
     )
 
 

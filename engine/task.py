@@ -21,6 +21,7 @@ from .events import JSON, Participant, SessionOpened
 from .loading import LoadedFrom, entry_points, load, names_code
 from .models.clients.rehearsal import Rehearsal
 from .models.gateway import Models
+from .models.prompting.actions import OfferedAction, submit_action
 from .models.prompting.conversation import ModelUse
 from .plugins import PluginCall
 from .scorers.runner import StopRule
@@ -60,6 +61,22 @@ def kind_of_agent(name: str) -> str:
     return name.partition(":")[0]
 
 
+class OutputForm(msgspec.Struct, frozen=True, kw_only=True):
+    """How models give an output that is a text of an exact form: by its parts, so that its form is not
+    what is measured.
+
+    Attributes:
+        schema: JSON Schema of the parts.
+        write: writes the text of parts that fit the schema; raises ``InvalidInput`` and says what to
+            fix.
+        read: the parts of a text.
+    """
+
+    schema: Mapping[str, JSON]
+    write: Callable[[JSON], str]
+    read: Callable[[str], JSON]
+
+
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """What actors on models are told of a task, besides the request and the actions.
 
@@ -68,12 +85,20 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
         output: what the shared output is, and what form it has to have.
         schema: JSON Schema of the output's content.
         media_type: of the output.
+        form: how models give the output, if not as its content.
     """
 
     description: str
     output: str
     schema: Mapping[str, JSON] = msgspec.field(default_factory=lambda: {"type": "string"})
     media_type: str = "text/plain"
+    form: OutputForm | None = None
+
+    @property
+    def prompts(self) -> JSON:
+        """All that models are shown of it, for digests."""
+        parts = None if self.form is None else self.form.schema
+        return [self.description, self.output, self.schema, self.media_type, parts]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -417,3 +442,10 @@ def _task_of(value: object, dataset: str | None, name: str) -> Task:
     if missing:
         raise InvalidInput(f"{name} is no task: it has no {', '.join(missing)}")
     return cast("Task", value)
+
+
+def output_action(brief: Brief) -> OfferedAction:
+    """How an actor on a model submits the output of a task: as its content, or by its parts."""
+    if brief.form is None:
+        return submit_action(brief.schema, brief.media_type)
+    return submit_action(brief.form.schema, brief.media_type, brief.form.write)

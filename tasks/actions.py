@@ -15,9 +15,10 @@ import msgspec
 from ..engine.errors import InvalidInput
 from ..engine.events import JSON, ActionResolved, Role
 from ..engine.session.environment import Action, ActionSpec, Outcome
+from ..engine.task import OutputForm
 from ..engine.text import suggestion
 
-__all__ = ("ActionTable", "TypedAction", "action", "arguments_of", "spec_of")
+__all__ = ("ActionTable", "TypedAction", "action", "arguments_of", "spec_of", "typed_output")
 
 W = TypeVar("W")
 A = TypeVar("A", bound=msgspec.Struct)
@@ -82,10 +83,7 @@ def spec_of(
     kind: type[msgspec.Struct], *, repeatable: bool = True, consequential: bool = False
 ) -> ActionSpec:
     """What actors are shown of an action, from the struct of its arguments."""
-    _, components = msgspec.json.schema_components((kind,))
-    schema = dict(components.pop(kind.__name__))
-    if components:  # what its fields are made of, so that the schema can be read by itself
-        schema["$defs"] = components
+    schema = _schema_of(kind)
     return ActionSpec(
         name=kind.__name__,
         description=str(schema.pop("description", "")),
@@ -93,6 +91,38 @@ def spec_of(
         repeatable=repeatable,
         consequential=consequential,
     )
+
+
+def typed_output(kind: type[A], write: Callable[[A], str], read: Callable[[str], A]) -> OutputForm:
+    """The parts of an output for models: a struct, and how it becomes the text and is read from it.
+
+    Args:
+        kind: the struct of its parts.
+        write: the text of the parts; `InvalidInput` says what to fix.
+        read: the parts of a text.
+    """
+
+    def written(parts: JSON) -> str:
+        if not isinstance(parts, Mapping):
+            raise InvalidInput(f"an output has the parts {', '.join(kind.__struct_fields__)}")
+        try:
+            found = msgspec.convert(parts, kind)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"the output does not fit: {error}") from None
+        return write(found)
+
+    return OutputForm(
+        schema=_schema_of(kind), write=written, read=lambda text: msgspec.to_builtins(read(text))
+    )
+
+
+def _schema_of(kind: type[msgspec.Struct]) -> dict[str, JSON]:
+    """The JSON Schema of a struct, which can be read by itself."""
+    _, components = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
+    schema = dict(components.pop(kind.__name__))
+    if components:  # what its fields are made of
+        schema["$defs"] = components
+    return schema
 
 
 def arguments_of(kind: type[A], raw: Mapping[str, JSON]) -> A:

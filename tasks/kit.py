@@ -30,6 +30,7 @@ from ..engine.session.runner import Session
 from ..engine.task import (
     Brief,
     Cell,
+    OutputForm,
     Setting,
     kind_of_agent,
     opening,
@@ -368,7 +369,11 @@ class _SessionScorers(NamedTuple):
 
 
 def load_brief(
-    package: str, *, schema: Mapping[str, JSON] | None = None, media_type: str = "text/plain"
+    package: str,
+    *,
+    schema: Mapping[str, JSON] | None = None,
+    media_type: str = "text/plain",
+    form: OutputForm | None = None,
 ) -> Brief:
     """The brief of a task: ``prompts/task.md`` describes it, ``prompts/output.md`` its output.
 
@@ -376,6 +381,7 @@ def load_brief(
         package: of the task: ``__package__``.
         schema: JSON Schema of the output; None where it is a text.
         media_type: of the output.
+        form: how models give the output, if not as its content.
 
     Raises:
         InvalidInput: one of the files is not there.
@@ -386,6 +392,7 @@ def load_brief(
         output=prompts.fill("output"),
         schema={"type": "string"} if schema is None else schema,
         media_type=media_type,
+        form=form,
     )
 
 

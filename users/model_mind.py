@@ -19,7 +19,6 @@ from ..engine.events import JSON
 from ..engine.models.prompting.actions import (
     ActionSpace,
     approve_action,
-    submit_action,
     task_actions,
 )
 from ..engine.models.prompting.conversation import (
@@ -35,7 +34,7 @@ from ..engine.models.prompting.prompts import load_prompts
 from ..engine.models.protocol import Message, ModelReply
 from ..engine.session.decisions import NOTHING, Decision, Finish, Rate, Say, Verb
 from ..engine.session.view import View
-from ..engine.task import Brief
+from ..engine.task import Brief, output_action
 from ..engine.text import text_of
 from ..scoring.display.cards import in_words
 from .cognition.perception import LEFT_OUT
@@ -63,7 +62,7 @@ def prompt_digest(brief: Brief) -> str:
     """The digest of all that simulated users on models are shown, except their profile and persona,
     and what changes as they go on.
     """
-    return codec.digest([_PROMPTS.digest, _CHOICES, _MENU, RECONSIDER, brief])
+    return codec.digest([_PROMPTS.digest, _CHOICES, _MENU, RECONSIDER, brief.prompts])
 
 
 @final
@@ -131,7 +130,7 @@ class ModelUserMind:
         if approval is not None:
             space = ActionSpace([approve_action(approval)])
         else:
-            output = submit_action(self._brief.schema, self._brief.media_type)
+            output = output_action(self._brief)
             space = ActionSpace([*task_actions(view.actions_available), output])
         as_text = self._conversation.use.text_actions
         prompt = (

@@ -142,6 +142,7 @@ def model_user(
         rehearsal=setting.rehearsal,
         rules=None if rules is None else anew(rules),
         rehearsed=_RehearsedUser,
+        parts=None if brief.form is None else brief.form.read,
     )
 
 

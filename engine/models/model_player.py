@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar, final
 
 from ..errors import InvalidInput
-from ..events import Participant
+from ..events import JSON, Participant
 from ..session.actors import Player, Policy
 from ..session.decisions import Decision, drafted
 from ..session.view import View
@@ -33,6 +33,7 @@ def model_player(
     rehearsal: Rehearsal | None,
     rules: Callable[[], Mind] | None,
     rehearsed: Callable[[Mind, Mind, RuleReplies], Mind],
+    parts: Callable[[str], JSON] | None = None,
 ) -> Player:
     """A player on a model.
 
@@ -48,6 +49,7 @@ def model_player(
         rules: makes the rules that decide in a rehearsal.
         rehearsed: makes the mind of a rehearsal, of the mind on the model, the rules, and where the
             rules' decisions go to be the model's replies.
+        parts: what models give of an output's text in its place; None for the text.
 
     Raises:
         InvalidInput: there is a rehearsal, and there are no rules.
@@ -64,7 +66,9 @@ def model_player(
         played = mind(conversation)
         if rehearsal is None or rules is None:
             return ModelPolicy(policy(played), conversation, compose())
-        replies = RuleReplies(rehearsal, session, participant.name, as_text=use.text_actions)
+        replies = RuleReplies(
+            rehearsal, session, participant.name, as_text=use.text_actions, parts=parts
+        )
         played = rehearsed(played, rules(), replies)
         asking = ModelPolicy(policy(played), conversation, compose())
         return _RehearsedPolicy(asking, policy(rules()), replies)

@@ -32,6 +32,7 @@ from .facts import Advice, Claim, Topic, advice_on, agrees
 from .instances import Instance, Wants, make_instance, opened_by
 from .knowledge import Known, Memory
 from .language.messages import say_request
+from .parts import FORM
 from .profile import profile_of, read_wants, write_profile
 from .report import ReportReader, say_advice, say_claim
 from .rule_agent import HAND_OVER, LOOK, DataPlanner
@@ -234,7 +235,7 @@ def _witness(name: str, seed: int) -> Witness:
 _SPEC: TaskSpec[World] = TaskSpec(
     name=DATA,
     description="analyse a survey together: a narrow question, findings that raise others",
-    brief=load_brief(__package__),
+    brief=load_brief(__package__, form=FORM),
     part=Part(
         role="You are an analyst with a question about a survey. An agent analyses it for you.",
         goal="To understand the survey well enough to decide, and a report that says on what your decision rests.",

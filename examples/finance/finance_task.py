@@ -14,11 +14,12 @@ from ...engine.events import SessionOpened, SnapshotTaken
 from ...engine.scorers.protocol import Scorer
 from ...scoring.display.cards import Part
 from ...scoring.scorers.utility import Score, SnapshotUtility, unreadable
+from ...tasks.actions import typed_output
 from ...tasks.kit import Case, KitTask, TaskScorer, TaskSpec, Witness, index_of, load_brief
 from .actions import ACTIONS, World
 from .judging import judge
 from .language.profiles import Profile, read_profile, write_profile
-from .plan import parse_plan, render_plan
+from .plan import Plan, parse_plan, render_plan, try_plan
 from .rule_agent import finance_agent
 from .rule_user import finance_alone, finance_changing, finance_user
 from .world import market
@@ -161,10 +162,24 @@ def _witness(name: str, seed: int) -> Witness:
     return Witness(best, render_plan(plans[values.index(best)]))
 
 
+def _written(plan: Plan) -> str:
+    """The text of a plan.
+
+    Raises:
+        InvalidInput: a number in it is more than a plan can hold, or below 0.
+    """
+    text = render_plan(plan)
+    parse_plan(text)
+    return text
+
+
 _SPEC: Final = TaskSpec(
     name=FINANCE,
     description="a household's money: a client who does not know yet what they need, and a plan",
-    brief=load_brief(__package__),
+    brief=load_brief(
+        __package__,
+        form=typed_output(Plan, _written, lambda text: try_plan(text) or Plan()),
+    ),
     part=Part(
         role="You are a client who has money to plan. An adviser makes the plan.",
         goal="A plan that you can bear and that reaches your goals, without reading more than you must.",

@@ -15,6 +15,7 @@ from .environment import ProofEnvironment
 from .generator import Instance, best_document, make_instance
 from .language.profiles import private_part
 from .proving.document import read_document, section_key
+from .proving.parts import FORM
 from .rule_agent import ProofPlanner
 from .rule_user import Mathematician
 from .utility import PROOF, judge, proof_utility
@@ -44,7 +45,7 @@ def _witness(name: str, seed: int) -> Witness:
 SPEC: Final = TaskSpec(
     name=PROOF,
     description="prove claims together: slips, counterexamples, lemmas, and what was checked counts",
-    brief=load_brief(__package__),
+    brief=load_brief(__package__, form=FORM),
     part=Part(
         role="You are a mathematician who needs proofs for a paper. An agent writes them with you.",
         goal="Proofs of the claims that matter, which you have checked yourself and stand by.",

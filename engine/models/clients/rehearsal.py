@@ -81,10 +81,20 @@ class RuleReplies:
         session: session id.
         actor: who asks.
         as_text: whether actions are written as ReAct text, instead of tool calls.
+        parts: what models give of an output's text in its place; None for the text.
     """
 
-    def __init__(self, rehearsal: Rehearsal, session: str, actor: str, *, as_text: bool) -> None:
+    def __init__(
+        self,
+        rehearsal: Rehearsal,
+        session: str,
+        actor: str,
+        *,
+        as_text: bool,
+        parts: Callable[[str], JSON] | None = None,
+    ) -> None:
         self._as_text = as_text
+        self._parts = parts
         self._next: Callable[[], Awaitable[ModelReply]] | None = None
         rehearsal.expect(session, actor, self._answer)
 
@@ -96,7 +106,10 @@ class RuleReplies:
         """Sets that the requests from now on are answered with the verbs of a decision."""
 
         async def decided() -> ModelReply:
-            return encode_verbs((await decide()).verbs, as_text=self._as_text)
+            verbs = (await decide()).verbs
+            if self._parts is not None:
+                verbs = tuple(_in_parts(verb, self._parts) for verb in verbs)
+            return encode_verbs(verbs, as_text=self._as_text)
 
         self._next = decided
 
@@ -104,6 +117,12 @@ class RuleReplies:
         if self._next is None:
             raise InvalidInput(f"{request.model!r} is asked before its mind was")
         return await self._next()
+
+
+def _in_parts(verb: Verb, parts: Callable[[str], JSON]) -> Verb:
+    if isinstance(verb, Submit) and isinstance(verb.content, str):
+        return msgspec.structs.replace(verb, content=parts(verb.content))
+    return verb
 
 
 def _tokens(characters: int) -> int:

@@ -135,17 +135,32 @@ def task_actions(specs: Mapping[str, ActionSpec]) -> tuple[OfferedAction, ...]:
     return tuple(OfferedAction(spec, _acting(spec.name)) for spec in specs.values())
 
 
-def submit_action(schema: Mapping[str, JSON], media_type: str) -> OfferedAction:
-    """Submits a new version of the shared output, whose content the schema describes."""
+def submit_action(
+    schema: Mapping[str, JSON], media_type: str, write: Callable[[JSON], JSON] | None = None
+) -> OfferedAction:
+    """Submits a new version of the shared output.
+
+    Args:
+        schema: of its content; or of its parts, if these are given.
+        media_type: of its content.
+        write: makes the content of the parts.
+    """
     # References in the schema are from its root, so what they lead to moves to the new root.
     moved = {key: schema[key] for key in _ROOT_KEYWORDS if key in schema}
     content = {key: value for key, value in schema.items() if key not in moved}
-    content["description"] = "The whole of it, not a part."
+    about = "" if write is None else f" {content.get('description', '')}"
+    content["description"] = f"The whole of it, not a part.{about}".strip()
     parameters = {**_parameters(content=content), **moved}
     what = "Put up a new version of the shared output. It takes the place of the one before."
+    if write is not None:
+        what += " Give its parts: its text is written from them."
+
+    def submits(given: Mapping[str, JSON]) -> Verb:
+        content = given["content"]
+        return Submit(content if write is None else write(content), media_type)
+
     return OfferedAction(
-        ActionSpec(name="submit", description=what, parameters=parameters),
-        lambda given: Submit(given["content"], media_type),
+        ActionSpec(name="submit", description=what, parameters=parameters), submits
     )
 
 

@@ -28,7 +28,15 @@ from ..algebra.polynomials import Polynomial, composed, divided, evaluated, scal
 from .claims import Divides, SumIs, read_claim
 from .document import Document, Section, Step
 
-__all__ = ("Fault", "check_section", "cites", "is_proved", "read_cases", "read_identity")
+__all__ = (
+    "Fault",
+    "check_section",
+    "cites",
+    "is_proved",
+    "is_reason",
+    "read_cases",
+    "read_identity",
+)
 
 _CASES = re.compile(r"cases mod (\d{1,4}): (.+)")
 _CASE = re.compile(r"(\d{1,9}) -> (-?\d{1,200})")
@@ -107,6 +115,12 @@ def read_identity(text: str) -> tuple[Polynomial, Polynomial]:
     if len(sides) != 2:
         raise InvalidInput(f"{text!r} is no identity: write P = Q")
     return read_polynomial(sides[0].strip()), read_polynomial(sides[1].strip())
+
+
+def is_reason(text: str) -> bool:
+    """Whether a reason is of a form that is known here."""
+    forms = (_CASES, _LEMMA, _FROM, _TOGETHER, _INDUCTION)
+    return text == "expand" or any(form.fullmatch(text) for form in forms)
 
 
 def read_cases(reason: str) -> tuple[int, Mapping[int, int]] | None:

@@ -25,7 +25,6 @@ from duolog.engine.task import NOBODY, Cell, Setting
 from duolog.examples.tutoring.actions import ACTIONS
 from duolog.examples.tutoring.generator import make_instance
 from duolog.examples.tutoring.maths.expressions import write_number
-from duolog.examples.tutoring.maths.rules import Component
 from duolog.examples.tutoring.maths.solving import solve
 from duolog.examples.tutoring.sheet import number_of, read_sheet, written
 from duolog.examples.tutoring.student.fold import StudentFold
@@ -224,7 +223,7 @@ def test_no_tutor_can_be_played_by_a_model(
 PROBLEM = {"add-signed": "-2 + 9", "subtract-negative": "-2 - (-6)", "order": "3 × 4 + 2 × 5"}
 
 
-def taught(*acts: ActionTaken | MessageSent) -> Mapping[Component, float]:
+def taught(*acts: ActionTaken | MessageSent) -> Mapping[str, float]:
     """Gains of a student from a tutor's acts, by skill."""
     one = make_instance("0", 1)
     opened = SessionOpened(
