@@ -36,7 +36,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing 
 
 # Wherever the suite runs, properties are tried on the same examples, and timed by nobody: a machine
 # may be busy. Long runs draw others, and more of them.
-settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=50)
+settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=20)
 settings.register_profile("soak", deadline=None, max_examples=1000)
 
 ON_REQUEST = ("soak", "release")

@@ -34,6 +34,7 @@ from duolog.interop.acp.wire import AGENT, EDITOR, ENDED, LOST, Copy, pack
 from duolog.telemetry.sync import SyncLog, open_sync
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 SESSION: Final = "s1"
 OPTIONS: Final[JSON] = [
@@ -473,7 +474,7 @@ ODD: Final = st.recursive(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(50))
 @given(data=st.data())
 def test_hostile_messages_do_not_end_the_recording(data: st.DataObject) -> None:
     lines = []

@@ -24,7 +24,7 @@ from duolog.interop.importers.traces import langfuse, openinference, otlp
 from duolog.interop.importers.traces.langfuse import LangfuseImporter
 from duolog.interop.importers.traces.openinference import OpenInferenceImporter
 from duolog.interop.importers.traces.otlp import OtlpImporter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from otlp_story import request
 
@@ -39,7 +39,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(VALUES, max_size=5), st.integers(1, 40), st.booleans())
 def test_the_pieces_of_a_document_are_what_it_holds(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any], chunk: int, wide: bool

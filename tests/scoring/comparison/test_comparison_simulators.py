@@ -13,13 +13,12 @@ from duolog.scoring.comparison.behaviour import Behaviour, BehaviourFold, simula
 from duolog.scoring.comparison.distances import distances, survival_distances
 from duolog.scoring.comparison.simulators import MEASURES, BehaviourGap, audit
 from duolog.testing.records import RecordWriter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 values = st.lists(st.integers(0, 20), min_size=1, max_size=30)
 
 
-@settings(max_examples=40)
 @given(values, values)
 def test_distances_are_those_of_the_definition(first: list[int], second: list[int]) -> None:
     stats = pytest.importorskip("scipy.stats")
