@@ -3,7 +3,8 @@
 # make workbench  shows the log of make demo, or one made like it, in the browser; PORT=8730
 # make check  format, lint, types, directions of import
 # make fast   the tests that start no programs: less than a minute
-# make test   all tests, after it has installed what they need; make test ARGS="-k rounds" a part of them
+# make test   all tests, after it has installed what they need; make test ARGS="-k rounds" a part of them,
+#             ARGS="--cpu 20" lists the tests that used most CPU
 # make science  plays the study of agents on held-out instances, and writes docs/science.md and the tables
 #             of docs/agents.md: a quarter of an hour of one core; ARGS=--tiny a few sessions
 # make soak   the long tests: hundreds of kills, many sessions, fresh seeds; SEED=7 repeats a run;

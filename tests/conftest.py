@@ -19,6 +19,7 @@ import jsonschema as _schemas  # noqa: F401  (loaded with the first Models; its 
 import pytest
 import structlog as _  # noqa: F401  (loaded at the first journal; its import asks for the directory)
 from blockbuster import BlockBuster
+from cpu_of_tests import CpuOfTests
 from duolog.engine.models import LiteLLMModel, Message, ModelRequest
 from duolog.testing.postgres_server import PostgresServer, missing, running_postgres
 from hypothesis import settings
@@ -48,6 +49,7 @@ SEED = 11
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, help="repeats a long run that had this seed")
+    parser.addoption("--cpu", type=int, metavar="N", help="lists the N tests that used most CPU")
 
 
 def asked_for(config: pytest.Config) -> set[str]:
@@ -73,6 +75,8 @@ class CheckoutIsNoTestPackage:
 def pytest_configure(config: pytest.Config) -> None:
     """Chooses the seed. Workers of pytest-xdist take over the options, and with them the seed."""
     config.pluginmanager.register(CheckoutIsNoTestPackage())
+    if config.option.cpu:
+        config.pluginmanager.register(CpuOfTests(config.option.cpu))
     if "soak" not in asked_for(config):
         settings.load_profile("same")
         return

@@ -20,13 +20,19 @@ sys.addaudithook(lambda event, _: sockets.append(event) if event.startswith("soc
 print(json.dumps([sorted(set(sys.modules) - before), sockets]))
 """
 
-HELP = """
-import contextlib, io
-from duolog.cli import main
-with contextlib.redirect_stdout(io.StringIO()) as printed:
-    assert main({arguments!r}) == 0
-assert "Usage: duolog" in printed.getvalue()
+HELPS = """
+import contextlib, io, os
+import duolog.cli.app
+for command in {commands!r}:
+    sys.stdout.flush()
+    if os.fork() == 0:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            assert duolog.cli.main([*command, "--help"]) == 0
+        assert "Usage: duolog" in printed.getvalue()
+        break
+    os.wait()
 """
+"""Prints help in forks of one process that has loaded the command line: what each loads is its own."""
 
 COMMANDS = [c.name or c.callback.__name__ for c in app.registered_commands if c.callback]
 
@@ -38,6 +44,12 @@ OPTIONS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
 
 def probe(code: str, directory: Path) -> tuple[set[str], list[str]]:
     """What a fresh interpreter loads when it runs ``code``, and its audit events on sockets."""
+    [found] = probes(code, directory)
+    return found
+
+
+def probes(code: str, directory: Path) -> list[tuple[set[str], list[str]]]:
+    """As ``probe``, for code that forks: for each process, in the order in which they ended."""
     done = subprocess.run(
         [sys.executable, "-c", PROBE.format(code=code)],
         cwd=directory,  # not the checkout, whose packages would be importable as they are
@@ -45,8 +57,8 @@ def probe(code: str, directory: Path) -> tuple[set[str], list[str]]:
         capture_output=True,
         text=True,
     )
-    modules, sockets = json.loads(done.stdout.splitlines()[-1])
-    return set(modules), sockets
+    found = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("[["))
+    return [(set(modules), sockets) for modules, sockets in found]
 
 
 def foreign(modules: set[str]) -> set[str]:
@@ -78,14 +90,16 @@ def test_the_whole_public_api_loads_nothing_heavy(tmp_path: Path) -> None:
     assert sockets == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
-def test_help_loads_what_it_needs_and_no_more(arguments: list[str], tmp_path: Path) -> None:
-    modules, sockets = probe(HELP.format(arguments=arguments), tmp_path)
-    if arguments == ["--help"]:
-        assert foreign(modules) <= LIGHT
-        assert modules.isdisjoint({"asyncio", "sqlite3", "socket"})
-    else:
-        loaded = {name for name in foreign(modules) if not name.startswith("_sysconfigdata")}
-        assert loaded <= LIGHT | OPTIONS
-        assert "sqlite3" not in modules
-    assert sockets == []
+def test_help_loads_what_it_needs_and_no_more(tmp_path: Path) -> None:
+    commands = [[], *([name] for name in COMMANDS)]
+    found = probes(HELPS.format(commands=commands), tmp_path)
+    for command, (modules, sockets) in zip(commands, found, strict=False):
+        if not command:
+            assert foreign(modules) <= LIGHT
+            assert modules.isdisjoint({"asyncio", "sqlite3", "socket"})
+        else:
+            loaded = {name for name in foreign(modules) if not name.startswith("_sysconfigdata")}
+            assert loaded <= LIGHT | OPTIONS, command
+            assert "sqlite3" not in modules, command
+        assert sockets == [], command
+    assert len(found) == len(commands) + 1  # the last is the process that they are forks of

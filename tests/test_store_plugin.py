@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from documents import snippets
+from forked import run_forked
 
 pytestmark = pytest.mark.slow
 
@@ -48,14 +48,7 @@ def installed(tmp_path: Path, root: Path) -> Path:
 
 def duolog(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(installed)}
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "duolog", *arguments],
-        cwd=installed.parent,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_forked(["-P", "-m", "duolog", *arguments], installed.parent, environment)
 
 
 def test_commands_use_the_store_of_a_package(installed: Path) -> None:

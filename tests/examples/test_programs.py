@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from forked import run_forked
 
 pytestmark = pytest.mark.slow  # these tests start programs
 
@@ -34,13 +36,8 @@ def run(root: Path, name: str, *arguments: str) -> list[str]:
 
 def duolog(*arguments: str) -> str:
     """What a command of Duolog's prints."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "duolog", *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT,
-    )
+    done = run_forked(["-P", "-m", "duolog", *arguments], Path.cwd(), os.environ)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -56,7 +56,7 @@ def nested(levels: int, beside: int) -> bytes:
 
 def objects(count: int) -> bytes:
     """A request in JSON with spans that are empty."""
-    held = b",".join([b"{}"] * count)
+    held = b"{}," * (count - 1) + b"{}"
     return b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + held + b"]}]}]}"
 
 
@@ -82,7 +82,7 @@ REQUESTS: dict[str, tuple[Callable[[], bytes], str, bool, str]] = {
 def test_a_request_to_export_traces_takes_memory_by_its_size(case: str, tmp_path: Path) -> None:
     make, media, packed, said = REQUESTS[case]
     source = tmp_path / "body"
-    source.write_bytes(gzip.compress(make(), 9) if packed else make())
+    source.write_bytes(gzip.compress(make(), 1) if packed else make())
     found = measure("traces", source, media, *(["gzip"] if packed else []))
     assert re.match(said, found.said), found.said
     assert found.grew < 3 * source.stat().st_size + 256 * MIB
@@ -91,7 +91,7 @@ def test_a_request_to_export_traces_takes_memory_by_its_size(case: str, tmp_path
 def archive(path: Path, *samples: bytes, packed: bool = True) -> Path:
     """A log of Inspect whose samples are written as they are."""
     method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-    with zipfile.ZipFile(path, "w", method, compresslevel=9) as file:
+    with zipfile.ZipFile(path, "w", method, compresslevel=1) as file:
         file.writestr("header.json", HEADER)
         for number, data in enumerate(samples, start=1):
             file.writestr(f"samples/{number}_epoch_1.json", data)
@@ -127,11 +127,11 @@ def sharing(path: Path) -> Path:
 
 
 def empty_objects(count: int) -> bytes:
-    return b"[" + b",".join([b"{}"] * count) + b"]"
+    return b"[" + b"{}," * (count - 1) + b"{}]"
 
 
 ARCHIVES: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "objects": (lambda path: archive(path, sample(empty_objects(40_000_000))), "TooLarge|.*become"),
+    "objects": (lambda path: archive(path, sample(empty_objects(10_000_000))), "TooLarge|.*become"),
     "one long sample": (lambda path: archive(path, b'{"id":"' + b"a" * 300_000_000 + b'"}'), ""),
     "objects that are stored": (
         lambda path: archive(path, sample(empty_objects(8_000_000)), packed=False),
@@ -174,19 +174,19 @@ def test_each_member_of_an_archive_is_decompressed_once(
 
 
 FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
-    "lines that are nothing": (lambda: b"{}\n" * 3_000_000, "chat", ".*does not read as chat"),
+    "lines that are nothing": (lambda: b"{}\n" * 1_000_000, "chat", ".*does not read as chat"),
     "elements that are nothing": (
-        lambda: empty_objects(6_000_000),
+        lambda: empty_objects(2_000_000),
         "otlp",
         "InvalidInput: .*does not read as otlp",
     ),
     "one object of objects": (
-        lambda: b'{"messages":[' + empty_objects(8_000_000) + b"]}",
+        lambda: b'{"messages":[' + empty_objects(2_700_000) + b"]}",
         "chat",
         "0 sessions, 1 remarks",
     ),
     "members without end": (
-        lambda: b'{"info":{' + b",".join(b'"%d":1' % n for n in range(3_000_000)) + b"}}",
+        lambda: b'{"info":{' + b",".join(b'"%d":1' % n for n in range(1_000_000)) + b"}}",
         "swe-agent",
         "",
     ),
@@ -197,7 +197,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     ),
     "objects in a text": (
         lambda: json.dumps(
-            [{"conversations": [{"from": "gpt", "value": empty_objects(8_000_000).decode()}]}]
+            [{"conversations": [{"from": "gpt", "value": empty_objects(2_700_000).decode()}]}]
         ).encode(),
         "sharegpt",
         "",
@@ -212,7 +212,7 @@ def test_a_file_takes_memory_by_its_size(case: str, tmp_path: Path) -> None:
     source.write_bytes(make())
     found = measure("import", source, format)
     assert re.match(said, found.said), found.said
-    assert found.grew < 8 * source.stat().st_size + 300 * MIB
+    assert found.grew < 8 * source.stat().st_size + 150 * MIB, found
 
 
 def test_json_lines_take_memory_by_their_size(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_json_lines_take_memory_by_their_size(tmp_path: Path) -> None:
     line = {"session": "s", "stream": "trace", "version": 1, "kind": "Odd", "schema": 1, "time": 0}
     line |= {"actor": "a", "role": "human", "position": 1}
     begin = json.dumps(line).encode()[:-1] + b',"body":'
-    held = b'{"kind":"Odd","x":' + empty_objects(12_000_000) + b"}"
-    source.write_bytes(begin + held + b"}\n" + begin + b'"' + b"a" * 200_000_000)
+    held = b'{"kind":"Odd","x":' + empty_objects(4_000_000) + b"}"
+    source.write_bytes(begin + held + b"}\n" + begin + b'"' + b"a" * 140_000_000)
     found = measure("lines", source)
-    assert found.grew < 8 * source.stat().st_size + 300 * MIB
+    assert found.grew < 8 * source.stat().st_size + 100 * MIB
     assert found.said == "TooLarge: a line has more than 134,217,728 bytes"

@@ -62,12 +62,21 @@ SETTINGS = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cache
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """Runs pytest with the plug-in as it is installed."""
-    return pytester.runpytest_inprocess("-W", "error", *SETTINGS, *arguments)
+    """Runs pytest with the plug-in, which this process has loaded already."""
+    plugins = (
+        "-p",
+        "anyio.pytest_plugin",
+        "-p",
+        "pytest_asyncio.plugin",
+        "-p",
+        "duolog.testing.pytest_plugin",
+    )
+    settings = ("-W", "error", "--disable-plugin-autoload", *plugins, *SETTINGS)
+    return pytester.runpytest_inprocess(*settings, *arguments)
 
 
 def start(pytester: pytest.Pytester) -> pytest.RunResult:
-    """Runs pytest in a process of its own."""
+    """Runs pytest in a process of its own, with the plug-in as it is installed."""
     return pytester.runpytest_subprocess("-W", "error", *SETTINGS)
 
 

@@ -30,7 +30,7 @@ def needs_sqlite() -> None:
 
 
 def test_a_log_in_memory_keeps_its_word() -> None:
-    campaign = run_seeds("memory", range(2000))
+    campaign = run_seeds("memory", range(400))
     assert campaign.failures == ()
     assert set(campaign.happened) == {"cancel", "hook", "clock"}
 
@@ -38,14 +38,14 @@ def test_a_log_in_memory_keeps_its_word() -> None:
 @pytest.mark.slow
 def test_a_log_in_a_file_keeps_its_word() -> None:
     needs_sqlite()
-    campaign = run_seeds("sqlite", range(120))
+    campaign = run_seeds("sqlite", range(60))
     assert campaign.failures == ()
     faults = {"cancel", "hook", "kill", "power", "torn", "write", "sync", "lie", "full", "read"}
     assert set(campaign.happened) >= faults | {"slow", "pause"}
 
 
 def test_sessions_end_as_they_would_have() -> None:
-    campaign = run_seeds("session", range(40))
+    campaign = run_seeds("session", range(16))
     assert campaign.failures == ()
     assert set(campaign.happened) == {"kill", "cancel", "policy", "scorer"}
 
@@ -65,14 +65,14 @@ def test_what_runs_leave_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_a_product_bears_whatever_its_plug_ins_raise() -> None:
-    campaign = run_seeds("product", range(40))
+    campaign = run_seeds("product", range(16))
     assert campaign.failures == ()
     assert set(campaign.happened) >= set(PLUG_INS) - {"on_stop"} | {"cancel"}
 
 
 @pytest.mark.slow
 def test_a_server_and_its_clients_agree_on_a_network_that_fails() -> None:
-    campaign = run_seeds("network", range(120))
+    campaign = run_seeds("network", range(40))
     assert campaign.failures == ()
     on_links = {"cut", "vanish", "delay", "stop"}
     assert set(campaign.happened) == on_links | {"half", "twice", "left", "late", "mute", "storm"}
@@ -147,7 +147,7 @@ def test_the_power_goes_at_each_operation_of_the_disk() -> None:
     scenario = draw("sqlite", 7)
     ends: set[tuple[str, ...]] = set()
     with prepared() as stage:
-        for at in range(1, 80, 6):
+        for at in range(1, 80, 12):
             cut = msgspec.structs.replace(scenario, faults=(Fault("power", at, 0),))
             outcome = stage.run(cut)
             assert outcome.failure == "", at
@@ -165,7 +165,7 @@ def test_another_store_is_held_to_the_same() -> None:
 def test_another_store_leaves_no_thread_that_keeps_the_process_from_ending() -> None:
     """Some of these runs import so much that records are checked in a thread."""
     before = set(threading.enumerate())
-    check_log_in_simulation(MemoryLog, runs=300)
+    check_log_in_simulation(MemoryLog, runs=100)
     assert set(threading.enumerate()) <= before
 
 
