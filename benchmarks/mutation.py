@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import gc
+import inspect
 import os
 import random
 import subprocess
@@ -21,7 +23,11 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib import import_module
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from duolog.benchmarks.mutants import Mutant
@@ -38,6 +44,10 @@ SCOPES = {
 """The packages that are changed, and the stores of the simulator that run their code."""
 
 _LEFT_OUT = ("postgres", "contract.py", "__init__.py")  # no simulated run reaches these
+_RUNS: dict[str, int] = {"memory": 1000, "sqlite": 120, "session": 40, "product": 60}
+_TESTS = 40  # of those that call a function, the fastest
+_PATIENCE = 900.0  # seconds after which a mutant is taken not to end
+_ANEW = "import it anew"
 _SEED = "DUOLOG_MUTANT_SEED"
 _NUMBER = "DUOLOG_MUTANT"
 _COMPARED = {
@@ -65,6 +75,7 @@ class Change(NamedTuple):
         begin: of the stretch that is replaced, in characters.
         end: of the stretch.
         new: what is put in its place.
+        function: the qualified name of the function that it is in; empty outside of all.
     """
 
     path: str
@@ -73,6 +84,7 @@ class Change(NamedTuple):
     begin: int
     end: int
     new: str
+    function: str = ""
 
     def mutant(self, store: str) -> Mutant:
         """The change as the hunt takes it."""
@@ -105,30 +117,36 @@ def changes_in(path: str, source: str) -> Iterator[Change]:
         assert node.end_col_offset is not None
         return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
 
-    for node in _reached(ast.parse(source)):
+    for node, function in _reached(ast.parse(source)):
         for what, begin, end, new in _edits(node, source, span):
-            yield Change(path, node.lineno, what, begin, end, new)
+            yield Change(path, node.lineno, what, begin, end, new, function)
 
 
-def _reached(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
-    """The nodes that may be changed: what runs when the program does."""
-    waiting: list[ast.AST] = [tree]
+def _reached(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """The nodes that may be changed: what runs when the program does; and in which function each is."""
+    waiting: list[tuple[ast.AST, str, str]] = [(tree, "", "")]
     while waiting:
-        node = waiting.pop()
+        node, function, prefix = waiting.pop()
         if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
             continue
         if isinstance(node, ast.Call) and "log" in ast.unparse(node.func).lower().split(".")[0:1]:
             continue
         if isinstance(node, ast.expr | ast.stmt):
-            yield node
+            yield node, function
         skipped: list[ast.AST | None] = []
         if isinstance(node, ast.AnnAssign):
             skipped = [node.annotation]
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             skipped = [node.returns, node.args, *node.decorator_list]
+            function, prefix = prefix + node.name, f"{prefix}{node.name}.<locals>."
         elif isinstance(node, ast.ClassDef):
             skipped = [*node.bases, *node.decorator_list, *(one.value for one in node.keywords)]
-        waiting += [child for child in ast.iter_child_nodes(node) if child not in skipped]
+            prefix += f"{node.name}."
+        waiting += [
+            (child, function, prefix)
+            for child in ast.iter_child_nodes(node)
+            if child not in skipped
+        ]
 
 
 def _edits(node: ast.expr | ast.stmt, source: str, span) -> Iterator[tuple[str, int, int, str]]:  # type: ignore[no-untyped-def]  # noqa: ANN001, C901  (one branch for each kind of change)
@@ -166,13 +184,30 @@ def _edits(node: ast.expr | ast.stmt, source: str, span) -> Iterator[tuple[str, 
         for first, second in (
             zip(body or (), (body or ())[1:], strict=False) if isinstance(body, list) else ()
         ):
-            if isinstance(first, _SIMPLE) and isinstance(second, _SIMPLE) and not _is_text(first):
+            movable = isinstance(first, _SIMPLE) and isinstance(second, _SIMPLE)
+            if movable and not _is_text(first) and not _independent(first, second):
                 one, two = span(first), span(second)
                 swapped = source[slice(*two)] + source[one[1] : two[0]] + source[slice(*one)]
                 yield "statements swapped", one[0], two[1], swapped
 
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr)
+
+
+def _independent(first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether two assignments of plain values do the same in any order: neither names what the other sets."""
+    if not (isinstance(first, ast.Assign) and isinstance(second, ast.Assign)):
+        return False
+    plain = (ast.Name, ast.Attribute, ast.Constant)
+    if not (isinstance(first.value, plain) and isinstance(second.value, plain)):
+        return False
+    set_by = [{ast.unparse(target) for target in each.targets} for each in (first, second)]
+    apart = not set_by[0] & set_by[1]
+    return (
+        apart
+        and ast.unparse(first.value) not in set_by[1]
+        and (ast.unparse(second.value) not in set_by[0])
+    )
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -192,39 +227,130 @@ def sample(seed: int, count: int) -> list[Change]:
 
 
 def _stores(change: Change) -> Sequence[str]:
+    if change.path == "engine/log/memory.py":
+        return ("memory",)
+    if change.path.startswith("engine/log/sqlite"):
+        return ("sqlite",)
     return next(stores for scope, stores in SCOPES.items() if change.path.startswith(scope))
 
 
-def _judge(number: int, seed: int, runs: int, *, tests: bool) -> Verdict:
+def _judge(number: int, seed: int, share: float, *, tests: bool) -> Verdict:
     """What notices a mutant of the sample."""
     began = time.perf_counter()
     change = sample(seed, number + 1)[number]
+    said = _simulated(change, number, seed, share)
+    if said is not None:
+        return Verdict("simulator", time.perf_counter() - began, said)
+    if tests:
+        failed = _tested(change, number, seed)
+        if failed:
+            return Verdict("tests", time.perf_counter() - began, failed)
+    return Verdict("", time.perf_counter() - began, "")
+
+
+def _simulated(change: Change, number: int, seed: int, share: float) -> str | None:
+    """Hunts a mutant with the simulator; gives the failure, None if there is none.
+
+    In a fork of this process, which has imported all, where only a function changes; else in a process
+    that imports the mutant.
+    """
+    receiving, sending = Pipe(duplex=False)
+    child = get_context("fork").Process(target=_hunt_apart, args=(change, share, sending))
+    child.start()
+    sending.close()
+    try:
+        said: str | None = receiving.recv() if receiving.poll(_PATIENCE) else "it never ends"
+    except EOFError:
+        said = "the process ended"
+    if child.is_alive():
+        child.join(10)
+        child.kill()
+    child.join()
+    if said != _ANEW:
+        return said
     environment = os.environ | {_SEED: str(seed), _NUMBER: str(number)}
-    command = [sys.executable, "-P", "-m", __spec__.name, "--hunt", str(runs)]
+    command = [sys.executable, "-P", "-m", __spec__.name, "--hunt", str(share)]
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=900, check=False
+            command, env=environment, capture_output=True, text=True, timeout=_PATIENCE, check=False
         )
-        said, missed = (done.stdout + done.stderr).strip(), done.returncode == 0
     except subprocess.TimeoutExpired:
-        said, missed = "it never ends", False
-    if not missed:
-        return Verdict(
-            "simulator", time.perf_counter() - began, said.splitlines()[-1] if said else ""
-        )
-    if tests:
-        folder = next(scope for scope in SCOPES if change.path.startswith(scope))
-        command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "-n", "0", "-p", __spec__.name]
-        command += ["-p", "no:cacheprovider", "--timeout", "300", f"tests/{folder}"]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            lines = [
-                line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))
-            ]
-            return Verdict("tests", time.perf_counter() - began, lines[-1] if lines else "")
-    return Verdict("", time.perf_counter() - began, "")
+        return "it never ends"
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    return None if done.returncode == 0 else "".join(lines[-1:])
+
+
+def _tested(change: Change, number: int, seed: int) -> str:
+    """The first test that notices a mutant, of those that call what it changes; empty if none does."""
+    from duolog.benchmarks.mutation_coverage import callers
+
+    path, name = change.path, change.function
+    chosen = callers(f"{path}:{name}") if name else callers(f"{path}:<module>")
+    if not chosen:
+        return ""
+    environment = os.environ | {_SEED: str(seed), _NUMBER: str(number)}
+    command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "-n", "0", "-p", __spec__.name]
+    command += ["-p", "no:cacheprovider", "--timeout", "120", *chosen[:_TESTS]]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    if not done.returncode:
+        return ""
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return lines[-1] if lines else (done.stdout + done.stderr)[-200:]
+
+
+def _hunt_apart(change: Change, share: float, sending: Connection) -> None:
+    """In a fork: puts the change into the functions that are there, and runs the simulator."""
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (to its end)
+    said: str | None = None
+    try:
+        said = _hunt(change, share) if _swapped(change) else _ANEW
+    except BaseException as error:  # noqa: BLE001 (that is noticed, too)
+        said = repr(error)
+    sending.send(said)
+    sending.close()
+    os._exit(0)
+
+
+def _swapped(change: Change) -> bool:
+    """Gives the functions of a module that was imported the code of its mutant; false if other things
+    change, or it is not clear which function is which.
+    """
+    mutant = change.mutant("")
+    module = sys.modules[f"duolog.{mutant.module}"]
+    where = str(module.__file__)
+    old = _codes(compile(mutant.old, where, "exec"))
+    new = _codes(compile(mutant.new, where, "exec"))
+    differing = [name for name in new if name != "<module>" and new[name] != old.get(name)]
+    outermost = [name for name in differing if ".<locals>." not in name]
+    if old.keys() != new.keys() or not outermost or not change.function:
+        return False
+    for name in outermost:
+        found = [
+            each
+            for each in gc.get_objects()
+            if isinstance(each, FunctionType)
+            and each.__module__ == f"duolog.{mutant.module}"
+            and each.__code__.co_qualname == name
+        ]
+        try:
+            [function] = found
+            function.__code__ = new[name]
+        except ValueError:
+            return False
+    return True
+
+
+def _codes(code: CodeType, *, function: bool = False) -> dict[str, CodeType]:
+    """The code of each function of a module, by its qualified name; those in classes and functions
+    included.
+    """
+    found = {code.co_qualname: code} if function else {}
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            found |= _codes(each, function=bool(each.co_flags & inspect.CO_OPTIMIZED))
+    return found
 
 
 def _chosen() -> Change | None:
@@ -233,19 +359,19 @@ def _chosen() -> Change | None:
     return None if number is None else sample(int(os.environ[_SEED]), int(number) + 1)[-1]
 
 
-def _hunt(change: Change, runs: int) -> int:
-    """Runs the simulator on a mutant; 1 if it notices."""
+def _hunt(change: Change, share: float) -> str | None:
+    """Runs the simulator on a mutant; gives the failure, None if there is none."""
     from duolog.testing.simulator.scenario import STORES, draw
     from duolog.testing.simulator.stage import prepared
 
     with prepared() as stage:
         for store in STORES:
-            for seed in range(runs if store in _stores(change) else 0):
+            runs = round(share * _RUNS[store]) if store in _stores(change) else 0
+            for seed in range(runs):
                 outcome = stage.run(draw(store, seed))
                 if outcome.failure:
-                    print(f"{store} {seed}: {outcome.failure}")
-                    return 1
-    return 0
+                    return f"{store} {seed}: {outcome.failure}"
+    return None
 
 
 def main() -> int:
@@ -253,16 +379,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=20, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
-    parser.add_argument("--runs", type=int, default=300, help="of the simulator, for each store")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the usual runs: 2 makes twice as many"
+    )
+    parser.add_argument(
+        "--within", default="", help="only mutants of these packages: engine/log, say"
+    )
+    parser.add_argument(
+        "--first", type=int, default=0, help="the first mutant of the sample to judge"
+    )
     parser.add_argument("--tests", action="store_true", help="run the tests on those that survive")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--show", type=int, help="one mutant as a diff")
-    parser.add_argument("--hunt", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--hunt", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.hunt is not None:
         change = _chosen()
         assert change is not None
-        return _hunt(change, options.hunt)
+        said = _hunt(change, options.hunt)
+        print(said or "nothing")
+        return 1 if said else 0
     drawn = sample(options.seed, options.sample)
     if options.show is not None:
         mutant = drawn[options.show].mutant("")
@@ -271,20 +407,38 @@ def main() -> int:
         )
         print(mutant.what, *list(diff)[2:], sep="\n")
         return 0
-    print("| | mutant | noticed by | seconds |\n|---|---|---|---|")
+    numbers = [
+        number
+        for number, change in enumerate(drawn)
+        if number >= options.first and change.path.startswith(options.within)
+    ]
+    _import_all(drawn)
+    print("| | mutant | noticed by | seconds | by what |\n|---|---|---|---|---|")
     found = {"simulator": 0, "tests": 0, "": 0}
-    judge = partial(_judge, seed=options.seed, runs=options.runs, tests=options.tests)
+    core = {"simulator": 0, "tests": 0, "": 0}
+    judge = partial(_judge, seed=options.seed, share=options.share, tests=options.tests)
     with ThreadPoolExecutor(options.processes) as pool:
-        for number, verdict in enumerate(pool.map(judge, range(len(drawn)))):
+        for number, verdict in zip(numbers, pool.map(judge, numbers), strict=True):
             found[verdict.by] += 1
+            core[verdict.by] += drawn[number].path.startswith("engine/log")
             what = f"{drawn[number].path}:{drawn[number].line}, {drawn[number].what}"
-            print(
-                f"| {number} | {what} | {verdict.by or 'nothing'} | {verdict.seconds:.0f} |",
-                flush=True,
-            )
-    both = len(drawn) - found[""]
-    print(f"\n{found['simulator']} of {len(drawn)} by the simulator, {both} by both")
+            by, why = verdict.by or "nothing", verdict.failure[:80].replace("|", "/")
+            print(f"| {number} | {what} | {by} | {verdict.seconds:.0f} | {why} |", flush=True)
+    for where, counts in (("", found), (" of the log", core)):
+        whole = sum(counts.values())
+        print(
+            f"\n{counts['simulator']} of {whole} mutants{where} by the simulator, "
+            f"{whole - counts['']} by both"
+        )
     return 0
+
+
+def _import_all(changes: Sequence[Change]) -> None:
+    """Imports what is changed, and the simulator, so that forks need not."""
+    import_module("duolog.testing.simulator.stage")
+    import_module("duolog.testing.simulator.scenario")
+    for change in changes:
+        import_module("duolog." + change.path.removesuffix(".py").replace("/", "."))
 
 
 def _become() -> None:

@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, TypeAlias, final
@@ -20,6 +21,7 @@ from .loop import SimulatedLoop, bury
 from .machine.clock import Wall
 from .machine.disk import DISK_FAULTS, SimulatedDisk
 from .model import Model
+from .reading import damage
 from .scenario import Operation, Outcome, Scenario
 from .workload import OTHER, Workload
 
@@ -101,6 +103,7 @@ class Execution:
                 self._live(operations)
             self._faultless()
             self._live(None)
+            self._damage()
         except (Exception, WildError, asyncio.CancelledError) as error:  # noqa: BLE001 (the find)
             failure = "" if self._is_named(error) else failure_text(error)
         finally:
@@ -161,6 +164,16 @@ class Execution:
             self._workload, self._machine = None, Machine()
             bury()
 
+    def _damage(self) -> None:
+        """Damages the file of some runs after the log was closed: the damage must be found."""
+        if not self._in_files or self._model.lost or self._scenario.seed % 3:
+            return
+        path = self._disk.directory / "log.db"
+        what = damage(path, self._random)
+        if what:
+            opening = partial(self._open_log, path, self._redact)
+            self._process(lambda workload: workload.find_damage(opening(), what))
+
     def _process(self, work: Callable[[Workload], Coroutine[object, object, None]]) -> bool:
         """Runs a process; whether it ended by force."""
         loop = SimulatedLoop(self._before_step)  # type: ignore[abstract]
@@ -169,6 +182,7 @@ class Execution:
         self._workload = workload = Workload(
             self._model,
             lambda: bool(disk.happened or disk.lost_power),
+            lambda: not (disk.happened or disk.slowed or disk.lost_power),
             self._random,
             shared=self._in_files,
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...engine.log import append_writer, decide, memory, subscriptions
+from ...engine.log.exchange import copying
 from ...engine.log.sqlite import commit, file, reader, writer
 
 __all__ = ("small_limits",)
@@ -16,9 +17,11 @@ __all__ = ("small_limits",)
 @contextmanager
 def small_limits() -> Iterator[None]:
     """Makes the limits of logs small in this process."""
-    own: list[tuple[object, str, int]] = [
+    own: list[tuple[object, str, float]] = [
         (subscriptions, "BUFFER", 4),
         (memory, "_BATCH", 3),
+        (copying, "_BATCH", 3),
+        (copying, "_ERASURES", 0.5),
         (decide, "_SESSIONS", 1),
         (commit, "_FOREIGN", 2),
         (reader, "BATCH", 4),

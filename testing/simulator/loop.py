@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import heapq
+import inspect
 from asyncio import events, futures, tasks
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -46,13 +47,42 @@ def no_worker_threads() -> Iterator[None]:
         vars(anyio.to_thread)["run_sync"] = before
 
 
+async def _nothing() -> None:
+    pass
+
+
 def bury() -> None:
     """Frees what was under way in a process that has ended by force.
 
     To be called where no loop runs: as coroutines are freed they clean up, and would take a task that
-    runs meanwhile for their own.
+    runs meanwhile for their own. What they begin then is begun on a loop that never runs it.
     """
-    gc.collect()
+    loop = SimulatedLoop(lambda step: None)  # type: ignore[abstract]
+    loop.abandon()
+    task = loop.create_task(_nothing())
+    events._set_running_loop(loop)
+    tasks._enter_task(loop, task)
+    try:
+        gc.collect()
+    finally:
+        tasks._leave_task(loop, task)
+        events._set_running_loop(None)
+        loop.close()
+
+
+def _abandon(task: asyncio.Task[Any]) -> None:
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    # A state leads to its task as long as a scope is open.
+    vars(_asyncio)["_task_states"].pop(task, None)
+    _close(task.get_coro())
+
+
+def _close(work: object) -> None:
+    """Closes a coroutine that was not begun, and those that it was to begin."""
+    if inspect.iscoroutine(work) and inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+        for given in inspect.getcoroutinelocals(work).values():
+            _close(getattr(given, "_coro", given))  # as anyio's handles hold theirs
+        work.close()
 
 
 class Deadlock(AssertionError):
@@ -81,6 +111,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._time = 0.0
         self._running = False
         self._closed = False
+        self._abandoned = False
         self._tasks: WeakSet[asyncio.Task[Any]] = WeakSet()
         self.steps = 0
         self.errors: list[BaseException | str] = []
@@ -188,6 +219,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Starts a task."""
         task = tasks.Task(coro, loop=self, name=name, context=context)
         self._tasks.add(task)
+        if self._abandoned:  # cleaning up may begin further tasks
+            _abandon(task)
         return task
 
     def tasks(self) -> list[asyncio.Task[Any]]:
@@ -195,13 +228,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return [task for task in self._tasks if not task.done()]
 
     def abandon(self) -> None:
-        """The process that this loop stands for is over: nobody is to complain about its tasks, or
-        to keep them.
+        """Ends the process that this loop simulates: its tasks are dropped without complaint, and
+        coroutines that no task has begun are closed.
         """
-        states = vars(_asyncio)["_task_states"]  # each leads to its task as long as a scope is open
+        self._abandoned = True
         for task in self._tasks:
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-            states.pop(task, None)
+            _abandon(task)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keeps what nobody caught."""

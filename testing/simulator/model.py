@@ -14,7 +14,7 @@ from ...engine.records import TRACE, Draft, Record
 from ...engine.rounds import RoundProjector
 from ..tools import collect, require
 from .recording import PREFIX, Recorded
-from .relay import RELAY
+from .relay import RELAY, Readers
 
 __all__ = ("CONSUMER", "Attempt", "Fate", "Known", "Model")
 
@@ -62,6 +62,7 @@ class Model:
     def __init__(self) -> None:
         self.attempts: dict[int, Attempt] = {}
         self.recorded = Recorded({})
+        self.readers = Readers()
         self.forgotten: set[str] = set()
         self.maybe_forgotten: set[str] = set()
         self.forks: dict[str, set[str]] = {}  # by origin; also those that may be there

@@ -48,6 +48,12 @@ OperationKind: TypeAlias = Literal[
     "feedback",
     "read",
     "follow",
+    "tap",
+    "copy",
+    "reader",
+    "lease",
+    "derive",
+    "wrong",
     "forget",
     "vacuum",
     "verify",
@@ -59,7 +65,9 @@ OperationKind: TypeAlias = Literal[
 process tries to use the log. ``repeat``: an earlier append once more, by its ids. ``expect``: at the version
 that is read first. ``stale``: at a version that does not hold. ``advance``: with a checkpoint. ``conflict``: the ids
 of an earlier append with other contents. ``inherit``: a new session that is a fork. ``relay``: a consumer writes to two
-sessions about each record. ``measure``: to a scorer's stream. ``close``: the session's end. ``feedback``: what may follow it. ``restart``: the log is
+sessions about each record. ``follow``, ``tap``, ``copy``: from here on, to the end of the process. ``reader``:
+a follower with a checkpoint resumes at the last commit. ``lease``: two compete for names.
+``derive``: a row is kept of a session. ``wrong``: what no log takes. ``measure``: to a scorer's stream. ``close``: the session's end. ``feedback``: what may follow it. ``restart``: the log is
 closed and opened again."""
 
 _WEIGHTS: Final[dict[OperationKind, int]] = {
@@ -77,8 +85,14 @@ _WEIGHTS: Final[dict[OperationKind, int]] = {
     "close": 2,
     "feedback": 2,
     "read": 3,
-    "follow": 3,
-    "forget": 1,
+    "follow": 6,
+    "tap": 2,
+    "copy": 2,
+    "reader": 4,
+    "lease": 1,
+    "derive": 2,
+    "wrong": 1,
+    "forget": 2,
     "vacuum": 1,
     "verify": 1,
     "fork": 1,
@@ -182,7 +196,8 @@ def draw(store: Store, seed: int) -> Scenario:
         return Scenario(store, seed, (), tuple(_of_product(random) for _ in range(3)))
     count = random.choice((2, 3, 3, 5, 8, 12) if store == "memory" else (3, 5, 8, 12))
     workers, sessions = random.randint(1, 4), random.randint(1, 3)
-    kinds = random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
+    drawn = _kinds(random)
+    kinds = random.choices(drawn, [_WEIGHTS[kind] for kind in drawn], k=count)
     operations = tuple(
         Operation(
             number,
@@ -202,6 +217,25 @@ def draw(store: Store, seed: int) -> Scenario:
         faults += [Fault(kind, at + n, 0) for n in range(3 if kind == "lie" else 1)]
         faults.append(Fault("power", faults[-1].at + random.randint(1, 3), 0))
     return Scenario(store, seed, operations, tuple(faults))
+
+
+_FOCUS: Final[tuple[tuple[OperationKind, ...], ...]] = (
+    ("append", "follow", "forget", "inherit", "copy"),
+    ("append", "repeat", "conflict", "advance", "other"),
+    ("append", "reader", "relay", "restart", "record"),
+    ("append", "derive", "forget", "lease", "tap"),
+)
+"""Operations that have to do with each other: runs of them alone find what is rare among all."""
+
+
+def _kinds(random: Random) -> list[OperationKind]:
+    """The kinds of operations of one run: all, some by chance, or some that have to do with each other."""
+    chance = random.random()
+    if chance < 0.4:
+        return list(_WEIGHTS)
+    if chance < 0.7:
+        return list(random.choice(_FOCUS))
+    return ["append", *random.sample([kind for kind in _WEIGHTS if kind != "append"], 4)]
 
 
 def _of_network(seed: int, random: Random) -> Scenario:

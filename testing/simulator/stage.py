@@ -7,7 +7,6 @@ import logging
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -116,10 +115,7 @@ def _quiet() -> Iterator[None]:
     own.setLevel(logging.CRITICAL + 1)
     server.disabled = True  # its level is set by whoever starts a server
     try:
-        with warnings.catch_warnings():
-            # Those that a process left unbegun when it was killed. Elsewhere, tests fail by this warning.
-            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-            yield
+        yield
     finally:
         gc.unfreeze()
         gc.collect()

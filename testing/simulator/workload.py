@@ -9,7 +9,6 @@ from functools import partial
 from random import Random
 from typing import cast, final
 
-import anyio
 from msgspec.structs import replace
 
 from ...engine.errors import (
@@ -24,7 +23,14 @@ from ...engine.errors import (
     SessionNotFound,
     VersionConflict,
 )
-from ...engine.events import MessageSent, Origin, Role, SessionClosed, SessionOpened
+from ...engine.events import (
+    FeedbackGiven,
+    MessageSent,
+    Origin,
+    Role,
+    SessionClosed,
+    SessionOpened,
+)
 from ...engine.log.consumer import run_consumer
 from ...engine.log.contract import Advance, EventLog, Store
 from ...engine.records import TRACE, Draft
@@ -32,10 +38,12 @@ from ...telemetry.recorder import Recorder
 from ..tools import collect, require
 from .drafts import drafts_of
 from .followers import Followers
+from .leasing import lease
 from .machine.processes import as_process, forked
 from .model import CONSUMER, Attempt, Model
+from .reading import check_derived, check_reading, check_refusals, derive, find_damage
 from .recording import PREFIX, record, settle
-from .relay import RELAY, Relay, check_relay
+from .relay import Relay
 from .scenario import Operation
 
 __all__ = ("OTHER", "Workload")
@@ -51,13 +59,21 @@ class Workload:
     Args:
         model: what must hold; outlives the process.
         failing: whether the disk has failed: errors that say so are right then.
+        calm: whether nothing has even been slow.
         random: draws how long the tasks hesitate.
         shared: whether the log is a file, which other processes and forks of this one can have open.
     """
 
     def __init__(
-        self, model: Model, failing: Callable[[], bool], random: Random, *, shared: bool
+        self,
+        model: Model,
+        failing: Callable[[], bool],
+        calm: Callable[[], bool],
+        random: Random,
+        *,
+        shared: bool,
     ) -> None:
+        self._calm = calm
         self._shared = shared
         self._model = model
         self._failing = failing
@@ -68,6 +84,16 @@ class Workload:
         self._recorders: list[Recorder] = []
         self.errors: list[BaseException] = []
         self._followers = Followers(failing, self.errors, lambda: model.forgotten)
+        self._special: dict[str, Callable[[EventLog, Operation], Coroutine[None, None, None]]] = {
+            "repeat": self._repeat,
+            "conflict": self._conflict,
+            "inherit": self._inherit,
+            "relay": self._relay,
+            "reader": model.readers.read,
+            "lease": self._lease,
+            "derive": self._derive,
+            "wrong": self._wrong,
+        }
 
     async def live(
         self, open_log: Callable[[], EventLog], operations: Sequence[Operation] | None
@@ -107,13 +133,13 @@ class Workload:
             store = _maintained(log)
             return [] if store is None else [str(each) for each in (await store.verify()).problems]
 
+    async def find_damage(self, log: EventLog, what: str) -> None:
+        """Checks that damage of a closed log is found."""
+        if (store := _maintained(log)) is not None:
+            await find_damage(store, what)
+
     async def _work(self, log: EventLog, operations: Sequence[Operation]) -> None:
         loop = asyncio.get_running_loop()
-        followers = [each for each in operations if each.kind == "follow"]
-        done = asyncio.Event()
-        following = [
-            loop.create_task(self._followers.follow(log, each, done)) for each in followers
-        ]
         self._tasks = [
             loop.create_task(self._worker(log, [each for each in operations if each.worker == who]))
             for who in sorted({each.worker for each in operations})
@@ -123,12 +149,8 @@ class Workload:
         self._tasks = []
         for recorder in self._recorders:
             await recorder.aclose()  # what waits is written
-        if following:
-            self._followers.heads = await self._last_positions(log)
-        done.set()
-        for task in following:
-            with anyio.CancelScope():
-                await asyncio.wait([task])
+        if self._followers.any:
+            await self._followers.end(await self._last_positions(log))
 
     async def _worker(self, log: EventLog, operations: Sequence[Operation]) -> None:
         for operation in operations:
@@ -145,7 +167,8 @@ class Workload:
                 while task.uncancel():
                     pass
                 await self._settled(task)
-            except LogUnavailable as error:
+            except (LogUnavailable, LogClosed) as error:
+                # A subscription ends if the file cannot be opened to look for records of others.
                 if not self._failing():
                     self.errors.append(error)
             except PluginFailed:
@@ -190,10 +213,12 @@ class Workload:
         elif kind == "fork":
             if self._shared:
                 self._fork(log, session)
-        elif kind in ("repeat", "conflict", "inherit", "relay"):
-            again = {"repeat": self._repeat, "conflict": self._conflict, "inherit": self._inherit}
-            await again.get(kind, self._relay)(log, operation)
-        elif kind != "follow":
+        elif kind in ("follow", "tap", "copy"):
+            by_other = self._other if operation.draw & 1 << 20 else None
+            self._follow(by_other or log, operation, own=by_other is None)
+        elif (special := self._special.get(kind)) is not None:
+            await special(log, operation)
+        else:
             other = kind == "other" and self._other is not None
             await self._append(self._other or log if other else log, operation, session)
 
@@ -230,7 +255,10 @@ class Workload:
         checkpoint: Advance | None = None
         if operation.draw & 1 << 20:  # it moves as with the first append
             at = await log.checkpoint(CONSUMER, "1")
-            checkpoint = Advance(consumer=CONSUMER, version="1", expected=at, position=at + 1)
+            stale = 1000 if operation.draw & 7 << 21 == 0 else 0
+            checkpoint = Advance(
+                consumer=CONSUMER, version="1", expected=at + stale, position=at + 1
+            )
             if self._is_pending(attempt):  # by now
                 return
             fate, records = attempt.fate, attempt.records
@@ -264,15 +292,25 @@ class Workload:
         attempt = earlier[operation.draw % len(earlier)]
         first, *rest = attempt.drafts
         role: Role = "agent" if first.role == "human" else "human"
-        other = (
-            replace(first, event=MessageSent(text="another")),
-            replace(first, actor="another"),
-            replace(first, role=role),
-            replace(first, cause="trace/1"),
-        )[operation.draw >> 8 & 3]
+        new = Draft(MessageSent(text="new"), "new", "human", 1.0, f"new {operation.number}")
+        drafts = (
+            [replace(first, event=MessageSent(text="another")), *rest],
+            [replace(first, actor="another"), *rest],
+            [replace(first, role=role), *rest],
+            [replace(first, cause="trace/1"), *rest],
+            [first, *rest, new],
+            [new, first],
+            [replace(first, event=FeedbackGiven(comment="another")), *rest],
+            [first, *rest],
+        )[operation.draw >> 8 & 7]
+        stream = "elsewhere" if drafts == [first, *rest] else attempt.stream
         try:
-            await log.append(attempt.session, [other, *rest], stream=attempt.stream)
+            await log.append(attempt.session, drafts, stream=stream)
         except DuplicateConflict:
+            return
+        except SessionClosedError:
+            closing = [each for each in drafts[:-1] if isinstance(each.event, SessionClosed)]
+            require(bool(closing), "an id that comes again is looked for first")
             return
         forgotten = attempt.session in model.maybe_forgotten
         require(forgotten or model.lost, "an id that comes again with other contents is refused")
@@ -308,6 +346,32 @@ class Workload:
             await run_consumer(log, Relay(), upto=log.statistics().position, batch=3)
         except CheckpointConflict:
             return  # another one was faster
+
+    def _follow(self, log: EventLog, operation: Operation, *, own: bool) -> None:
+        if operation.kind == "follow":
+            self._followers.follow(log, operation, own=own)
+        elif operation.kind == "tap":
+            self._followers.tap(log, operation)
+        else:
+            self._followers.copy(log, operation)
+
+    async def _lease(self, log: EventLog, operation: Operation) -> None:
+        await lease(log, self._other or log, operation, self._calm)
+
+    async def _derive(self, log: EventLog, operation: Operation) -> None:
+        before = set(self._model.maybe_forgotten)
+        # Where another process holds the file for long, nothing is kept.
+        await derive(
+            log,
+            operation,
+            self._model.maybe_forgotten,
+            lambda: self._other is None and self._calm() and not self._model.lost,
+        )
+        require(before <= self._model.maybe_forgotten, "what is forgotten stays so")
+
+    @staticmethod
+    async def _wrong(log: EventLog, _operation: Operation) -> None:
+        await check_refusals(log)
 
     async def _try(
         self, log: EventLog, attempt: Attempt, expected: int | None, checkpoint: Advance | None
@@ -453,7 +517,11 @@ class Workload:
             records = await self._model.check(log)
             self._followers.check(records)
             if not self._model.lost:
-                check_relay(records, await log.checkpoint(RELAY, "1"))
+                await self._model.readers.check(log, records)
+                settled = not self._model.maybe_forgotten - self._model.forgotten
+                if settled and self._random.random() < 0.4:
+                    await check_derived(log, self._model.forgotten, 4)
+                    await check_reading(log, records, self._random.randrange(1000))
             await self._verify(log)
         except LogUnavailable:
             if not self._failing():

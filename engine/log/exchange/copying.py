@@ -138,6 +138,14 @@ async def _batches(source: EventLog, after: int) -> AsyncIterator[list[Record]]:
         yield batch
 
 
+async def _holds_bodies(target: EventLog, session: str) -> bool:
+    """Whether bodies are left of a session of which erased records were copied since it was begun."""
+    async for record in target.read_all(session=session):
+        if record.body is not None:
+            return True
+    return False
+
+
 async def _forget(source: EventLog, target: Store, known: set[str]) -> tuple[str, ...]:
     """Forgets in the target what is forgotten in the source, but for what is known to be in both."""
     forgotten: list[str] = []
@@ -146,7 +154,8 @@ async def _forget(source: EventLog, target: Store, known: set[str]) -> tuple[str
         if summary.state != FORGOTTEN or session in known:
             continue
         try:
-            if (await target.summary(session)).state != FORGOTTEN:
+            state = (await target.summary(session)).state
+            if state != FORGOTTEN or await _holds_bodies(target, session):
                 forgotten += (await target.forget(session)).sessions
         except SessionNotFound:
             continue  # it was not copied yet

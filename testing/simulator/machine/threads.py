@@ -1,8 +1,8 @@
 """The threads of a SQLite log as coroutines of the C stack, so that a seed decides when each runs.
 
 The engine's own code runs, whole: the writer's loop, the reader, the look-out for other processes.
-Only the primitives are replaced that would start a thread or block one. A greenlet stands for a
-thread; where it would block, the event loop goes on, and wakes it after a delay that a seed draws.
+Only the primitives are replaced that would start a thread or block one. A greenlet plays a
+thread; if it would block, the event loop continues and wakes it after a delay that a seed draws.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, final
 
 from ....engine.log import backoff
-from ....engine.log.sqlite import file, maintenance, presence, tail, thread, writer
+from ....engine.log.sqlite import file, leases, maintenance, presence, tail, thread, writer
 from ..loop import SimulatedLoop
 from .processes import current_process
 
@@ -302,6 +302,7 @@ def simulated_threads() -> Iterator[None]:
         (writer, "SimpleQueue", _Bell),
         (tail, "threading", SimpleNamespace(Event=_Event)),
         (presence, "time", SimpleNamespace(monotonic=_now)),
+        (leases, "time", SimpleNamespace(time=_now)),
         (file, "time", SimpleNamespace(monotonic=_now_while_waiting)),
         (file, "PATIENCE", _PATIENCE),
         (file, "SLICE", 0),

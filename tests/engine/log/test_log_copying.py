@@ -59,6 +59,20 @@ async def test_it_goes_on_where_the_copy_ends_and_forgets_what_was_forgotten(
         assert all(record.body is None for record in await collect(target.read("t")))
 
 
+async def test_a_copy_that_got_erased_records_after_whole_ones_forgets_those_too(
+    urls: list[str],
+) -> None:
+    async with open_log(urls[0]) as source, open_log(urls[1]) as target:
+        await appended(source, "s", 3)
+        await copy_log(source, target)
+        await appended(source, "s", 2)
+        await source.forget("s")
+        again = await copy_log(source, target)
+        assert (again.records, again.forgotten) == (2, ("s",))
+        assert all(record.body is None for record in await collect(target.read("s")))
+        assert not (await target.verify()).problems
+
+
 async def test_a_log_that_holds_something_else_is_left_as_it_is() -> None:
     async with open_log("memory://") as source, open_log("memory://") as target:
         await appended(source, "s", 3)

@@ -223,3 +223,18 @@ async def test_the_lag_counts_what_is_committed_and_not_yet_published() -> None:
         assert subscription.statistics().lag == 700
         await anext(subscription)
         assert subscription.statistics().lag == 699
+
+
+async def test_what_is_forgotten_while_a_batch_is_read_is_not_delivered() -> None:
+    """What the store has read by then still holds bodies."""
+    async with open_log("memory://") as log:
+        await log.append("s", [said("secret")])
+        read = await anext(log.read("s"))
+
+        async def fetch(session: str | None, after: int, upto: int) -> tuple[list[Record], bool]:
+            publisher.erase({"s"})
+            return [read], True
+
+        publisher = Publisher(fetch, head=1)
+        async with publisher.subscribe(None, 0) as subscription:
+            assert (await anext(subscription)).body is None

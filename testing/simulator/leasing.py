@@ -1,0 +1,107 @@
+"""Leases at work on a simulated log: a lease has one holder for as long as it is renewed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import final
+
+from ...engine.log.contract import EventLog
+from ...engine.log.leases import LeaseHolder, LeaseTerms, Leasing
+from ..tools import require
+from .scenario import Operation
+
+__all__ = ("lease",)
+
+_TERMS = LeaseTerms(lasts=0.4, renewed=0.1, looked_at=0.1)
+
+
+@final
+class _Holder:
+    """One of the competitors, and the leases that it has lost."""
+
+    def __init__(self, log: Leasing) -> None:
+        self.lost: list[str] = []
+        self.leases = log.leases()
+        self.holder = LeaseHolder(self.leases, _TERMS)
+        self.keeping = asyncio.get_running_loop().create_task(self.holder.keep())
+
+    async def claim(self, name: str) -> bool:
+        return await self.holder.claim(name, lambda: self.lost.append(name))
+
+    async def end(self) -> None:
+        self.keeping.cancel()
+        await asyncio.wait([self.keeping])
+
+
+async def lease(
+    log: EventLog, other: EventLog, operation: Operation, calm: Callable[[], bool]
+) -> None:
+    """Two holders compete for names; one keeps what it has, gives it back, or dies.
+
+    Args:
+        log: a log.
+        other: the same, or another one on the same file.
+        operation: names what is claimed.
+        calm: whether nothing has held up the disk; else a lease may run out, and be lost.
+    """
+    if not (isinstance(log, Leasing) and isinstance(other, Leasing)):
+        return
+    names = [f"lease {operation.number}"]
+    one, two = _Holder(log), _Holder(other)
+    try:
+        await _compete(one, two, names, calm)
+        await _outlive(one, names[0], calm)
+    finally:
+        await one.end()
+        await two.end()
+    if calm():
+        held = await log.leases().holders()
+        require(not held.keys() & set(names), f"who ends gives back what it has: {held}")
+
+
+async def _compete(one: _Holder, two: _Holder, names: list[str], calm: Callable[[], bool]) -> None:
+    for name in names:
+        claims = await asyncio.gather(one.claim(name), two.claim(name))
+        require(not calm() or sorted(claims) == [False, True], f"{name} has one holder: {claims}")
+        winner, loser = (one, two) if claims[0] else (two, one)
+        again = await winner.claim(name)
+        require(not again, "what is held is not given twice")
+        await asyncio.sleep(_TERMS.lasts * 2.5)
+        if not calm():
+            return
+        require(not await loser.claim(name), "a lease that is renewed is not free")
+        held, own = await loser.holder.others(), await winner.holder.others()
+        require(held.get(name) == winner.holder.name, f"others see who holds {name}: {held}")
+        require(name not in own, "what a holder has is not held by others")
+        await winner.holder.release(name)
+        if not calm():
+            return
+        require(await loser.claim(name), "what was given back is free")
+        require(not (one.lost or two.lost), f"what is renewed is not lost: {one.lost + two.lost}")
+        await loser.holder.release(name)
+
+
+async def _outlive(one: _Holder, name: str, calm: Callable[[], bool]) -> None:
+    """A lease of a process that died runs out, and one whose holder was too late is lost."""
+    dead = await one.leases.claim([name], "dead", _TERMS.lasts)
+    if not calm():
+        return
+    require(dead == {name}, "what is free is taken")
+    await asyncio.sleep(_TERMS.lasts / 2)
+    early = await one.claim(name)
+    require(not calm() or not early, "a lease holds until it has run out")
+    await asyncio.sleep(_TERMS.lasts)
+    late = await one.claim(name)
+    if not calm():
+        return
+    require(late, "a lease that has run out is free")
+    taken: frozenset[str] = frozenset()
+    for _ in range(5):  # a renewal may come in between
+        if not taken:
+            await one.leases.release([name], one.holder.name)
+            taken = await one.leases.claim([name], "thief", 60.0)
+    require(not calm() or taken == {name}, "what was given back is free for others")
+    await asyncio.sleep(_TERMS.renewed * 2)
+    require(not calm() or one.lost == [name], f"who has lost a lease is told, once: {one.lost}")
+    await one.leases.release([name], "thief")
