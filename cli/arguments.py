@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from ..engine.errors import InvalidInput
 
-__all__ = ("MOST_RESAMPLES", "choices", "example", "numbers", "one_of")
+__all__ = ("MOST_RESAMPLES", "choices", "example", "numbers", "one_of", "seconds_in")
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 MOST_RESAMPLES = 100_000
 """Of a bootstrap: a minute or two for a hundred sessions, and intervals that move no more."""
@@ -59,3 +62,19 @@ def numbers(text: str, what: str) -> tuple[int, ...]:
             )
         found.append(int(name))
     return tuple(dict.fromkeys(found))
+
+
+def seconds_in(text: str, what: str) -> float:
+    """A time such as ``90s``, ``30m``, ``12h``, ``7d`` or ``2w``, in seconds.
+
+    Raises:
+        InvalidInput: it is something else, or not above 0.
+    """
+    number, unit = text[:-1], _UNITS.get(text[-1:])
+    try:
+        seconds = float(number) * unit if unit is not None else math.nan
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InvalidInput(f"{what} takes a time such as 90s, 30m, 12h or 7d, not {text!r}")
+    return seconds

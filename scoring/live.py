@@ -125,6 +125,7 @@ def watch(
     after_position: int = 0,
     keep: int = 256,
     keep_open: int = 16_384,
+    idle: float = 60.0,
 ) -> UpdateSubscription:
     """Updates of one session or of all, from a log as it grows: catches up, then goes live.
 
@@ -136,11 +137,12 @@ def watch(
         keep: how many closed sessions to keep at hand; one that is measured later than that is
             folded again from the log.
         keep_open: how many open ones, those in which something happened last; likewise.
+        idle: seconds for which one in which nothing happens is kept; likewise.
 
     Raises:
         LogClosed: the log is closed.
     """
-    return UpdateSubscription(log, session, options, after_position, keep, keep_open)
+    return UpdateSubscription(log, session, options, after_position, keep, keep_open, idle)
 
 
 @asynccontextmanager
@@ -176,14 +178,15 @@ class UpdateSubscription:
         after_position: int,
         keep: int,
         keep_open: int,
+        idle: float,
     ) -> None:
         log.subscribe(session=session, after_position=after_position)  # raises where it cannot be
         self._log = log
         self._options = options
         self.position = after_position
         self._follower = Follower(log, session=session, after_position=after_position)
-        self._open: SessionStates[TrajectoryFold] = SessionStates(keep_open)
-        self._closed: SessionStates[TrajectoryFold] = SessionStates(keep)
+        self._open: SessionStates[TrajectoryFold] = SessionStates(keep_open, idle=idle)
+        self._closed: SessionStates[TrajectoryFold] = SessionStates(keep, idle=idle)
         self._held: Record | None = None  # delivered, and not folded: a step may be cancelled
         self._ready: list[Update] = []
 

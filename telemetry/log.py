@@ -26,6 +26,7 @@ from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
 from ..scoring.index.erasure import Retention, keep_to
 from ..scoring.trajectory.options import Options
+from .idle import close_idle
 from .live_updates import LiveUpdates, OnStop, OnUpdate
 from .queue import OnFull, Unwritten
 from .receipt import Awaited
@@ -37,6 +38,7 @@ from .store_methods import StoreMethod
 __all__ = ("Log", "open")
 
 _PACE = Pace()
+_SWEEP = (0.05, 3600.0)  # seconds between looks for idle sessions, at least and at most
 _OPENING = 2.0  # seconds for which the opening of a log waits for its server
 _POLL = 0.002  # seconds between looks whether all is written
 
@@ -54,6 +56,7 @@ def open(
     strict: bool = False,
     retention: Retention | None = None,
     utility: str | None = None,
+    idle_after: float | None = None,
 ) -> Log:
     """Makes a log at a URL, to record in and to read; enter it with ``async with``.
 
@@ -88,6 +91,9 @@ def open(
         utility: whose utility counts in the sessions that are opened here and name no scorer
             themselves: a scorer's name, e.g. ``retention``. Their openings record it, so that every
             report goes by it.
+        idle_after: seconds without an event after which an open session of this log is closed as
+            ``ended``, whoever recorded it. If it is opened again, a new session continues it, with
+            ``.2`` behind its id and ``config["continues"]``. None to close none.
 
     Raises:
         InvalidInput: the URL names no store; or, on entering, ``room`` is below 1 or ``on_full`` is
@@ -113,6 +119,7 @@ def open(
         strict=strict,
         retention=retention,
         utility=utility,
+        idle_after=idle_after,
     )
 
 
@@ -135,6 +142,7 @@ class Log:
         spill: files for what waits while the store is away; None for memory alone.
         strict: see ``open``.
         retention: see ``open``.
+        idle_after: see ``open``.
 
     Attributes:
         recorder: opens sessions to be recorded, and says how its intake stands.
@@ -154,11 +162,15 @@ class Log:
         spill: SpillFiles | None = None,
         strict: bool = False,
         retention: Retention | None = None,
+        idle_after: float | None = None,
     ) -> None:
         if retention is not None:
             retention.query()  # to refuse it at once
         self._retention = retention
+        if idle_after is not None and not idle_after > 0:
+            raise InvalidInput(f"idle_after is a number of seconds above 0, not {idle_after!r}")
         self._held = store
+        self._idle_after = idle_after
         self._deadline = deadline
         self._retry = retry
         self._spill = spill
@@ -175,6 +187,7 @@ class Log:
             retry=retry,
             spill=spill,
             strict=strict,
+            successors=idle_after is not None,
         )
         self.unwritten: tuple[Unwritten, ...] = ()
         self._watches: list[LiveUpdates] = []
@@ -316,6 +329,8 @@ class Log:
                 if self._retention is not None:
                     keep = partial(self._keep_to, self._retention)
                     self._spawn(keep, "retention")
+                if self._idle_after is not None:
+                    self._spawn(partial(self._close_idle, self._idle_after), "closer of sessions")
                 self._exit = entered.pop_all()
         if refused is not None:  # here, since a task group would wrap it in a group
             raise refused
@@ -390,6 +405,19 @@ class Log:
             tried.set()
             entered.push_async_callback(self._held.aclose)
             await anyio.sleep_forever()
+
+    async def _close_idle(self, seconds: float) -> None:
+        """Closes idle sessions now and then."""
+        await self._ready()
+        while True:
+            try:
+                for session in await close_idle(self, seconds):
+                    get_logger("telemetry").info("an idle session was closed", session=session)
+            except LogClosed:
+                return
+            except DuologError as error:
+                get_logger("telemetry").warning("idle sessions were not closed", error=str(error))
+            await anyio.sleep(min(max(seconds / 4, _SWEEP[0]), _SWEEP[1]))
 
     async def _ready(self) -> None:
         """Waits until the store is open."""

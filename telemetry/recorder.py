@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from types import TracebackType
 from typing import Final, Self, Unpack, final
 from weakref import WeakValueDictionary
@@ -16,8 +15,10 @@ from ..engine.errors import InvalidInput, LogClosed
 from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.log.process import OwnProcess
+from ..engine.log.session_states import SessionStates
 from ..engine.logger import get_logger
 from ..engine.records import ENGINE
+from .idle import was_idle
 from .intake import Intake
 from .jsonable import text
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
@@ -33,7 +34,8 @@ ROOM: Final = 10_000
 DEADLINE: Final = 5.0
 """Seconds for which a log that is being closed goes on writing what waits."""
 
-_IDLE = 1024  # sessions whose state is kept at hand though nobody holds them
+_RECENT = 1024  # sessions whose state is kept at hand without a handle
+_IDLE = 60.0  # seconds for which it is kept after the session was opened
 
 
 @final
@@ -51,6 +53,8 @@ class Recorder:
         retry: seconds before the first new attempt where the log cannot be written now.
         spill: the files that hold what waits while the log is away; None for memory alone.
         strict: opening a session waits for the log, however long that takes.
+        successors: a session that was closed since it was idle, and is opened again, is
+            continued in a new one, which names it.
 
     Attributes:
         durable: as above.
@@ -71,8 +75,10 @@ class Recorder:
         retry: float = 0.25,
         spill: SpillFiles | None = None,
         strict: bool = False,
+        successors: bool = False,
     ) -> None:
         self._log = log
+        self._successors = successors
         self._spill = spill
         self._strict = strict
         self._room = room
@@ -83,7 +89,7 @@ class Recorder:
         self._retry = retry
         self._lock = threading.Lock()  # protects the lanes
         self._lanes: WeakValueDictionary[str, SessionQueue] = WeakValueDictionary()
-        self._recent: OrderedDict[str, SessionQueue] = OrderedDict()
+        self._recent: SessionStates[SessionQueue] = SessionStates(_RECENT, idle=_IDLE)
         self._process = OwnProcess()
         self._intake: Intake | None = None
         self._unwritten: tuple[Unwritten, ...] | None = None
@@ -111,6 +117,12 @@ class Recorder:
         intake = self.intake
         lane = self.lane_nowait(session, about)
         await intake.load(lane)
+        number = 1
+        while self._successors and was_idle(lane.state):
+            number += 1
+            about = About(**{**about, "continues": lane.session})
+            lane = self.lane_nowait(f"{session}.{number}", about)
+            await intake.load(lane)
         if lane.state is None or not lane.state.version:
             # So that it is opened even if nothing ever happens in it.
             receipt = Receipt(session)
@@ -140,10 +152,7 @@ class Recorder:
                 else:
                     opened = opening({**self._about, **about})
                 lane = self._lanes[session] = SessionQueue(session, opened)
-            self._recent[session] = lane
-            self._recent.move_to_end(session)
-            if len(self._recent) > _IDLE:
-                self._recent.popitem(last=False)
+            self._recent.keep(session, lane)
         return lane
 
     async def put(

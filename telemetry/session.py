@@ -42,6 +42,7 @@ class About(TypedDict, total=False):
         labels: more labels to group reports by, under any names.
         config: more settings to note.
         private: per owner, what only it may see.
+        continues: id of the session that this one continues, of the same conversation.
     """
 
     task: str
@@ -59,6 +60,7 @@ class About(TypedDict, total=False):
     labels: Mapping[str, str]
     config: Mapping[str, object]
     private: Mapping[str, object]
+    continues: str | None
 
 
 _NAMES = About.__optional_keys__
@@ -100,6 +102,8 @@ def opening(about: About) -> SessionOpened:
         config["output"] = about["output"]
     scorers = {"judge": about.get("judge"), "utility": about.get("utility")}
     config |= {name: scorer for name, scorer in scorers.items() if scorer is not None}
+    if (before := about.get("continues")) is not None:
+        config["continues"] = text(before, "a session's id")
     problem = about.get("problem")
     return SessionOpened(
         task=text(about.get("task", ""), "a task"),

@@ -56,6 +56,7 @@ class LogOptions(TypedDict, total=False):
     strict: bool
     retention: Retention | None
     utility: str | None
+    idle_after: float | None
 
 
 def open_sync(url: str, **options: Unpack[LogOptions]) -> SyncLog:

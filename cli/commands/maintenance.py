@@ -14,7 +14,7 @@ import typer
 from ...engine.errors import InvalidInput
 from ...engine.text import quantity
 from ..app import app
-from ..arguments import example
+from ..arguments import example, seconds_in
 from ..lookup import existing_log, find_session
 from ..output import print_json, say
 from ..runtime import run
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...engine.log.contract import Cache, EventLog, VacuumResult, Verification
     from ...scoring.index.query import SessionQuery
 
-__all__ = ("forget_command", "vacuum_command", "verify_command")
+__all__ = ("close_command", "forget_command", "vacuum_command", "verify_command")
 
 _WRONG = 1
 _NAMED = 20  # erased sessions that are listed one by one
@@ -272,6 +272,46 @@ def _print_erased(done: ErasedEverywhere, log: str, *, caches: bool) -> None:
     if caches:
         say("replies that a response cache keeps are not erased: name its directory with --cache")
     say(f"not reached: {'; '.join(done.not_reached)}")
+
+
+@app.command(
+    "close",
+    short_help="Closes sessions in which nothing happens any more.",
+    epilog=example(
+        "duolog close telemetry.db --idle 7d",
+        "duolog close telemetry.db --idle 12h --dry-run",
+        note="Simulations are left alone. Programs close idle sessions with duolog.open(idle_after=).",
+    ),
+)
+def close_command(
+    log: _Log,
+    idle: Annotated[
+        str,
+        typer.Option("--idle", metavar="TIME", help="Time without an event: 90s, 30m, 12h, 7d."),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the sessions.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Closes open sessions of products that have been idle for some time, with the reason ``ended``."""
+    seconds = seconds_in(idle, "--idle")
+
+    async def main() -> list[str]:
+        from ...telemetry.idle import close_idle
+
+        async with existing_log(log) as opened:
+            return await close_idle(opened, seconds, dry=dry_run)
+
+    closed = run(main)
+    if as_json:
+        print_json({"closed": closed, "dry_run": dry_run})
+        return
+    from ...engine.text import quantity
+    from ...scoring.display.texts import clean
+
+    for session in closed:
+        typer.echo(clean(session))
+    done = "would be closed" if dry_run else "closed"
+    say(f"{quantity(len(closed), 'session')} {done}")
 
 
 @app.command(

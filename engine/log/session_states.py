@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Generic, TypeVar, final
 
@@ -20,10 +22,18 @@ class SessionStates(Generic[State]):
     Args:
         most: how many states to keep.
         busy: whether a state is in use and may not be evicted now; None where none ever is.
+        idle: seconds after which a state that was not used is evicted.
     """
 
-    def __init__(self, most: int, busy: Callable[[State], bool] | None = None) -> None:
+    def __init__(
+        self,
+        most: int,
+        busy: Callable[[State], bool] | None = None,
+        idle: float = math.inf,
+    ) -> None:
         self._most = most
+        self._idle = idle
+        self._used: dict[str, float] = {}  # when each was used last, if that matters
         self._busy = busy
         self._states: dict[str, State] = {}  # the one that was used last comes last
 
@@ -43,11 +53,28 @@ class SessionStates(Generic[State]):
         states = self._states
         states.pop(session, None)
         states[session] = state
+        if self._idle < math.inf:
+            self._used.pop(session, None)
+            self._used[session] = now = time.monotonic()
+            self._evict_idle(now - self._idle, state)
         self.evict(but=state)
 
     def drop(self, session: str) -> State | None:
         """Lets go of the state of a session, and gives it back."""
+        self._used.pop(session, None)
         return self._states.pop(session, None)
+
+    def _evict_idle(self, before: float, but: State) -> None:
+        """Drops states that were not used since a time, up to one that is in use."""
+        idle: list[str] = []
+        for session, at in self._used.items():
+            state = self._states.get(session)
+            if at >= before or state is but:
+                break
+            if state is None or self._busy is None or not self._busy(state):
+                idle.append(session)
+        for session in idle:
+            self.drop(session)
 
     def evict(self, but: State | None = None) -> None:
         """Drops the state that was not used for the longest time, where there are too many.
@@ -59,7 +86,7 @@ class SessionStates(Generic[State]):
             return
         for session, state in self._states.items():
             if state is not but and not (self._busy and self._busy(state)):
-                del self._states[session]
+                self.drop(session)
                 return
 
 

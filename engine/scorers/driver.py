@@ -71,6 +71,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
         at_once: sessions that it waits for, or that are read from the log, at a time.
         keep: open sessions whose state is kept at hand; for others it is made anew when something
             comes, by reading the session from the log.
+        idle: seconds for which the state of a session in which nothing happens is kept at hand.
         retry: seconds before the first new attempt if the log, or a model that a scorer asks,
             cannot be reached.
     """
@@ -78,6 +79,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     within: float = 60.0
     at_once: int = 64
     keep: int = 4096
+    idle: float = 60.0
     retry: float = 0.25
 
 
@@ -277,7 +279,7 @@ class ScorerDriver:
             )
         self._parts: dict[int, _Part] = {}
         self._works: SessionStates[_Work] = SessionStates(
-            pace.keep, busy=lambda work: work.busy or work.first > 0
+            pace.keep, busy=lambda work: work.busy or work.first > 0, idle=pace.idle
         )
         # Sessions that wait and are not at work, in order; likewise for a slot, and for the thread.
         self._ready: OrderedDict[str, None] = OrderedDict()
