@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -55,3 +56,15 @@ async def test_printing_is_allowed() -> None:
 
 def test_without_a_loop_anything_goes() -> None:
     within_the_engine(lambda: time.sleep(0))()
+
+
+def test_time_limits_of_tests_notice_hangs_alone() -> None:
+    """A limit that a busy machine could miss fails a test that nothing is wrong with."""
+    limit = re.compile(r"fail_after\((\d+(?:\.\d+)?)\)")
+    short = [
+        (path.name, found[0])
+        for path in Path(__file__).parent.rglob("*.py")
+        for found in limit.finditer(path.read_text(encoding="utf-8"))
+        if 0 < float(found[1]) < 30
+    ]
+    assert short == []

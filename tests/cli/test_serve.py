@@ -53,7 +53,7 @@ class Served:
         assert self.process.stderr is not None
         self.told += self.process.stderr.read()
         self.process.stderr.close()
-        return self.process.wait(20)
+        return self.process.wait(300)
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def test_scorers_measure_what_is_posted(tmp_path: Path) -> None:
             message("No, that is wrong. I said no museums!"),
         ]
         assert (await client.post("s", *talk)).status == 200
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             async with client.follow("?updates=1") as told:
                 async for one in told:
                     if one.event == "update" and one.data["update"] == "RatingUpdated":

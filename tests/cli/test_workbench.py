@@ -60,14 +60,14 @@ def test_it_serves_those_who_have_its_link_until_it_is_ended(log: Path) -> None:
             json.dumps({"token": token}).encode(),
             {"Content-Type": "application/json", "Origin": base},
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             cookie = answer.headers["Set-Cookie"].partition(";")[0]
             assert json.load(answer)["role"] == role
         listed = urllib.request.Request(f"{base}/sessions", headers={"Cookie": cookie})
-        with urllib.request.urlopen(listed, timeout=20) as page:
+        with urllib.request.urlopen(listed, timeout=300) as page:
             assert 'data-session="s"' in page.read().decode()
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(300) == 0
     assert process.stderr.read() == ""
     process.stderr.close()
 

@@ -28,7 +28,7 @@ def test_it_runs_as_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.Monk
                 capture_output=True,
                 text=True,
                 check=True,
-                timeout=30,
+                timeout=300,
             )
             client = Duolog(address, TOKEN)
             again = [{"id": "once", **said("ann", "human", "Hello?")}]

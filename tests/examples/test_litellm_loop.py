@@ -41,7 +41,7 @@ def chat(root: Path, server: OpenAIServer, where: Path, typed: str) -> str:
         check=False,
         cwd=where,
         env={**os.environ, "OPENAI_API_KEY": "sk-none"},
-        timeout=50,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

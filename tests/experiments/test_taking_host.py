@@ -54,7 +54,7 @@ async def kinds(log: EventLog, session: str) -> list[str]:
 
 async def until(log: EventLog, session: str, kind: str) -> None:
     """Waits until a session holds an event."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(120):
         async with log.subscribe(session=session) as records:
             async for record in records:
                 if record.kind == kind and record.role == "agent":
@@ -129,7 +129,7 @@ async def test_an_open_session_goes_on_after_the_program_has_ended(tmp_path: Pat
         async with hosting(log) as host:
             seat = await host.seat(session, "user")
             await seat.call(lambda desk: desk.say("eggs"))
-            with anyio.fail_after(10):
+            with anyio.fail_after(120):
                 while (await kinds(log, session)).count("SnapshotTaken") < 2:
                     await anyio.lowlevel.checkpoint()
             with pytest.raises(InvalidInput, match="no seat for 'eve'"):
@@ -253,7 +253,7 @@ async def test_of_two_copies_one_runs_a_session_and_the_other_takes_it_over(tmp_
                 assert shown["text"] == "milk"
             assert await done(at, said) == version
             await done(at, act(session, "say", text="eggs"))
-            with anyio.fail_after(10):
+            with anyio.fail_after(120):
                 while (await kinds(other, session)).count("SnapshotTaken") < 2:
                     await anyio.lowlevel.checkpoint()
         trace = await collect(one.read(session))

@@ -226,7 +226,7 @@ async def test_a_session_that_grows_all_the_time_is_checked_as_it_was(log: Store
                 yield record
 
     await log.restore(trip()[:3])
-    with anyio.fail_after(10):
+    with anyio.fail_after(120):
         check = await check_session(Growing(), "s")  # type: ignore[arg-type]
     assert (check.records, check.differences) == (3, ())
 

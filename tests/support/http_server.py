@@ -99,7 +99,7 @@ class Client:
 
     async def raw(self, data: bytes) -> Answer:
         """Sends bytes, and reads what comes until the connection ends."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
                 await stream.send(data)
                 return _answer(await _rest(stream), data[:4].decode("latin-1"))

@@ -109,7 +109,7 @@ class OpenAIServer:
         thread = threading.Thread(target=run, name="openai-server")
         thread.start()
         try:
-            started.wait(10)
+            started.wait(300)
             yield self
         finally:
             loop.call_soon_threadsafe(stop.set_result, None)

@@ -55,7 +55,7 @@ async def test_each_advice_goes_to_one_handler_near_the_writer(url: str) -> None
         watches = watch(one, "one"), watch(two, "two")
         await complain(await one.session("s1"))
         await complain(await two.session("s2"))
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             for session in ("s1", "s2"):
                 while not await acknowledged(one, session):  # noqa: ASYNC110  (of two processes)
                     await anyio.sleep(0.02)
@@ -111,7 +111,7 @@ async def test_what_is_acknowledged_is_not_handled_again(url: str) -> None:
             session = await log.session("s")
             if not session.closed:
                 await complain(session)
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 while not await acknowledged(log, "s"):  # noqa: ASYNC110
                     await anyio.sleep(0.02)
     assert len(handled) == 1

@@ -107,7 +107,7 @@ def test_a_fork_is_refused_and_does_not_hang(tmp_path: Path, program: str, told:
         [sys.executable, "-P", "-c", program, str(tmp_path / "a.db")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.stdout.strip(), done.returncode, done.stderr) == (told, 0, "")

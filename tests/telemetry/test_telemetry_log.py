@@ -54,7 +54,7 @@ async def quarrel(s: Recording[Awaited], rounds: int = 3) -> None:
 async def until_closed(updates: AsyncIterator[Update], session: str) -> list[Update]:
     """Updates up to the end of a session and of what is measured of it."""
     found: list[Update] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(120):
         async for update in updates:
             found.append(update)
             if isinstance(update, SessionEnded) and update.session == session:

@@ -176,7 +176,7 @@ def test_what_cannot_be_opened_says_so_and_leaves_no_thread() -> None:
         pass
     begun = set(threading.enumerate()) - before
     for thread in begun:  # it may be on its way out
-        thread.join(10)
+        thread.join(300)
     assert not any(thread.is_alive() for thread in begun)
 
 

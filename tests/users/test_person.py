@@ -116,7 +116,7 @@ async def sit(
     """What comes of these lines."""
     seat = TestSeat(*lines, editor=editor)
     async with open_log("memory://") as log:
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             await run_session(log, session(Person(seat)))
         return seat, (await streams(log, "chat"))["trace"]
 
@@ -150,7 +150,7 @@ async def test_news_are_shown_while_the_person_types_nothing() -> None:
 
     async with open_log("memory://") as log, anyio.create_task_group() as tasks:
         tasks.start_soon(run_session, log, session(Person(Listening())))
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             await heard.wait()
         tasks.cancel_scope.cancel()
 
@@ -204,7 +204,7 @@ async def test_a_rating_is_recorded() -> None:
                     await appears(log, "SnapshotTaken")
                 return line
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             await run_session(log, session(Person(Patient("draft", "/rate 4 not bad", "/finish"))))
         trace = (await streams(log, "chat"))["trace"]
     rated = [event for event in by_user(trace) if isinstance(event, ProgressRated)]
@@ -240,7 +240,7 @@ async def test_an_edit_that_the_agent_crossed_is_refused_and_kept() -> None:
                 return "mine"
 
         seat = Slow("draft", "/edit", "/edit", "/finish")
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             await run_session(log, session(Person(seat)))
         trace = (await streams(log, "chat"))["trace"]
     assert edited == ["", "mine"]
@@ -267,7 +267,7 @@ async def test_an_approval_is_given_when_it_was_asked_for() -> None:
                 return line
 
         seat = Asked("ask", "/no not yet", "/finish")
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             await run_session(log, session(Person(seat)))
         trace = (await streams(log, "chat"))["trace"]
     given = [r.event for r in trace if isinstance(r.event, ApprovalGiven)]
@@ -278,7 +278,7 @@ async def test_an_approval_is_given_when_it_was_asked_for() -> None:
 async def test_who_leaves_can_come_back(leaving: str | None) -> None:
     async with open_log("memory://") as log:
         person = Person(TestSeat("Hello", leaving))
-        with anyio.fail_after(10), pytest.raises(SessionInterrupted, match="user has left it"):
+        with anyio.fail_after(120), pytest.raises(SessionInterrupted, match="user has left it"):
             await run_session(log, session(person))
         assert person.left
         assert (await log.summary("chat")).state == "open"
@@ -302,7 +302,7 @@ async def test_a_person_who_thinks_is_not_nudged() -> None:
         tasks.start_soon(run_session, log, session(Person(Thinking("/finish"))))
         await anyio.wait_all_tasks_blocked()
         thinking.set()
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             await appears(log, "SessionClosed")
         kinds = [r.kind for r in (await streams(log, "chat"))["trace"]]
     assert "Nudged" not in kinds
@@ -371,7 +371,7 @@ async def test_a_model_that_fails_is_asked_again_when_the_person_says_so(
             session(person),
             players=(human(person.live), agent(model_actor(models, Repeater))),
         )
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             result = await run_session(log, chat)
         trace = (await streams(log, "chat"))["trace"]
     assert result.reason == "finished"

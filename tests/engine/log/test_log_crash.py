@@ -162,7 +162,7 @@ def traced(path: Path, durability: str, count: int) -> list[str]:
         [*command, sys.executable, str(WORKER), "acknowledge", url, str(count)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     if "ptrace" in done.stderr.lower() and done.returncode:

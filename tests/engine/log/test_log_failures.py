@@ -225,7 +225,7 @@ def test_a_sync_that_fails(tmp_path: Path) -> None:
         [strace, "-f", "-o", "/dev/null", "-e", inject, sys.executable, WORKER, "until_error", url],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     if "ptrace" in done.stderr.lower() and done.returncode:
@@ -298,7 +298,7 @@ async def test_a_cancelled_append_does_not_wait_for_another_process(tmp_path: Pa
         await until(lambda: log.statistics().waiting == 0)
         goes.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(goes, 10)  # the other process is waited for 30 seconds
+            await asyncio.wait_for(goes, 120)  # the other process is waited for 30 seconds
         assert not stays.done()
         await anyio.to_thread.run_sync(other.execute, "ROLLBACK")
         other.close()

@@ -146,7 +146,7 @@ async def test_a_newer_log_is_for_reading(tmp_path: Path) -> None:
 
 def take_over(path: Path) -> None:
     """Does what a newer Duolog would, whose tables have one column more."""
-    connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=300, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("ALTER TABLE events ADD COLUMN extra TEXT")
     connection.execute(f"PRAGMA user_version = {LAYOUT + 1}")
@@ -268,7 +268,7 @@ def run(script: str, path: Path, *more: str) -> subprocess.CompletedProcess[str]
         [sys.executable, "-c", script, path, *more],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

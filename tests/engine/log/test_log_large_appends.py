@@ -28,7 +28,7 @@ class Watched(dict[str, object]):
     def __eq__(self, other: object) -> bool:
         self.thread = threading.get_ident()
         if self.thread != threading.main_thread().ident:
-            assert self.go_on.wait(10)
+            assert self.go_on.wait(300)
         return super().__eq__(other)
 
     __hash__ = None

@@ -453,7 +453,7 @@ async def test_behind_a_pooler_what_others_write_is_seen_by_looking(
     async with open_log(url) as log, open_log(f"{url}&pooler=yes") as other:
         async with other.subscribe() as subscription:
             await appended(log, "s", 3)
-            with anyio.fail_after(10):
+            with anyio.fail_after(120):
                 assert [(await anext(subscription)).position for _ in range(3)] == [1, 2, 3]
         taken = await appended(other, "s", 2, expected_version=3)
     assert [record.version for record in taken] == [4, 5]

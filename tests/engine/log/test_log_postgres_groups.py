@@ -120,7 +120,7 @@ async def test_what_is_begun_for_a_group_that_may_follow_holds_nobody_up_where_n
             for number in range(20):
                 tasks.start_soon(write_each, log, f"s-{number}")
         assert log.statistics().groups == ROUNDS
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             await other.append("s-0", [message("x")], expected_version=ROUNDS)
         await check(log, 20 * ROUNDS + 1)
     assert ends == {False: 1}

@@ -214,7 +214,7 @@ def test_every_byte_passes_unchanged_both_ways(tmp_path: Path) -> None:
         input=sent,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0
     assert done.stdout == sent
@@ -250,7 +250,7 @@ def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
         input=b"",
         capture_output=True,
         check=False,
-        timeout=30,
+        timeout=300,
     )
     assert done.returncode == 127
     assert done.stderr == (

@@ -187,7 +187,7 @@ async def test_advice_comes_with_the_stream() -> None:
     async with duolog.open("memory://") as log:
         log.watch(scorers=[rule_judge(), RetentionUtility()]).start()
         s = await log.session("t1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             async with aclosing(stream_agui(log, "t1", follow=follow_updates)) as stream:
                 await s.human.says("Please mend the parser.")
                 await s.agent.submits("def parse(): ...")
@@ -225,9 +225,9 @@ async def test_a_live_stream_ends_with_the_log() -> None:
     async with duolog.open("memory://") as log:
         stream = stream_agui(log, "t1")
         await (await log.session("t1")).agent.says("Hello.", durable=True)
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             events += [await anext(stream) for _ in range(4)]
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         assert [event async for event in stream] == []
     assert [event["type"] for event in events] == [
         "RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",

@@ -49,7 +49,7 @@ async def followed(
         tasks.start_soon(
             lambda: follow_foreign(log, source, importer, every=EVERY, on_import=on_import)
         )
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             yield
         tasks.cancel_scope.cancel()
 

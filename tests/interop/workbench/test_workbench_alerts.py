@@ -125,7 +125,7 @@ async def test_what_fired_is_the_same_after_a_restart_and_however_it_was_read(
                 for record in script.records:
                     await put_records(log, [record])
                     await history.refresh()
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 while history.count < 7:
                     await history.soon()
             seen = shown(history.page(50))
@@ -157,7 +157,7 @@ async def test_a_history_that_had_no_time_for_a_session_is_not_complete(
             assert (history.complete, history.count) == (True, 0)
             await put_records(log, story("s", [1, 1]).records)
             gate.shut_reads()
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 while history.complete:
                     await history.soon()
                 gate.open_reads()
@@ -182,7 +182,7 @@ async def test_the_page_shows_each_firing_and_what_its_webhook_answered() -> Non
             found: dict[str, object] = json.loads(str((await anext(messages)).data))
             return found
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             assert (await data())["note"] == "nothing has fired"
             await put_records(log, script.records)
             while not (rows := (await data())["rows"]):
@@ -261,7 +261,7 @@ def sender(log: EventLog, receiver: Receiver, *, lease: float = 90.0) -> AlertSe
 
 async def outcomes(log: EventLog, session: str, count: int) -> list[tuple[str, int]]:
     """What is recorded about alerts of a session, once there is this much."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while True:
             events = [record.event async for record in log.read(session, stream=ALERTS)]
             if len(events) >= count:
