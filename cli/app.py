@@ -24,6 +24,7 @@ COMMANDS = (
     "new",
     "report",
     "audit",
+    "oversight",
     "sessions",
     "show",
     "replay",

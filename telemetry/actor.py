@@ -33,6 +33,7 @@ from ..engine.events import (
     TurnYielded,
     Unknown,
 )
+from ..engine.events.trace import DecisionSource
 from ..engine.session.commands import (
     UNNAMED,
     Command,
@@ -149,16 +150,32 @@ class RecordedActor(Generic[R]):
         action: str | None = None,
         arguments: Mapping[str, object] | None = None,
         to: Sequence[str] = (),
+        shows: object = None,
+        risk: str | None = None,
         id: str | None = None,
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Asks for leave to do something; the receipt is what ``approves`` refers to."""
+        """Asks for leave to do something; the receipt is what ``approves`` refers to.
+
+        Args:
+            question: in words.
+            action: name of the action in question.
+            arguments: of that action.
+            to: names of those who are asked; empty for all.
+            shows: what is shown for the decision, such as a diff. Only its digest is recorded.
+            risk: how risky the agent says the action is, in its words.
+            id: see the class.
+            at: see the class.
+            durable: see the class.
+        """
         event = ApprovalAsked(
             question=text(question, "a question"),
             action=None if action is None else text(action, "an action"),
             arguments=plain_mapping(arguments or {}),
             to=_names(to),
+            shown=None if shows is None else digest(plain(shows)),
+            risk=None if risk is None else text(risk, "a risk"),
         )
         return self._do("asks", RecordEvent(event), None, id, at, durable)
 
@@ -168,14 +185,41 @@ class RecordedActor(Generic[R]):
         *,
         approved: bool = True,
         comment: str = "",
+        source: DecisionSource | None = None,
+        expired: bool = False,
         id: str | None = None,
         at: float | None = None,
         durable: bool | None = None,
     ) -> R:
-        """Gives the approval that was asked for, or denies it (``approved=False``)."""
+        """Gives the approval that was asked for, or denies it (``approved=False``).
+
+        Args:
+            asked: the receipt of ``asks``.
+            approved: whether leave is given.
+            comment: free text.
+            source: who decided: ``person``, ``rule`` or ``setting``. A decision by a rule or a setting
+                is recorded as one of the environment, and is no act of this actor.
+            expired: nobody answered in time; ``approved`` is False then.
+            id: see the class.
+            at: see the class.
+            durable: see the class.
+
+        Raises:
+            InvalidInput: a value of the wrong kind, or an expired approval that was given.
+        """
         if type(approved) is not bool:
             raise InvalidInput(f"approved is True or False, not {shown(approved)}")
-        event = ApprovalGiven(asked=0, approved=approved, comment=text(comment, "a comment"))
+        if source not in (None, "person", "rule", "setting"):
+            raise InvalidInput(f"source is person, rule or setting, not {shown(source)}")
+        if expired and approved:
+            raise InvalidInput("an approval that expired was not given: pass approved=False")
+        event = ApprovalGiven(
+            asked=0,
+            approved=approved,
+            comment=text(comment, "a comment"),
+            source=source,
+            expired=expired,
+        )
         return self._do("approves", GiveApproval(event), asked, id, at, durable)
 
     # --- working ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from .parts import JSON, CloseReason, Event, Origin, Participant, Tokens
 
@@ -14,6 +14,7 @@ __all__ = (
     "ActorFailed",
     "ApprovalAsked",
     "ApprovalGiven",
+    "DecisionSource",
     "DraftDropped",
     "FeedbackGiven",
     "MessageSent",
@@ -137,21 +138,50 @@ class SnapshotTaken(Event, frozen=True):
     shown: Mapping[str, str] = {}
 
 
+DecisionSource: TypeAlias = Literal["person", "rule", "setting"]
+"""The ways in which an approval is decided."""
+
+
 class ApprovalAsked(Event, frozen=True):
-    """Somebody asked for leave to do something: ``question``, and the action in question if any."""
+    """An actor asked for leave to do something.
+
+    Attributes:
+        question: in words.
+        action: name of the action in question; None if there is none.
+        arguments: of that action.
+        to: names of those who are asked; empty for all.
+        shown: digest of what was shown for the decision (see ``codec.digest``); None if unknown.
+        risk: how risky the asker said the action is, in its words, e.g. ``high``; None if it said nothing.
+    """
 
     question: str
     action: str | None = None
     arguments: Mapping[str, JSON] = {}
     to: tuple[str, ...] = ()
+    shown: str | None = None
+    risk: str | None = None
 
 
 class ApprovalGiven(Event, frozen=True):
-    """An approval was given or denied; ``asked`` is the trace version of the ``ApprovalAsked``."""
+    """An approval was given or denied, or nobody answered in time.
+
+    The environment decides if the source is a rule or a setting, and if it expired: such a decision is
+    no act of a human.
+
+    Attributes:
+        asked: trace version of the ``ApprovalAsked``.
+        approved: whether leave is given.
+        comment: free text.
+        source: who decided: a ``person``, a ``rule`` that looks at the request, or a ``setting`` that
+            does not, such as "approve everything". None if unknown.
+        expired: nobody answered in time, so that leave is not given.
+    """
 
     asked: int
     approved: bool
     comment: str = ""
+    source: DecisionSource | None = None
+    expired: bool = False
 
 
 class NoteTaken(Event, frozen=True):

@@ -404,6 +404,10 @@ def _approve(command: GiveApproval, state: TraceState, sender: Sender) -> Comman
         raise InvalidInput(
             f"nobody asked for an approval at version {asked} of session {state.session!r}"
         )
+    if command.event.approved and command.event.expired:
+        raise InvalidInput("an approval that expired was not given: approved is False then")
+    if command.event.expired or command.event.source in ("rule", "setting"):
+        sender = msgspec.structs.replace(sender, actor=ENVIRONMENT, role="environment", seen=None)
     return CommandResult((_draft(sender, command.event, asked),))
 
 

@@ -236,6 +236,27 @@ def call_text(name: str, arguments: Mapping[str, JSON]) -> str:
     return f"{one_line(name)}({', '.join(values)})"
 
 
+def _asks(asked: ApprovalAsked) -> Description:
+    call = "" if asked.action is None else call_text(asked.action, asked.arguments)
+    risk = "" if asked.risk is None else f"risk: {asked.risk}"
+    asks = Description("asks for approval", risk, asked.question, kind="markdown", tone="strong")
+    return replace(asks, call=call, details=_json(asked.arguments))
+
+
+def _decides(given: ApprovalGiven) -> Description:
+    verb = f"approves {given.asked}" if given.approved else f"denies {given.asked}"
+    how = _by(given.source)
+    if given.expired:
+        verb, how = f"{given.asked} expires", "nobody answered"
+    tone: Tone = "good" if given.approved else "bad"
+    return Description(verb, how, given.comment, kind="markdown", about=given.asked, tone=tone)
+
+
+def _by(source: str | None) -> str:
+    """The source of a decision, unless it is a person or unknown."""
+    return f"by a {source}" if source in ("rule", "setting") else ""
+
+
 def edited_file(content: JSON) -> str | None:
     """The path of the file that a snapshot of one file holds; None if it does not hold one."""
     return (
@@ -257,18 +278,10 @@ def _act(record: Record, context: Context) -> Description | None:
             return _outcome(resolved, record, context.action)
         case SnapshotTaken() as snapshot:
             return _snapshot(snapshot, context)
-        case ApprovalAsked(question=question, action=name, arguments=arguments):
-            call = "" if name is None else call_text(name, arguments)
-            asks = Description("asks for approval", "", question, kind="markdown", tone="strong")
-            return replace(asks, call=call, details=_json(arguments))
-        case ApprovalGiven(asked=asked, approved=True, comment=text):
-            return Description(
-                f"approves {asked}", "", text, kind="markdown", about=asked, tone="good"
-            )
-        case ApprovalGiven(asked=asked, comment=text):
-            return Description(
-                f"denies {asked}", "", text, kind="markdown", about=asked, tone="bad"
-            )
+        case ApprovalAsked() as asked:
+            return _asks(asked)
+        case ApprovalGiven() as given:
+            return _decides(given)
         case DraftDropped() as draft:
             what = " and ".join((*(["a message"] if draft.text else []), *draft.actions))
             spent = f"after {draft.seconds:.0f} of {draft.of:.0f} s"
