@@ -50,6 +50,7 @@ from .jsonable import plain, plain_mapping, shown, text
 from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt, Ref, check_ref
 from .streamed_message import StreamedMessage
+from .tracing import current_traceparent
 
 __all__ = ("Put", "R", "RecordedActor")
 
@@ -540,8 +541,19 @@ class RecordedActor(Generic[R]):
         if about is not None or isinstance(command, (GiveApproval, ResolveAction)):
             check_ref(about, lane.session)
         receipt = Receipt(lane.session, id)
+        traceparent = current_traceparent()
+        if traceparent is not None and not isinstance(command.event, Unknown):
+            command = _traced(command, traceparent)
         entry = QueuedCommand(verb, command, self.name, self.role, at, receipt, id, about)
         return self._put(lane, entry, durable)
+
+
+def _traced(command: Command, traceparent: str) -> Command:
+    replace = msgspec.structs.replace
+    changed = {"event": replace(command.event, traceparent=traceparent)}
+    if isinstance(command, TakeAction) and command.outcome is not None:
+        changed["outcome"] = replace(command.outcome, traceparent=traceparent)
+    return replace(command, **changed)
 
 
 def _outcome(result: object, error: str | None) -> ActionResolved:

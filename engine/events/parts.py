@@ -56,9 +56,14 @@ class Event(
     """What all events share: a JSON tag ``kind`` and a schema number.
 
     The garbage collector need not look at events, since JSON holds no cycles.
+
+    Attributes:
+        traceparent: the W3C trace context of the request in which it was recorded, if there was one.
     """
 
     schema: ClassVar[int] = 1
+
+    traceparent: str | None = None
 
 
 class Participant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

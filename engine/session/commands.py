@@ -217,9 +217,13 @@ def repeated(command: Command, held: object) -> Event | Unknown:
     """The event of a command that is sent again, with the references of the recorded event.
 
     Version numbers are filled in when a command is handled, so that a repetition can only be
-    compared with the record after taking them from there.
+    compared with the record after taking them from there. So can its trace: it comes with another
+    request.
     """
     replace = msgspec.structs.replace
+    if isinstance(held, Event) and isinstance(command.event, Event):
+        event = replace(command.event, traceparent=held.traceparent)
+        command = replace(command, event=event)
     match command:
         case ResolveAction(resolved) if isinstance(held, ActionResolved):
             return replace(resolved, action=held.action)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Final, final
 
-from ...engine.errors import MissingExtra
+from ...engine.errors import InvalidInput, MissingExtra
 from ...engine.events import SessionOpened, StopAdvised
 from ...engine.log.backoff import FIRST
 from ...engine.log.contract import EventLog
@@ -64,6 +64,7 @@ def otel_export(
     name: str | None = "otel",
     after_position: int = 0,
     virtual_epoch: float = 0.0,
+    session_url: str | None = None,
     deadline: float = 10.0,
     retry: float = FIRST,
 ) -> OtelExport:
@@ -88,11 +89,14 @@ def otel_export(
         name: under which the log keeps the checkpoint; one per destination. None keeps none.
         after_position: where to begin if the log keeps no checkpoint under that name.
         virtual_epoch: of sessions on virtual time, UTC epoch seconds at which that begins.
+        session_url: address of a session, with ``{session}`` for its id, e.g. in the workbench; the
+            session's span and its turns have it as ``duolog.session.url``.
         deadline: seconds for which leaving it goes on exporting.
         retry: seconds before the first new attempt where the log cannot be read.
 
     Raises:
         MissingExtra: OpenTelemetry is not installed.
+        InvalidInput: ``session_url`` has no ``{session}``.
     """
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
         raise MissingExtra("otel", "exporting to OpenTelemetry")
@@ -104,7 +108,17 @@ def otel_export(
         spans = SpanFold(name, content=content, rounds=scoring.rounds, origin=origin)
         return ScoreSignals(name, scoring), spans
 
-    emitter = Emitter(tracer_provider, meter_provider, logger_provider, epoch=virtual_epoch)
+    if session_url is not None and "{session}" not in session_url:
+        raise InvalidInput(
+            f"session_url holds {{session}} for the id, and {session_url!r} does not"
+        )
+    emitter = Emitter(
+        tracer_provider,
+        meter_provider,
+        logger_provider,
+        epoch=virtual_epoch,
+        session_url=session_url,
+    )
     return OtelExport(
         log,
         emitter,

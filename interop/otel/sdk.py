@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from typing import NamedTuple, final
+from urllib.parse import quote
 
 from opentelemetry._logs import LoggerProvider, LogRecord, SeverityNumber, get_logger_provider
 from opentelemetry.context import Context
@@ -88,6 +89,7 @@ class Emitter:
         meter_provider: of metrics.
         logger_provider: of events.
         epoch: where virtual time begins, UTC epoch seconds.
+        session_url: address of a session, with ``{session}`` for its id; None for none.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Emitter:
         logger_provider: LoggerProvider | None = None,
         *,
         epoch: float = 0.0,
+        session_url: str | None = None,
     ) -> None:
         about = (names.SCOPE, __version__)
         self._providers = (
@@ -104,6 +107,7 @@ class Emitter:
             logger_provider or get_logger_provider(),
         )
         self.epoch = epoch
+        self.session_url = session_url
         self.tracer = self._providers[0].get_tracer(*about, schema_url=names.SCHEMA_URL)
         self.logger = self._providers[1].get_logger(*about, schema_url=names.SCHEMA_URL)
         self.wanted: _Wanted | None = None
@@ -166,6 +170,7 @@ class SessionEmitter:
         self._origin = TraceOrigin(session, opened)
         self._spans: dict[str, Span] = {}
         self._flags = TraceFlags(TraceFlags.SAMPLED)
+        self._traces: set[int] = set()  # of requests, linked from the session
 
     def emit(self, signal: Signal) -> None:
         """Emits one signal; whatever the providers raise is raised."""
@@ -188,6 +193,17 @@ class SessionEmitter:
         if signal.origin is not None and emitter.wanted is not None:
             ids = _ids_of(signal.origin, SESSION)
             links = (Link(SpanContext(ids.trace, ids.span, is_remote=False)),)
+        request = None if signal.request is None else _context_in(signal.request)
+        if request is not None:
+            links = () if parent is None else (Link(parent),)
+            parent = request
+            if request.trace_id not in self._traces and (whole := self._spans.get(SESSION)):
+                self._traces.add(request.trace_id)
+                whole.add_link(request)
+        attributes = dict(signal.attributes)
+        if emitter.session_url is not None and (request is not None or signal.key == SESSION):
+            session = quote(self._origin.session, safe="")
+            attributes[names.SESSION_URL] = emitter.session_url.replace("{session}", session)
         if emitter.wanted is not None:
             emitter.wanted.want(_ids_of(self._origin, signal.key))
         try:
@@ -195,7 +211,7 @@ class SessionEmitter:
                 signal.name,
                 context=_within(parent),
                 kind=SpanKind.CLIENT if signal.client else SpanKind.INTERNAL,
-                attributes=signal.attributes,
+                attributes=attributes,
                 links=links,
                 start_time=self._nanoseconds(signal.start),
             )
@@ -245,6 +261,16 @@ def _within(context: SpanContext | None) -> Context:
     """A context that holds this span, and nothing of the product's."""
     span = INVALID_SPAN if context is None else NonRecordingSpan(context)
     return set_span_in_context(span, Context())
+
+
+def _context_in(traceparent: str) -> SpanContext | None:
+    """The span that a W3C ``traceparent`` names; None if it names none."""
+    parts = traceparent.split("-")
+    try:
+        trace, span, flags = (int(part, 16) for part in parts[1:4])
+    except ValueError:
+        return None
+    return SpanContext(trace, span, is_remote=True, trace_flags=TraceFlags(flags))
 
 
 def _ids_of(origin: TraceOrigin, key: str) -> _Ids:

@@ -57,6 +57,7 @@ class SpanStarted(NamedTuple):
         attributes: what is known from the start.
         client: it is a call of something outside.
         origin: the session that this one was forked from.
+        request: the W3C trace context of the request that it is part of: its parent there.
     """
 
     key: str
@@ -66,6 +67,7 @@ class SpanStarted(NamedTuple):
     attributes: Attributes
     client: bool = False
     origin: TraceOrigin | None = None
+    request: str | None = None
 
 
 class SpanNoted(NamedTuple):

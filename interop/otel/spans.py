@@ -14,6 +14,7 @@ from ...engine.events import (
     ActionTaken,
     ActorFailed,
     ApprovalAsked,
+    Event,
     MessageSent,
     ModelCalled,
     Participant,
@@ -216,7 +217,7 @@ class SpanFold:
             turn = self._turns[record.actor] = _Turn(
                 f"turn/{self._projector.number}/{record.actor}", start, record.role
             )
-            yield self._began_turn(turn, record.actor)
+            yield self._began_turn(turn, record)
         turn.end = max(turn.end, record.time)
         turn.acts += is_act(record)
         if record.kind == "SnapshotTaken":
@@ -229,7 +230,8 @@ class SpanFold:
                 text = event.question
             (turn.said if record.role == "agent" else self._heard).append(text)
 
-    def _began_turn(self, turn: _Turn, actor: str) -> Signal:
+    def _began_turn(self, turn: _Turn, record: Record) -> Signal:
+        actor = record.actor
         attributes: dict[str, Value] = {names.ACTOR: actor, names.ACTOR_KIND: turn.role}
         attributes[names.ROUND] = self._projector.number
         name = "human_turn"
@@ -239,7 +241,10 @@ class SpanFold:
             attributes |= {names.OPERATION: "invoke_agent", names.AGENT: agent}
             name = f"invoke_agent {agent}"
         parent = round_key(self._projector.number)
-        return SpanStarted(turn.key, parent, name, turn.start, self._identified(attributes))
+        attributes = {**self._identified(attributes)}
+        event = record.event
+        request = event.traceparent if isinstance(event, Event) else None
+        return SpanStarted(turn.key, parent, name, turn.start, attributes, request=request)
 
     def _end_turn(self, turn: _Turn) -> Iterator[Signal]:
         attributes: dict[str, Value] = {

@@ -128,7 +128,7 @@ async def test_what_scoring_tells_while_people_work() -> None:
     utilities = [u for u in found if isinstance(u, UtilityUpdated)]
     assert utilities[-1].utility == pytest.approx(10 / 11)
     assert next(u.utility for u in utilities) is None  # there is an output, and no score of it yet
-    assert {u.scorer for u in utilities} == {"", "retention@2"}
+    assert {u.scorer for u in utilities} == {"", "retention@3"}
     [stage] = [u for u in found if isinstance(u, StageChanged)]
     assert (stage.round, stage.stage) == (2, "refinement")
     efforts = [u.effort["acts"] for u in found if isinstance(u, EffortUpdated)]
