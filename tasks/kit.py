@@ -44,6 +44,7 @@ from ..scoring.scorers.registry import ScoringSetting
 from ..users.personas import PERSONAS, find_persona
 from ..users.players import user_player
 from ..users.simulated import Changing, UserMind
+from .alone import LimitedAlone
 
 __all__ = (
     "HUMAN_ALONE",
@@ -330,7 +331,8 @@ class KitTask(Generic[W]):
             return self._user(ident, cell, setting)
         persona = find_persona(cell.user)
         participant = Participant(name="user", role="human", policy="rules", persona=persona.name)
-        return Player(participant, playing_new(self._spec.alone))
+        alone = self._spec.alone
+        return Player(participant, playing_new(lambda: LimitedAlone(alone(), persona)))
 
     def _scorers(self, cell: Cell, setting: Setting, world: W, *, alone: bool) -> _SessionScorers:
         """The scorers: utility always; a progress judge and an audit of the user if there are models."""

@@ -87,6 +87,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         ambiguous: share of what it says that can be read in more than one way.
         mishears: share of questions that it takes for another one.
         contentment: share of what it wants at which it is satisfied.
+        stamina: minutes of work without an agent after which it takes what there is.
         cognition: what limits it; nothing does by default.
     """
 
@@ -100,6 +101,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     ambiguous: _Share = 0.0
     mishears: _Share = 0.0
     contentment: _Share = 1.0
+    stamina: _Above = 60.0
     cognition: Cognition = Cognition()
 
     @property
@@ -128,6 +130,7 @@ PERSONAS: Mapping[str, Persona] = {
             untold=1,
             ambiguous=0.2,
             mishears=0.1,
+            stamina=45.0,
         ),
         Persona(
             name="lazy",
@@ -137,6 +140,7 @@ PERSONAS: Mapping[str, Persona] = {
             ambiguous=0.3,
             mishears=0.15,
             contentment=0.7,
+            stamina=15.0,
         ),
         Persona(
             name="bounded",
@@ -145,6 +149,7 @@ PERSONAS: Mapping[str, Persona] = {
             untold=1,
             ambiguous=0.2,
             mishears=0.1,
+            stamina=30.0,
             cognition=Cognition(
                 attention=40.0,
                 skims=0.28,
