@@ -23,6 +23,7 @@ COMMANDS = (
     "chat",
     "new",
     "report",
+    "power",
     "audit",
     "oversight",
     "sessions",

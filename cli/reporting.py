@@ -55,6 +55,7 @@ __all__ = (
     "page_of",
     "print_document",
     "report_of",
+    "sessions_of",
 )
 
 EMBEDDED = 2_000_000
@@ -109,11 +110,18 @@ def report_of(asked: Asked) -> Numbers:
         InvalidInput: the sources cannot give it.
         LogError: a log cannot be read.
     """
-    return _report(
-        asked,
-        _without_forks(
-            load(asked.sources, asked.options, workers=asked.workers, on_ended=_say_ended)
-        ),
+    return _report(asked, sessions_of(asked))
+
+
+def sessions_of(asked: Asked) -> Columns:
+    """The sessions of some sources, without forks of what is there already.
+
+    Raises:
+        InvalidInput: the sources cannot give them.
+        LogError: a log cannot be read.
+    """
+    return _without_forks(
+        load(asked.sources, asked.options, workers=asked.workers, on_ended=_say_ended)
     )
 
 

@@ -186,6 +186,15 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         found = [(self.group(int(some[0]), names), some) for some in members if len(some)]
         return sorted(found, key=lambda one: tuple(one[0].items()))
 
+    def problems(self, rows: Integers) -> Integers:
+        """The problem of some sessions as a number, by task and key; -1 if it is not known."""
+        known = np.array([problem != "" for problem in self.problem.values] + [False])
+        codes = self.problem.codes[rows].astype(np.int64)
+        task = self.labels.get("task")
+        if task is not None:
+            codes = codes * (len(task.values) + 1) + task.codes[rows] + 1
+        return np.where(known[self.problem.codes[rows]], codes, -1)
+
     def take(self, rows: Integers) -> Columns:
         """The columns of some sessions, in the order in which they are named."""
         if np.array_equal(rows, np.arange(len(self))):

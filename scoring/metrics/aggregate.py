@@ -44,6 +44,7 @@ from .results import (
 from .sample import LARGE, LEVEL, Column, Sample, change, difference, ratio
 from .survival import hazards, survival_of_counts, wilson
 from .values import BROKEN_OFF, MISSING, Facts, Values, facts_of
+from .variance import variance_components
 
 __all__ = (
     "LABELS",
@@ -227,15 +228,25 @@ class _ReportFold:
     # --- groups ----------------------------------------------------------------------------------
 
     def _sample(
-        self, columns: Mapping[str, Column], kind: str, labels: Mapping[str, str]
+        self,
+        columns: Mapping[str, Column],
+        kind: str,
+        labels: Mapping[str, str],
+        rows: Integers,
     ) -> Sample:
-        return Sample(columns, self._resamples, sample_seed(self._seed, kind, labels))
+        """The columns of some sessions; those on one problem are drawn together if problems repeat."""
+        seed = sample_seed(self._seed, kind, labels)
+        clusters = self._columns.problems(rows) if self._formal else None
+        if clusters is not None:
+            known = clusters[clusters >= 0]
+            clusters = clusters if len(np.unique(known)) < len(known) else None
+        return Sample(columns, self._resamples, seed, clusters)
 
     def _baseline(self, labels: Mapping[str, str], rows: Integers) -> Group:
         """Automated runs: mean final performance, and effort."""
         columns: dict[str, Column] = {"performance": self._facts.performance[rows]}
         columns |= self._effort_columns(rows)
-        sample = self._sample(columns, "baseline", labels)
+        sample = self._sample(columns, "baseline", labels, rows)
         return Group(
             group=labels,
             sessions=len(rows),
@@ -289,7 +300,7 @@ class _ReportFold:
             f"process {name}": partial(self._whole, self._columns.process[name], rows)
             for name in PROCESS_MEASURES
         }
-        sample = self._sample(columns, "group", labels)
+        sample = self._sample(columns, "group", labels, rows)
         valued = int(values.valued[rows].sum())
         posed = int((values.valued & self._columns.output)[rows].sum())
         unscored = absent
@@ -341,6 +352,9 @@ class _ReportFold:
             )
             if formal
             else {},
+            variance=variance_components(values.overall[rows], self._columns.problems(rows))
+            if formal
+            else None,
         )
 
     def _bounds(self, columns: Mapping[str, Floats], rows: Integers) -> dict[str, Bounds]:
@@ -374,7 +388,8 @@ class _ReportFold:
             coded = columns.labels[name]
             which &= coded.flags(value.__eq__) | (coded.codes < 0)
         rows = np.flatnonzero(which)
-        sample = self._sample({"performance": self._facts.performance[rows]}, "reference", beside)
+        column: dict[str, Column] = {"performance": self._facts.performance[rows]}
+        sample = self._sample(column, "reference", beside, rows)
         return sample.estimate("performance", absent=_NO_BASELINE)
 
     # --- effort ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from .survival import Hazard, SurvivalPoint
+from .variance import Variance
 
 __all__ = (
     "DEFINITIONS",
@@ -261,6 +262,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         process: mean process measures of a session, by name: fields of ``Process``.
         bounds: of ``first``, ``final`` and ``overall``, as far as so many values are missing that they
             matter: more than ``MOST_MISSING``. Under ``formal`` only.
+        variance: of ``overall``, between problems and within them; None if no problem was repeated. Under
+            ``formal`` only.
     """
 
     group: Mapping[str, str]
@@ -280,6 +283,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     completion: SessionOutcomes = SessionOutcomes()
     process: Mapping[str, Estimate] = {}
     bounds: Mapping[str, Bounds] = {}
+    variance: Variance | None = None
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True):

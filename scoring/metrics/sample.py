@@ -1,6 +1,7 @@
 """The sessions of a group as columns of numbers: means, formulas of these, and their intervals.
 
-Intervals are seeded percentile bootstraps over sessions. A session is drawn whole: all columns are
+Intervals are seeded percentile bootstraps over sessions, or over problems if problems repeat: sessions on one
+problem are then drawn together. A session is drawn whole: all columns are
 resampled together, so that a ratio of means is resampled as such. A resample is kept as how often each
 session was drawn; the sums of all columns are then one product. The draws do not depend on the order
 of the sessions: rows are put in order by their contents first.
@@ -19,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from ..columns.table import Array, Floats
+from ..columns.table import Array, Floats, Integers
 from .numbers import mean, quantile, sem
 from .results import Estimate
 
@@ -90,10 +91,19 @@ class Sample:
         columns: the columns, all of one length.
         resamples: bootstrap resamples; 0 for no intervals.
         seed: what the resampling is seeded with.
+        clusters: which sessions are drawn together, as numbers: those on one problem, if problems repeat;
+            -1 for a session that is drawn by itself. None if each is.
     """
 
-    def __init__(self, columns: Mapping[str, Column], resamples: int, seed: str) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Column],
+        resamples: int,
+        seed: str,
+        clusters: Integers | None = None,
+    ) -> None:
         self._columns = dict(columns)
+        self._clusters = None if clusters is None else _numbered(clusters)
         self._resamples = resamples
         self._summaries: dict[str, _Summary] = {}
         self._lanes: dict[str, tuple[Floats, Floats]] = {}
@@ -181,6 +191,8 @@ class Sample:
             influence += (
                 slope / self._summary(name).sessions * np.where(np.isnan(column), 0.0, column)
             )
+        if self._clusters is not None:
+            influence = np.bincount(self._clusters, influence).astype(np.float64)
         return float(np.sqrt((influence**2).sum()))
 
     def _resample(self, seed: str) -> None:
@@ -188,16 +200,23 @@ class Sample:
         lanes: list[Floats] = []
         known: dict[bytes, int] = {}
         places: dict[str, tuple[int, int | None]] = {}
+        if (
+            self._clusters is not None
+        ):  # how many sessions are drawn differs from resample to resample
+            known[np.ones(self._sessions, np.bool_).tobytes()] = 0
+            lanes.append(np.ones(self._sessions))
         for name in self._columns:
             column = self._of(name)
             present = ~np.isnan(column)
             counted = None
-            if not present.all():
+            if self._clusters is not None or not present.all():
                 counted = known.setdefault(present.tobytes(), len(lanes))
                 if counted == len(lanes):
                     lanes.append(present.astype(np.float64))
             places[name] = len(lanes), counted
             lanes.append(np.where(present, column, 0.0))
+        if self._clusters is not None:
+            lanes = [np.bincount(self._clusters, lane).astype(np.float64) for lane in lanes]
         rows = np.ascontiguousarray(np.stack(lanes, axis=1)) + 0.0  # no negative zero
         rows = rows[np.argsort(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel())]
         sums = np.concatenate([counts @ rows for counts in draws(len(rows), self._resamples, seed)])
@@ -206,6 +225,13 @@ class Sample:
             name: (sums[:, lane], whole if counted is None else sums[:, counted])
             for name, (lane, counted) in places.items()
         }
+
+
+def _numbered(clusters: Integers) -> Integers:
+    """Clusters numbered from 0, with one for each session that is drawn by itself."""
+    alone = clusters < 0
+    own = np.where(alone, clusters.max(initial=0) + 1 + np.cumsum(alone), clusters)
+    return np.unique(own, return_inverse=True)[1]
 
 
 def draws(n: int, resamples: int, seed: str) -> Iterator[Floats]:

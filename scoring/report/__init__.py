@@ -11,6 +11,7 @@ from .analyses import (
     counterfactual_document,
     fork_document,
     forks_document,
+    power_document,
     sensitivity_document,
 )
 from .document import Document
@@ -42,6 +43,7 @@ __all__ = (
     "fork_document",
     "forks_document",
     "make_report",
+    "power_document",
     "report_data",
     "report_document",
     "report_rows",

@@ -10,6 +10,7 @@ from typing import Final
 from ...engine.text import quantity
 from ..comparison.agreement import Agreement, Pair
 from ..comparison.pairs import Comparison, Difference
+from ..comparison.power import Power
 from ..comparison.sensitivity import Sensitivity, SensitivityRow
 from ..comparison.simulators import Audit, BehaviourGap, PersonaAudit
 from ..metrics.counterfactual import CounterfactualDrop, CounterfactualReport
@@ -52,6 +53,7 @@ __all__ = (
     "counterfactual_document",
     "fork_document",
     "forks_document",
+    "power_document",
     "sensitivity_document",
 )
 
@@ -143,6 +145,64 @@ def _listed(each: Difference) -> str:
     """The differences, as text."""
     shown = compared_format(each.quantity, signed=True)
     return ", ".join(shown.text(value) for value in each.differences)
+
+
+def power_document(found: Sequence[Power]) -> Document:
+    """How many problems each two agents take to be told apart, and what the sessions at hand can tell."""
+    legend = (
+        "SD between: standard deviation of the true difference from problem to problem; SD within: of one session of "
+        "each agent on the same problem. Detectable: the difference that the problems at hand find with 80 % "
+        "power, two-sided at 5 %. The observed difference plays no part."
+    )
+    return Document(
+        title="Problems needed",
+        sections=[_powered(one) for one in found],
+        notes=noted(legend),
+        data=found,
+        rows=[flat_row(one) for one in found],
+    )
+
+
+def _powered(one: Power) -> Section:
+    about = (
+        f"{compared_title(one.outcome)}, {quantity(one.problems, 'problem')}, "
+        f"{quantity(one.sessions, 'session')}"
+    )
+    notes = [f"{ABSENT} {one.reason}"] if one.reason else []
+    if one.detectable is None and not one.reason:
+        notes.append(f"{ABSENT} below 6 problems nothing is significant at 5 %")
+    if one.between is None and not one.reason:
+        notes.append(
+            "No problem was played repeatedly by both, so that the variance within problems is not known: run "
+            "with --repeats 3 to learn how much repeats help."
+        )
+    spreads = [
+        ("SD of differences", one.spread),
+        ("SD between", one.between),
+        ("SD within", one.within),
+    ]
+    known = [(name, math.sqrt(value)) for name, value in spreads if value is not None]
+    return Section(
+        title=f"{one.second} against {one.first}",
+        about=" · ".join([*one.group.values(), about]),
+        named=True,
+        tables=(
+            table_of(
+                texts("At hand", [*[name for name, _ in known], "Detectable"]),
+                numbers("Value", [*[value for _, value in known], one.detectable]),
+            ),
+            table_of(
+                texts("Repeats", [str(each.repeats) for each in one.needed]),
+                counts(f"Problems for {one.effect:g}", [each.problems for each in one.needed]),
+                counts(
+                    "Sessions of each agent", [each.problems * each.repeats for each in one.needed]
+                ),
+            ),
+        )
+        if one.needed
+        else (),
+        notes=noted(*notes),
+    )
 
 
 def sensitivity_document(found: Sensitivity) -> Document:

@@ -152,6 +152,7 @@ def _group(group: Group) -> Json:
         "completion": completion,
         "reasons": reasons,
         "bounds": {name: msgspec.structs.asdict(one) for name, one in group.bounds.items()},
+        "variance": None if group.variance is None else msgspec.structs.asdict(group.variance),
         "counts": counts,
         "max_step": group.max_step,
     }

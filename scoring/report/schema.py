@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from ..metrics.results import Bounds, Convention, Counts, SessionOutcomes
+from ..metrics.variance import Variance
 
 __all__ = ("ReportDocument", "report_schema")
 
@@ -134,6 +135,7 @@ class Group(_Shape, frozen=True):
     completion: SessionOutcomes
     reasons: dict[str, str]
     bounds: dict[str, Bounds]
+    variance: Variance | None
     counts: Completeness
     max_step: Number | None
     process: dict[str, float | dict[str, Number] | None] = {}

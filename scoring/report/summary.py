@@ -184,7 +184,13 @@ class _Tables:
             yield Section(notes=noted("There are no sessions to report on."))
             return
         absences = _absences(self._report.groups, self._rows)
-        notes = [*absences, *_bounds(self._report.groups, self._rows), self._about()]
+        every = self._report.groups
+        notes = [
+            *absences,
+            *_bounds(every, self._rows),
+            *_variances(every, self._rows),
+            self._about(),
+        ]
         tables = [self._utility()]
         if any(
             one.value is not None
@@ -469,6 +475,20 @@ def _absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
                 found.setdefault(one.reason, {})[rows.place(group)] = None
     for reason, places in found.items():
         yield f"{ABSENT} {', '.join(places)}: {reason}."
+
+
+def _variances(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
+    """How much overall utility varies from problem to problem, and from repeat to repeat."""
+    for group in groups:
+        found = group.variance
+        if found is None:
+            continue
+        between = "unknown" if found.between is None else number(found.between, 4)
+        yield (
+            f"Variance of overall utility, {rows.place(group)}: {between} between problems, "
+            f"{number(found.within, 4)} within them ({quantity(found.sessions, 'session')} on "
+            f"{quantity(found.problems, 'problem')}). Intervals are over problems."
+        )
 
 
 def _bounds(groups: Sequence[Group], rows: Rows) -> Iterator[str]:

@@ -71,7 +71,10 @@ def test_reports(case: Case, convention: Convention, taus: str) -> None:
     asked = [int(tau) for tau in taus.split(",")]
     report = aggregate(case.sessions, convention=convention, taus=asked, bootstrap=0)
     expected = case.numbers["reports"][f"{convention}/{taus}"]
-    assert wrong(expected, report_data(report)) == []
+    found: Any = report_data(report)
+    for group in found["groups"]:
+        group.pop("variance")  # there was none before version 3
+    assert wrong(expected, found) == []
 
 
 def test_sensitivity_and_warnings(case: Case) -> None:
@@ -121,7 +124,8 @@ def gaps(one: object, other: object, where: str = "") -> Iterator[tuple[float, s
 
 def test_intervals_differ_by_the_chance_of_resampling_alone() -> None:
     case = Case("odd")
-    report = report_data(aggregate(case.sessions, bootstrap=4000, seed=1))
+    alone = [msgspec.structs.replace(one, problem=None) for one in case.sessions]
+    report = report_data(aggregate(alone, bootstrap=4000, seed=1))
     found = list(gaps(case.numbers["resampled"], report))
     assert len(found) > 40
     assert max(found) < (0.12, "")

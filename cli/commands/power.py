@@ -1,0 +1,83 @@
+"""``duolog power``: how many problems a comparison of agents takes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from ..app import app
+from ..arguments import choices, example, numbers
+
+__all__ = ("power_command",)
+
+
+@app.command(
+    "power",
+    short_help="Says how many problems and repeats a comparison takes.",
+    epilog=example(
+        "duolog run travel --agents one-stage,two-stage --sessions 20 --repeats 3 --log pilot.db",
+        "duolog power pilot.db --effect 0.05",
+        "duolog power pilot.db --effect 0.1 --outcome drop@2 --compare one-stage,two-stage",
+    ),
+)
+def power_command(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG|FILE|DIR...",
+            help="Logs (path or URL), JSON Lines files of trajectories, or a directory of tables.",
+        ),
+    ],
+    effect: Annotated[
+        float,
+        typer.Option(
+            metavar="DIFFERENCE", help="The difference to be found, in the unit of the outcome."
+        ),
+    ],
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="AGENTS", help="Agents to compare; all of them if not given."),
+    ] = None,
+    outcome: Annotated[
+        str, typer.Option(metavar="QUANTITY", help="The outcome, as for report --compare.")
+    ] = "overall",
+    tau: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Tolerances to give the drop for.")
+    ] = "1,2,3",
+    pair_by: Annotated[
+        Literal["problem", "instance"],
+        typer.Option(help="The key that pairs two sessions, as for report --compare."),
+    ] = "problem",
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
+    judge: Annotated[
+        str,
+        typer.Option(
+            metavar="SCORER", help="Whose ratings count: NAME, NAME@VERSION, human, none or auto."
+        ),
+    ] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
+) -> None:
+    """Says how many problems and repeats give 80 % power, from the variance in a log.
+
+    It also gives the difference that the log's own problems can detect. Reads only.
+    """
+    from ...scoring.comparison.power import power
+    from ...scoring.report import power_document
+    from ...scoring.trajectory.options import Options
+    from ..reporting import Asked, print_document, sessions_of
+
+    taus = numbers(tau, "--tau")
+    asked = Asked(sources=sources, options=Options(taus=taus, utility=utility, judge=judge))
+    found = power(
+        sessions_of(asked),
+        effect,
+        names=() if compare is None else choices(compare, "--compare"),
+        outcome=outcome,
+        taus=taus,
+        pair_by=pair_by,
+    )
+    print_document(power_document(found), "json" if as_json else "text")
