@@ -473,7 +473,7 @@ MUTANTS = (
     Mutant(
         "forgetting leaves bodies in what is read for a subscription meanwhile",
         "engine.log.subscriptions",
-        "        self._buffer.extend(_erased(records, self._erased))",
+        "        self._buffer.extend(_erased(records, source.erased))",
         "        self._buffer.extend(records)",
     ),
     Mutant(
@@ -486,8 +486,8 @@ MUTANTS = (
     Mutant(
         "forgetting leaves bodies in what waits for a subscription",
         "engine.log.subscriptions",
-        "        self._erased.update(sessions)\n        self._buffer = deque(_erased(self._buffer, sessions))\n",
-        "        self._erased.update(sessions)\n",
+        "        self._buffer = deque(_erased(self._buffer, sessions))\n        self._ahead",
+        "        self._ahead",
         "memory",
     ),
     Mutant(

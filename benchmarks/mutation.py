@@ -195,19 +195,33 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr)
 
 
 def _independent(first: ast.stmt, second: ast.stmt) -> bool:
-    """Whether two assignments of plain values do the same in any order: neither names what the other sets."""
-    if not (isinstance(first, ast.Assign) and isinstance(second, ast.Assign)):
+    """Whether two statements surely do the same in any order: one of them calls nothing, and neither sets
+    what the other names.
+    """
+    calling = [any(isinstance(one, ast.Call) for one in ast.walk(each)) for each in (first, second)]
+    if all(calling):
         return False
-    plain = (ast.Name, ast.Attribute, ast.Constant)
-    if not (isinstance(first.value, plain) and isinstance(second.value, plain)):
-        return False
-    set_by = [{ast.unparse(target) for target in each.targets} for each in (first, second)]
-    apart = not set_by[0] & set_by[1]
-    return (
-        apart
-        and ast.unparse(first.value) not in set_by[1]
-        and (ast.unparse(second.value) not in set_by[0])
-    )
+    sets, names = zip(*(_names(each) for each in (first, second)), strict=True)
+    return not (sets[0] & names[1] or sets[1] & names[0])
+
+
+def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """What a statement sets, and all that it names."""
+    named: set[str] = set()
+    for one in ast.walk(statement):
+        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
+            named.add(ast.unparse(one))
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, ast.AugAssign):
+        targets = [statement.target]
+    return {
+        ast.unparse(one)
+        for target in targets
+        for one in ast.walk(target)
+        if isinstance(one, ast.expr)
+    } - {"self"}, named
 
 
 def _is_text(statement: ast.stmt) -> bool:

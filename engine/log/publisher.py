@@ -10,6 +10,7 @@ from typing import final
 
 from ..errors import InvalidInput, LogError
 from ..records import Record
+from .append import erased
 from .contract import LogStatistics
 from .subscriptions import BufferedSubscription, BufferedTap, Fetch
 
@@ -34,6 +35,7 @@ class Publisher:
         self.end = head
         self.closed = False
         self.failure: LogError | None = None
+        self.erased: set[str] = set()
         self.subscriptions: dict[BufferedSubscription, None] = {}
         self.taps: dict[BufferedTap, None] = {}
         self._all: dict[BufferedSubscription, None] = {}
@@ -55,6 +57,8 @@ class Publisher:
             self.skip(records[0].position - 1)
         self.head = records[-1].position
         self.end = max(self.end, self.head)
+        if self.erased:  # records may have been read before their session was forgotten
+            records = [erased(r) if r.session in self.erased else r for r in records]
         for subscription in self._all:
             subscription.offer(records)
         if self._one:
@@ -85,6 +89,7 @@ class Publisher:
 
     def erase(self, sessions: Collection[str]) -> None:
         """Erases the records of forgotten sessions that still wait for a reader."""
+        self.erased.update(sessions)
         for subscription in self.subscriptions:
             subscription.erase(sessions)
         for tap in self.taps:

@@ -44,8 +44,10 @@ class RecordSource(Protocol):
         end: last position that is known to be committed.
         closed: whether nothing more will be published.
         failure: why, where that was an error.
+        erased: sessions that were forgotten since the log was opened.
     """
 
+    erased: set[str]
     fetch: Fetch
     head: int
     end: int
@@ -107,7 +109,6 @@ class BufferedSubscription:
         self._position = after  # delivered
         self._cursor = after  # in the buffer or delivered: where reading would go on
         self._target: int | None = None  # reading up to here; beyond it lies ``_ahead``
-        self._erased: set[str] = set()  # sessions forgotten while a batch is being read
         self._live = False
         self._fallbacks = 0
         self._open = False
@@ -137,7 +138,6 @@ class BufferedSubscription:
 
     def erase(self, sessions: Collection[str]) -> None:
         """Empties the bodies of these sessions' records."""
-        self._erased.update(sessions)
         self._buffer = deque(_erased(self._buffer, sessions))
         self._ahead = list(_erased(self._ahead, sessions))
 
@@ -163,10 +163,9 @@ class BufferedSubscription:
         records: list[Record] = []
         last = True
         if self._cursor < upto:
-            self._erased.clear()
             records, last = await source.fetch(self.session, self._cursor, upto)
         # The batch may be older than an erasure that was made meanwhile.
-        self._buffer.extend(_erased(records, self._erased))
+        self._buffer.extend(_erased(records, source.erased))
         if not last:
             self._cursor = records[-1].position
             return

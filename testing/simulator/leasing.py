@@ -11,7 +11,7 @@ from ...engine.log.leases import LeaseHolder, LeaseTerms, Leasing
 from ..tools import require
 from .scenario import Operation
 
-__all__ = ("lease",)
+__all__ = ("compete", "lease")
 
 _TERMS = LeaseTerms(lasts=0.4, renewed=0.1, looked_at=0.1)
 
@@ -66,7 +66,7 @@ async def _compete(one: _Holder, two: _Holder, names: list[str], calm: Callable[
         require(not calm() or sorted(claims) == [False, True], f"{name} has one holder: {claims}")
         winner, loser = (one, two) if claims[0] else (two, one)
         again = await winner.claim(name)
-        require(not again, "what is held is not given twice")
+        require(not (again and calm()), "what is held is not given twice")
         await asyncio.sleep(_TERMS.lasts * 2.5)
         if not calm():
             return
@@ -80,6 +80,26 @@ async def _compete(one: _Holder, two: _Holder, names: list[str], calm: Callable[
         require(await loser.claim(name), "what was given back is free")
         require(not (one.lost or two.lost), f"what is renewed is not lost: {one.lost + two.lost}")
         await loser.holder.release(name)
+
+
+async def compete(
+    log: EventLog, other: EventLog, operation: Operation, calm: Callable[[], bool]
+) -> None:
+    """Two holders claim the same names at once, for so long that time does not matter."""
+    if not (isinstance(log, Leasing) and isinstance(other, Leasing)):
+        return
+    names = [f"lease {operation.number}.{at}" for at in range(3)]
+    one, two = log.leases(), other.leases()
+    mine, theirs = await asyncio.gather(
+        one.claim(names, "one", 3600.0), two.claim(names[::-1], "two", 3600.0)
+    )
+    require(not mine & theirs, f"a lease has one holder: {mine & theirs}")
+    if calm():
+        require(mine | theirs == set(names), "what is free is taken")
+    await one.release(names, "one")
+    taken = await two.claim(names, "two", 3600.0)
+    require(not calm() or taken == set(names), "what was given back is free")
+    await two.release(names, "two")
 
 
 async def _outlive(one: _Holder, name: str, calm: Callable[[], bool]) -> None:

@@ -258,6 +258,8 @@ DAMAGES: Final = (
     "UPDATE sessions SET task = task || 'x' WHERE state <> 'forgotten'",
     "UPDATE sessions SET state = 'finished' WHERE state = 'open'",
     "UPDATE checkpoints SET position = position + 1",
+    "UPDATE identity SET crc = crc + 1",
+    "UPDATE identity SET log = log || 'x'",
     "UPDATE chain SET hash = zeroblob(32) WHERE position = :any",
     "UPDATE chain SET mac = zeroblob(32) WHERE position = :any",
     "DELETE FROM chain WHERE position = :any",

@@ -22,9 +22,9 @@ __all__ = (
     "draw",
 )
 
-Store: TypeAlias = Literal["memory", "sqlite", "session", "product", "network"]
+Store: TypeAlias = Literal["memory", "sqlite", "session", "product", "network", "postgres"]
 """What is run: a log in memory, one in a file, a session on a log in memory, a product that records into
-one, a server of one and its clients."""
+one, a server of one and its clients. ``postgres`` is a real server, on real time: see ``run_on_postgres``."""
 
 STORES: Final[tuple[Store, ...]] = ("memory", "sqlite", "session", "product", "network")
 
@@ -150,7 +150,8 @@ class Fault(msgspec.Struct, frozen=True):
             hook, a policy, a scorer raises at a number of its calls; ``clock``: the clock jumps at a
             number of its readings; ``cut``, ``vanish``, ``delay``: a connection, at a number of
             deliveries of the network, when ``stop`` stops the server; ``half``, ``twice``, ``left``,
-            ``late``, ``mute``, ``storm``: how a request is made, by its number; ``pause``: the threads of a process stand still from a number of
+            ``late``, ``mute``, ``storm``: how a request is made, by its number; ``backend``, ``server``: kills
+            connections of a PostgreSQL server, or the server, at a number of drafts; ``pause``: the threads of a process stand still from a number of
             steps on.
         at: the number, from 1.
         draw: all else that is left to chance.
@@ -274,6 +275,12 @@ def _of_session(random: Random) -> Fault:
 
 
 def _fault(store: Store, random: Random, count: int) -> Fault:
+    if store == "postgres":
+        return Fault(
+            random.choice(("backend", "backend", "server", "cancel")),
+            random.randint(1, 2 * count),
+            random.randrange(1 << 30),
+        )
     kinds = ["cancel", "cancel", "cancel", "hook", "clock"]
     if store == "sqlite":
         kinds += ["kill", "kill", "pause", *DISK_FAULTS, "power", "power"]

@@ -38,7 +38,7 @@ from ...telemetry.recorder import Recorder
 from ..tools import collect, require
 from .drafts import drafts_of
 from .followers import Followers
-from .leasing import lease
+from .leasing import compete, lease
 from .machine.processes import as_process, forked
 from .model import CONSUMER, Attempt, Model
 from .reading import check_derived, check_reading, check_refusals, derive, find_damage
@@ -62,6 +62,8 @@ class Workload:
         calm: whether nothing has even been slow.
         random: draws how long the tasks hesitate.
         shared: whether the log is a file, which other processes and forks of this one can have open.
+        latest: seconds within which all that is committed is delivered.
+        virtual: whether time is.
     """
 
     def __init__(
@@ -72,7 +74,10 @@ class Workload:
         random: Random,
         *,
         shared: bool,
+        latest: float = 5.0,
+        virtual: bool = True,
     ) -> None:
+        self._virtual = virtual
         self._calm = calm
         self._shared = shared
         self._model = model
@@ -83,7 +88,7 @@ class Workload:
         self._other: EventLog | None = None
         self._recorders: list[Recorder] = []
         self.errors: list[BaseException] = []
-        self._followers = Followers(failing, self.errors, lambda: model.forgotten)
+        self._followers = Followers(failing, self.errors, lambda: model.forgotten, latest)
         self._special: dict[str, Callable[[EventLog, Operation], Coroutine[None, None, None]]] = {
             "repeat": self._repeat,
             "conflict": self._conflict,
@@ -356,7 +361,8 @@ class Workload:
             self._followers.copy(log, operation)
 
     async def _lease(self, log: EventLog, operation: Operation) -> None:
-        await lease(log, self._other or log, operation, self._calm)
+        competing = lease if self._virtual else compete
+        await competing(log, self._other or log, operation, self._calm)
 
     async def _derive(self, log: EventLog, operation: Operation) -> None:
         before = set(self._model.maybe_forgotten)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import sqlite3
 import subprocess
@@ -26,6 +27,7 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.log.contract import Store
+from duolog.engine.log.integrity.hash_chain import mac
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Draft
 
@@ -403,3 +405,11 @@ async def test_verify_looks_at_one_moment_while_others_write(tmp_path: Path) -> 
                 verified = await log.verify()
                 assert verified.problems == ()
                 assert verified.events >= 2000
+
+
+def test_the_chain_is_what_its_page_says() -> None:
+    """Chains that were written by other versions are followed by this one."""
+    body, salt = b'{"kind":"MessageSent"}', bytes(range(16))
+    assert mac(salt, body).hex() == hmac.new(salt, body, "sha256").hexdigest()
+    assert mac(salt, body) != mac(body, salt)
+    assert mac(None, body) == mac(salt, None) == bytes(32)
