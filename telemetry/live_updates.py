@@ -25,7 +25,7 @@ from ..engine.scorers.protocol import Scorer, measurement_id, stream_of
 from ..scoring.live import UpdateSubscription, watch
 from ..scoring.stopping import STOPPER, stop_advised
 from ..scoring.trajectory.options import Options
-from ..scoring.trajectory.updates import StopAdvice, Update
+from ..scoring.trajectory.updates import AnyUpdate, StopAdvice, Update
 from .deliveries import TERMS, StopDeliveries
 
 __all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
@@ -33,7 +33,7 @@ __all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
 OnStop: TypeAlias = Callable[[StopAdvice], Awaitable[None] | None]
 """Called with advice to stop; may be async."""
 
-OnUpdate: TypeAlias = Callable[[Update], Awaitable[None] | None]
+OnUpdate: TypeAlias = Callable[[AnyUpdate], Awaitable[None] | None]
 """Called with every update; may be async."""
 
 

@@ -24,7 +24,7 @@ from ..engine.scorers.driver import Pace
 from ..engine.scorers.protocol import Scorer
 from ..scoring.index.erasure import Retention
 from ..scoring.trajectory.options import Options
-from ..scoring.trajectory.updates import StopAdvice, Update
+from ..scoring.trajectory.updates import AnyUpdate, StopAdvice, Update
 from .live_updates import LiveUpdates, WatchStatistics
 from .log import Log
 from .log import open as open_embedded
@@ -153,7 +153,7 @@ class SyncLog:
         options: Options | None = None,
         after_position: int | None = None,
         on_stop: Callable[[StopAdvice], None] | None = None,
-        on_update: Callable[[Update], None] | None = None,
+        on_update: Callable[[AnyUpdate], None] | None = None,
         pace: Pace = _PACE,
         leases: bool | None = None,
     ) -> SyncWatch:
