@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from ..engine.log.open import open_log
 from ..engine.logger import get_logger
 from ..engine.records import TRACE, Record
 from ..engine.scorers.choice import preferred
-from ..scoring.columns.log import Shared, folded
+from ..scoring.columns.log import Shared, cores, folded
 from ..scoring.columns.rows import Folded, rows_of, trajectory_of
 from ..scoring.columns.table import Columns, ColumnsBuilder
 from ..scoring.trajectory.files import is_trajectory_file, read_trajectories
@@ -186,7 +185,7 @@ def sharing(
         workers: processes that score it, at most; None for one for each processor.
         on_ended: see ``load``.
     """
-    return Shared(url=source, processes=workers or _cores(), on_ended=on_ended or _log_ended)
+    return Shared(url=source, processes=workers or cores(), on_ended=on_ended or _log_ended)
 
 
 def _log_ended(how: str) -> None:
@@ -208,13 +207,6 @@ def _existing_log(where: str) -> Store:
     if where.startswith("memory:"):
         raise InvalidInput(f"{where} exists only in the program that made it; name a log in a file")
     return open_log(where, create=False)
-
-
-def _cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # only some systems have it
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 async def check_scorers(log: EventLog, options: Options) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ("FILTERS", "sessions_command")
 
 _AT_ONCE = 1 << 16  # characters that are printed at once
+_AROUND = 4  # lines of a screen that hold no session
+_LEAST = 10  # sessions, on the smallest screen
 
 FILTERS = """\b
 Filters, of which a session has to meet all:
@@ -71,7 +75,12 @@ def sessions_command(
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="At most this many, the first in that order.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="At most this many, the first in that order.",
+            show_default="all, or what fits on the screen of a terminal",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array, for programs.")] = False,
 ) -> None:
@@ -95,13 +104,22 @@ def sessions_command(
                 from ...experiments.sources import check_scorers
 
                 await check_scorers(opened, options)
-            found = _found(opened, query, order, limit, options)
+            fits = None if limit is not None or as_json else _lines_of_screen()
+            asked_for = limit if fits is None else fits + 1  # one more tells whether there are more
+            found = _found(opened, query, order, asked_for, options, log)
             if as_json:
                 await _print_json(found)
             else:
-                await _print_table(found, opened, query, asked)
+                await _print_table(found, opened, query, asked, fits)
 
     run(main)
+
+
+def _lines_of_screen() -> int | None:
+    """How many sessions fit on the screen; None if the output is not a terminal."""
+    if not sys.stdout.isatty():
+        return None
+    return max(get_terminal_size().lines - _AROUND, _LEAST)
 
 
 async def _found(
@@ -110,12 +128,18 @@ async def _found(
     order: SessionOrder | None,
     limit: int | None,
     options: Options,
+    url: str,
 ) -> AsyncIterator[ListedSession]:
+    from ...scoring.columns.log import Shared, cores
     from ...scoring.index.select import select
     from ..text.progress import RecordProgress
 
+    shared = Shared(url=url, processes=cores())
     with RecordProgress("reading sessions", None) as progress:
-        async for one in select(log, query, order, limit=limit, options=options, reading=progress):
+        found = select(
+            log, query, order, limit=limit, options=options, reading=progress, shared=shared
+        )
+        async for one in found:
             yield one
 
 
@@ -135,7 +159,11 @@ async def _print_json(found: AsyncIterator[ListedSession]) -> None:
 
 
 async def _print_table(
-    found: AsyncIterator[ListedSession], log: EventLog, query: SessionQuery, filters: Sequence[str]
+    found: AsyncIterator[ListedSession],
+    log: EventLog,
+    query: SessionQuery,
+    filters: Sequence[str],
+    fits: int | None,
 ) -> None:
     from ...scoring.index.select import unmet
     from ..text.sessions import print_sessions
@@ -143,7 +171,9 @@ async def _print_table(
     name = name_of(log)
     listed = [line async for line in found]
     if listed:
-        print_sessions(listed)
+        print_sessions(listed[:fits])
+        if fits is not None and len(listed) > fits:
+            say(f"there are more: --limit {10 * fits} shows more of them, and a pipe, | less, all")
     elif filters:
         say(f"no session of {name} meets {' '.join(filters)}{await unmet(log, query)}")
     else:

@@ -84,6 +84,16 @@ class Reads(Protocol):
         """See ``Divisible.scan_part``."""
         ...
 
+    async def outdated(self, kind: str, version: int) -> list[str]:
+        """See ``Ranked.outdated``."""
+        ...
+
+    async def ranked(
+        self, kind: str, version: int, number: int, descending: bool, limit: int
+    ) -> list[str]:
+        """See ``Ranked.ranked``."""
+        ...
+
     async def find_keys(self, sessions: Sequence[str]) -> list[int]:
         """The keys of those sessions that the log has, in order of their first records."""
         ...
@@ -397,6 +407,18 @@ class StoredLog(Generic[B]):
         """Hands the records of a part to a function; see ``Divisible.scan_part``."""
         self._check_open()
         await self._backend.reader.scan_part(part, consume)
+
+    async def outdated(self, kind: str, version: int) -> list[str]:
+        """The sessions that have no current row; see ``Ranked.outdated``."""
+        self._check_open()
+        return await self._backend.reader.outdated(kind, version)
+
+    async def ranked(
+        self, kind: str, version: int, number: int, *, descending: bool, limit: int
+    ) -> list[str]:
+        """The first sessions by a number of their rows; see ``Ranked.ranked``."""
+        self._check_open()
+        return await self._backend.reader.ranked(kind, version, number, descending, limit)
 
     def subscribe(
         self, *, session: str | None = None, after_position: int = 0

@@ -17,10 +17,13 @@ from ..trajectory.token_estimate import estimate_tokens
 from ..turns import is_vague
 from .rows import FOLD_VERSION, Folded, RoundRow, SessionRow
 
-__all__ = ("MISSING", "kind_of", "pack", "unpack")
+__all__ = ("MISSING", "UTILITY", "kind_of", "pack", "unpack")
 
 MISSING: Final = (None, NOT_EVALUATED, NO_SCORE)
 """Why a session that can be read has no utility; None if it has one."""
+
+UTILITY: Final = 1
+"""Which of the numbers of a kept row is the utility after the last round."""
 
 _WINDOW: Final = -12  # 4 kB, without a header
 _MEMORY: Final = 5

@@ -38,7 +38,16 @@ from ..trajectory.options import Options
 from .kept import kind_of, pack, unpack
 from .rows import FOLD_VERSION, Folded, SessionFold
 
-__all__ = ("LARGE", "WORKER", "PartRequest", "Shared", "changed_rows", "fold_part", "folded")
+__all__ = (
+    "LARGE",
+    "WORKER",
+    "PartRequest",
+    "Shared",
+    "changed_rows",
+    "cores",
+    "fold_part",
+    "folded",
+)
 
 LARGE: Final = 5_000
 """Sessions, none of them kept, that several processes fold."""
@@ -71,6 +80,13 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     processes: int
     on_ended: Callable[[str], None] = _say_nothing
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # only some systems have it
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class PartRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from ...engine.log.contract import Derived, EventLog, SessionSummary
 from ...engine.log.session_states import SessionStates
 from ...engine.log.summary import FORGOTTEN
 from ...engine.rounds import is_unproductive
-from ..columns.kept import MISSING, kind_of, pack, unpack
+from ..columns.kept import MISSING, UTILITY, kind_of, pack, unpack
 from ..columns.rows import FOLD_VERSION, Folded, RoundRow, SessionFold, SessionRow
 from ..trajectory.options import Options
 from ..trajectory.points import NOT_EVALUATED
@@ -75,7 +75,7 @@ class SessionLine:
     @property
     def utility(self) -> float | None:
         """The utility after the last round; None if it is missing."""
-        return self.folded.utility if self._kept is None else self._kept.numbers[1]
+        return self.folded.utility if self._kept is None else self._kept.numbers[UTILITY]
 
     @property
     def missing(self) -> str | None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import TypeVar
+from typing import TypeVar, final
 
 from ...engine.log.contract import EventLog, SessionSummary
+from ...engine.log.ranked import Ranked
 from ...engine.text import suggestion
+from ..columns.kept import UTILITY, kind_of
+from ..columns.log import LARGE, Shared, folded
+from ..columns.rows import FOLD_VERSION
 from ..trajectory.options import Options
 from .lines import AT_ONCE, ListedSession, SessionLines, listed
 from .order import SessionOrder, Sortable
@@ -25,6 +29,7 @@ async def select(
     limit: int | None = None,
     options: Options | None = None,
     reading: Callable[[int], object] | None = None,
+    shared: Shared | None = None,
 ) -> AsyncIterator[ListedSession]:
     """The sessions of a log that meet a query, in an order.
 
@@ -38,19 +43,31 @@ async def select(
         limit: give at most this many; None for all.
         options: how sessions are scored.
         reading: called with the number of sessions read so far, for a progress bar.
+        shared: other processes that may fold sessions of which the log keeps nothing yet; None for this
+            one alone.
 
     Raises:
         InvalidInput: the query or the order names a label that no session of the log has.
         LogError: the log cannot be read.
     """
     await check_labels(log, query, order)
-    candidates = (summary async for summary in log.sessions() if query.admits(summary))
+    candidates = _candidates(log, query)
     lines = SessionLines(log, options, most=1)
+    rows = _Rows(log, options or Options())
+    if limit is None or query.needs_lines or (order is not None and order.needs_lines):
+        await rows.fold_many(shared)
     if order is None:
         found = _measured(candidates, lines, query, limit, reading)
     elif not order.needs_lines:
         summaries = _sorted([(order.value(one), one) async for one in candidates], order)
         found = _measured(_each(summaries), lines, query, limit, reading)
+    elif (
+        order.key == "utility"
+        and limit is not None
+        and query == SessionQuery()
+        and (best := await rows.best(lines, order, limit)) is not None
+    ):
+        found = _measured(_each(best), lines, query, limit, reading)
     else:
         measured = _measured(candidates, lines, query, None, reading)
         found = _each(_sorted([(order.value(one, one), one) async for one in measured], order))
@@ -60,6 +77,51 @@ async def select(
         count += 1
         if count == limit:
             return
+
+
+async def _candidates(log: EventLog, query: SessionQuery) -> AsyncIterator[SessionSummary]:
+    async for summary in log.sessions():
+        if query.admits(summary):
+            yield summary
+
+
+@final
+class _Rows:
+    """The rows that a log keeps, where its store can order sessions by their numbers."""
+
+    def __init__(self, log: EventLog, options: Options) -> None:
+        self._log = log
+        self._ranked = log if isinstance(log, Ranked) else None
+        self._options = options
+        self._kind = kind_of(options)
+
+    async def fold_many(self, shared: Shared | None) -> None:
+        """Has the sessions folded by several processes of which the log keeps nothing, if they are many."""
+        if self._ranked is None or not self._kind or shared is None:
+            return
+        new = await self._ranked.outdated(self._kind, FOLD_VERSION)
+        if len(new) >= LARGE:
+            async for _ in folded(self._log, self._options, sessions=new, shared=shared):
+                pass
+
+    async def best(
+        self, lines: SessionLines, order: SessionOrder, limit: int
+    ) -> list[SessionSummary] | None:
+        """The first sessions by utility; None if the log does not keep rows of all of them."""
+        log, ranked, kind = self._log, self._ranked, self._kind
+        if ranked is None or not kind:
+            return None
+        new = await ranked.outdated(kind, FOLD_VERSION)
+        if len(new) >= LARGE:
+            return None
+        for session in new:
+            await lines.line(await log.summary(session))
+        await lines.keep()
+        if new and await ranked.outdated(kind, FOLD_VERSION):
+            return None  # a damaged session has no row, and a log that is only read keeps none
+        descending = order.descending
+        names = await ranked.ranked(kind, FOLD_VERSION, UTILITY, descending=descending, limit=limit)
+        return [await log.summary(session) for session in names]
 
 
 async def _measured(

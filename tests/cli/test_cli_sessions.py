@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -22,6 +23,7 @@ from duolog.engine.events import (
     UtilityScored,
 )
 from duolog.engine.log.open import open_log
+from duolog.engine.log.stored import StoredLog
 from duolog.engine.log.summary import FORGOTTEN
 from duolog.engine.records import Draft
 from duolog.scoring.index.query import KEYS, STATES
@@ -261,3 +263,63 @@ def test_what_is_piped_is_not_shortened(
     monkeypatch.setenv("COLUMNS", "40")
     assert main(["sessions", str(dinner)]) == 0
     assert "two-stage, proactive  finished" in capsys.readouterr().out
+
+
+async def _scored(path: str, values: Sequence[float | None]) -> None:
+    scorer = ScorerRef(name="taste", version="2", config="")
+    async with open_log(path) as log:
+        for number, value in enumerate(values):
+            opened = SessionOpened(
+                task="menu",
+                instance=str(number),
+                participants=(),
+                clock="virtual",
+                config={"utility": "taste"},
+            )
+            plan = SnapshotTaken(content="soup", digest=digest("soup"))
+            drafts = [Draft(opened, "engine", "environment", 0.0), Draft(plan, "bot", "agent", 1.0)]
+            await log.append(f"s{number}", drafts)
+            if value is not None:
+                score = UtilityScored(scorer=scorer, value=value, snapshot=2)
+                draft = Draft(score, "taste", "scorer", 1.0)
+                await log.append(f"s{number}", [draft], stream="taste@2")
+
+
+def test_the_best_sessions_are_read_and_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "log.db")
+    anyio.run(_scored, path, [0.5, None, 0.9, 0.5, 0.1, 0.9])
+
+    def listed(*options: str) -> list[str]:
+        assert main(["sessions", path, "--json", *options]) == 0
+        return [one["session"] for one in json.loads(capsys.readouterr().out)]
+
+    whole = {key: listed("--sort", key) for key in ("utility", "-utility")}
+    assert whole["-utility"] == ["s2", "s5", "s0", "s3", "s4", "s1"]
+    assert whole["utility"] == ["s4", "s0", "s3", "s2", "s5", "s1"]
+
+    def refuse(self: object) -> None:
+        raise AssertionError("all sessions are read")
+
+    monkeypatch.setattr(StoredLog, "sessions", refuse)
+    for key, order in whole.items():
+        for limit in (1, 3, 9):
+            assert listed("--sort", key, "--limit", str(limit)) == order[:limit]
+
+
+def test_a_terminal_shows_a_screen_of_sessions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "log.db")
+    anyio.run(_scored, path, [0.5] * 12)
+    assert main(["sessions", path]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 14
+    monkeypatch.setenv("LINES", "8")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["sessions", path]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 12
+    assert shown.err == "there are more: --limit 100 shows more of them, and a pipe, | less, all\n"
+    assert main(["sessions", path, "--limit", "12"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 14

@@ -18,7 +18,9 @@ __all__ = (
     "drop_derived",
     "find_keys",
     "keep_derived",
+    "outdated",
     "problems_of_derived",
+    "ranked",
     "read_rows",
 )
 
@@ -50,11 +52,49 @@ ON CONFLICT (session, kind) DO UPDATE SET
     payload = excluded.payload, crc = excluded.crc
 WHERE old.version <> excluded.version OR old.position <= excluded.position"""
 
+_JOINED: Final = """
+FROM {schema}.summaries s LEFT JOIN {schema}.derived d
+    ON d.session = s.key AND d.kind = $1 AND d.version = $2"""
+_OUTDATED: Final = f"""
+SELECT s.session {_JOINED} WHERE s.state <> 'forgotten'
+AND (d.position IS NULL OR d.position < s.position) ORDER BY s.key"""
+_RANKED: Final = f"""
+SELECT s.session {_JOINED} ORDER BY d.numbers[$3] %s NULLS LAST, s.key LIMIT $4"""
+_ALL: Final = "SELECT session FROM {schema}.summaries s WHERE state <> 'forgotten' ORDER BY key"
+
 
 async def find_keys(connection: Connection, schema: str, sessions: Sequence[str]) -> list[int]:
     """The keys of those sessions that the log has, in order of their first records."""
     found = await connection.fetch(_KEYS.format(schema=schema), list(sessions))
     return [key for (key,) in found]
+
+
+async def outdated(connection: Connection, schema: str, kind: str, version: int) -> list[str]:
+    """The sessions that have no current row; see ``Ranked.outdated``."""
+    if await _is_readable(connection, schema):
+        found = await connection.fetch(_OUTDATED.format(schema=schema), kind, version)
+    else:
+        found = await connection.fetch(_ALL.format(schema=schema))
+    return [session for (session,) in found]
+
+
+async def ranked(
+    connection: Connection,
+    schema: str,
+    kind: str,
+    version: int,
+    number: int,
+    descending: bool,
+    limit: int,
+) -> list[str]:
+    """The first sessions by a number of their rows; see ``Ranked.ranked``."""
+    if await _is_readable(connection, schema):
+        query = _RANKED.format(schema=schema) % ("DESC" if descending else "ASC")
+        found = await connection.fetch(query, kind, version, number + 1, limit)
+    else:
+        query = f"SELECT session FROM {schema}.summaries ORDER BY key LIMIT $1"
+        found = await connection.fetch(query, limit)
+    return [session for (session,) in found]
 
 
 async def read_rows(

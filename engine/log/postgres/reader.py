@@ -19,7 +19,7 @@ from ..integrity.verify import Link
 from ..parts import Part, check_count, divided
 from ..summary import summary_of
 from .connection import LOST, PATIENCE, Connection, connect, is_lost, translate
-from .derived import find_keys, read_rows
+from .derived import find_keys, outdated, ranked, read_rows
 from .settings import Settings
 
 __all__ = ("BATCH", "EVENT", "Names", "Reader", "detached", "records_of")
@@ -338,6 +338,17 @@ class Reader:
             )
         )
         return int(found or 0)
+
+    async def outdated(self, kind: str, version: int) -> list[str]:
+        """See ``Ranked.outdated``."""
+        return await self.call(partial(outdated, schema=self._schema, kind=kind, version=version))
+
+    async def ranked(
+        self, kind: str, version: int, number: int, descending: bool, limit: int
+    ) -> list[str]:
+        """See ``Ranked.ranked``."""
+        read = partial(ranked, schema=self._schema, kind=kind, version=version, number=number)
+        return await self.call(partial(read, descending=descending, limit=limit))
 
     async def find_keys(self, sessions: Sequence[str]) -> list[int]:
         """The keys of those sessions that the log has, in order of their first records."""

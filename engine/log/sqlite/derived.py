@@ -18,7 +18,17 @@ from ..derived import derived_checksum, derived_problem
 from ..summary import FORGOTTEN
 from .file import check_layout, unsynced
 
-__all__ = ("AT_ONCE", "drop", "find_keys", "keep", "problems", "read_rows", "restore_table")
+__all__ = (
+    "AT_ONCE",
+    "drop",
+    "find_keys",
+    "keep",
+    "outdated",
+    "problems",
+    "ranked",
+    "read_rows",
+    "restore_table",
+)
 
 AT_ONCE: Final = 512
 """Rows in one transaction, and in one read."""
@@ -58,6 +68,16 @@ WHERE d.session IN (SELECT value FROM json_each(?)) AND d.kind = ? AND d.version
 ORDER BY d.session"""
 _KEYS: Final = """
 SELECT key FROM sessions WHERE session IN (SELECT value FROM json_each(?)) ORDER BY key"""
+
+_JOINED: Final = """
+FROM sessions s LEFT JOIN derived d ON d.session = s.key AND d.kind = ? AND d.version = ?"""
+_OUTDATED: Final = f"""
+SELECT s.session {_JOINED} WHERE s.state <> '{FORGOTTEN}'
+AND (d.position IS NULL OR d.position < s.position OR NOT json_valid(d.numbers)) ORDER BY s.key"""
+_RANKED: Final = f"""
+SELECT session FROM (SELECT s.session, s.key,
+CASE WHEN json_valid(d.numbers) THEN json_extract(d.numbers, ?) END AS number {_JOINED})
+ORDER BY number IS NULL, number %s, key LIMIT ?"""
 
 
 def keep(connection: sqlite3.Connection, rows: Sequence[Derived], where: object) -> int:
@@ -112,6 +132,34 @@ def read_rows(
         found = connection.execute(_SOME, (chosen, kind, version)).fetchall()
     rows = [row for row, wrong in map(_checked, found) if row is not None and not wrong]
     return rows, found[-1][0] if found else 0
+
+
+def outdated(connection: sqlite3.Connection, kind: str, version: int) -> list[str]:
+    """The sessions that have no current row; see ``Ranked.outdated``."""
+    if not _is_there(connection):
+        found = connection.execute(
+            f"SELECT session FROM sessions WHERE state <> '{FORGOTTEN}' ORDER BY key"
+        )
+    else:
+        found = connection.execute(_OUTDATED, (kind, version))
+    return [session for (session,) in found]
+
+
+def ranked(
+    connection: sqlite3.Connection,
+    kind: str,
+    version: int,
+    number: int,
+    descending: bool,
+    limit: int,
+) -> list[str]:
+    """The first sessions by a number of their rows; see ``Ranked.ranked``."""
+    if not _is_there(connection):
+        found = connection.execute("SELECT session FROM sessions ORDER BY key LIMIT ?", (limit,))
+    else:
+        query = _RANKED % ("DESC" if descending else "ASC")
+        found = connection.execute(query, (f"$[{number}]", kind, version, limit))
+    return [session for (session,) in found]
 
 
 def problems(connection: sqlite3.Connection) -> list[str]:

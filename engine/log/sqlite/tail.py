@@ -18,7 +18,7 @@ from ..contract import Derived, SessionSummary
 from ..parts import Part, check_count
 from ..process import OwnProcess, keep_in_forks
 from ..publisher import Publisher
-from .derived import find_keys, read_rows
+from .derived import find_keys, outdated, ranked, read_rows
 from .file import Settings, translate
 from .file import connect as connect_file
 from .presence import FilePresence
@@ -123,6 +123,17 @@ class LogReader:
     async def checkpoint(self, consumer: str, version: str) -> int:
         """Position that a consumer has reached."""
         return await self.call(self._reader.checkpoint, consumer, version)
+
+    async def outdated(self, kind: str, version: int) -> list[str]:
+        """See ``Ranked.outdated``."""
+        return await self.call(outdated, self._reader.connection, kind, version)
+
+    async def ranked(
+        self, kind: str, version: int, number: int, descending: bool, limit: int
+    ) -> list[str]:
+        """See ``Ranked.ranked``."""
+        connection = self._reader.connection
+        return await self.call(ranked, connection, kind, version, number, descending, limit)
 
     async def find_keys(self, sessions: Sequence[str]) -> list[int]:
         """The keys of those sessions that the log has, in order of their first records."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -17,9 +18,11 @@ from duolog.engine.log.contract import Derived, Store
 from duolog.engine.log.integrity.checksum import checksum_of
 from duolog.engine.log.open import open_log
 from duolog.engine.log.postgres.settings import parse
+from duolog.engine.log.ranked import Ranked
 from duolog.engine.records import Draft, Record
 from duolog.testing.postgres_server import PostgresServer
 from duolog.testing.tools import appended, collect
+from msgspec import structs
 from postgres_shell import shell
 
 SECRET = "the-secret-of-ann"
@@ -348,3 +351,35 @@ async def test_a_damaged_row_of_a_database_is_found_and_not_given(postgres: Post
         assert await collect(log.derived(FOLD, 1)) == rows[1:]
         [problem] = (await log.verify()).problems
         assert "is not what was written" in problem.what
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ranking(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a log whose store orders sessions by the numbers of their rows."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ranked.db")
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.url(schema="ranked")
+
+
+async def test_sessions_are_ranked_by_a_number_of_their_rows(ranking: str) -> None:
+    async with open_log(ranking) as log:
+        assert isinstance(log, Ranked)
+        assert await log.outdated(FOLD, 1) == []
+        rows = await told(log, "a", "b", "c", "d", "e")
+        assert await log.outdated(FOLD, 2) == ["a", "b", "c", "d", "e"]
+        numbers = ((1, 0.5), (2, None), (3, 0.9), (4, 0.5), (5, 0.1))
+        held = [
+            structs.replace(one, numbers=found) for one, found in zip(rows, numbers, strict=True)
+        ]
+        await log.keep_derived(held)
+        assert await log.outdated(FOLD, 1) == []
+        best = partial(log.ranked, FOLD, 1, 1)
+        assert await best(descending=True, limit=9) == ["c", "a", "d", "e", "b"]
+        assert await best(descending=False, limit=9) == ["e", "a", "d", "c", "b"]
+        assert await best(descending=True, limit=2) == ["c", "a"]
+        assert await log.ranked(FOLD, 1, 0, descending=True, limit=1) == ["e"]
+        await log.append("d", [Draft(MessageSent(text="more"), "ann", "human", 2.0)])
+        await log.forget("c")
+        assert await log.outdated(FOLD, 1) == ["d"]  # a session that is forgotten needs no row
+        assert await best(descending=True, limit=9) == ["a", "d", "e", "b", "c"]
