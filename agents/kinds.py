@@ -5,6 +5,7 @@
 - ``two-stage`` first decides whether to message, to act or to wait, and then composes just that.
 - ``careful`` is a one-stage agent that asks for leave before what cannot be undone.
 - ``adaptive`` does as a two-stage agent does, and lets what the human's effort has brought so far decide who leads.
+- ``looper``, ``polisher`` and ``flatterer`` are weak, see ``weak``.
 
 A mind says what to do; a kind says when it is asked for what, and so how agents differ.
 """
@@ -22,6 +23,7 @@ from ..scoring.control_rules import ControlRules
 from .adaptive import Adaptive
 from .careful import Careful
 from .mind import AgentMind
+from .weak import Flatterer, Looper, Polisher
 
 __all__ = (
     "KINDS",
@@ -80,6 +82,9 @@ KINDS: Mapping[str, str] = {
     "two-stage": "first decides whether to ask, to act or to wait, then does that",
     "careful": "works as one-stage does, and asks before it does what cannot be undone",
     "adaptive": "asks, acts, or leaves the lead to the human, by what their effort brings",
+    "looper": "a weak agent: once it is criticised, it does the same again",
+    "polisher": "a weak agent: puts up an output at once, and polishes it without a reason",
+    "flatterer": "a weak agent: agrees with everything, and changes nothing",
 }
 """Kinds of agent, each with a line on what it does."""
 
@@ -114,4 +119,7 @@ _MAKERS: Mapping[str, Callable[[AgentMind], Policy]] = {
     "one-stage": OneStage,
     "two-stage": TwoStage,
     "careful": lambda mind: Careful(OneStage(mind)),
+    "looper": Looper,
+    "polisher": Polisher,
+    "flatterer": Flatterer,
 }

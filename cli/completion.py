@@ -26,7 +26,16 @@ __all__ = (
     "offer_completions",
 )
 
-AGENTS: Final = ("auto", "one-stage", "two-stage", "careful", "adaptive")
+AGENTS: Final = (
+    "auto",
+    "one-stage",
+    "two-stage",
+    "careful",
+    "adaptive",
+    "looper",
+    "polisher",
+    "flatterer",
+)
 """The kinds of agents, as ``agents.kinds`` has them, which is too heavy to load for the help."""
 
 USERS: Final = ("proactive", "feedback", "lazy", "bounded", "none")

@@ -37,7 +37,7 @@ _UNFINISHED = 3
         "duolog run experiment.toml",
         "duolog run shop.py:Shop --sessions 20",
         "duolog run travel --sessions 250 --log postgresql://ann@db.example/work",
-        note="Agents: auto, one-stage, two-stage, careful, adaptive. Users: proactive, feedback, lazy, bounded. "
+        note="Agents: auto, one-stage, two-stage, careful, adaptive; weak: looper, polisher, flatterer. Users: proactive, feedback, lazy, bounded. "
         "A task may have others.\n\nThe same command run again continues where it stopped: sessions and model replies "
         "that the log holds are not produced again. Run at the same time, on one machine or several, it joins in: "
         "they share the work, and each ends once all of it is done. API keys of providers are read from the "
