@@ -103,7 +103,9 @@ export class Transcript {
       part.seen = true;
       await this.#fill(part);
     }
-    const found = part.node.querySelector(`article[data-i="${number}"]`) ?? part.node;
+    const found = part.node.querySelector(`article[data-i="${number}"]:not(.merged)`)
+      ?? part.node.querySelector(`.result[data-i="${number}"]`) ?? part.node;
+    found.closest("details.run")?.setAttribute("open", "");
     const target = block === "start" ? found.previousElementSibling : null;
     this.#bring(target?.matches("h2") ? target : found, block);
   }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias, final
 
 import anyio.to_thread
@@ -22,7 +22,7 @@ from ....scoring.trajectory.updates import StopAdvice, StopWithdrawn, Update
 from ..access.disclosure import Disclosure
 from ..access.identity import Identity
 from ..links import session_address
-from ..markup.html import Html, Node, join, tag
+from ..markup.html import EMPTY, Html, Node, join, tag
 from ..markup.records import described, diff_table, unshown
 from ..markup.text import plain, rich_text
 from .reading import SessionReading
@@ -33,6 +33,7 @@ Shape: TypeAlias = Literal["document", "changes"]
 
 _LINES: Final = 4000  # lines of two versions that are compared at most
 _CONTEXT: Final = 3  # lines around a change
+_RUN: Final = 4  # calls in a row that are folded
 _BACK: Final = 16  # versions that are looked through for the one before of a file
 _PRIVATE: Final = frozenset({"DraftDropped", "NoteTaken", "ProfileChanged"})
 _SLIM: Final = frozenset(
@@ -63,6 +64,45 @@ def _difference(before: SnapshotTaken | None, after: SnapshotTaken) -> Html:
     return diff_table(changed) if changed else tag("p", "nothing changed", class_="line")
 
 
+class _Shown(msgspec.Struct, kw_only=False):
+    """An entry that is being made.
+
+    Attributes:
+        number: of its record.
+        record: the record.
+        told: its description; None if the record cannot be shown.
+        body: its contents.
+        result: the outcome of a call, in the entry of the call.
+        merged: it is an outcome that is shown in the entry of its call.
+        failed: it is an outcome, or a call with one, that failed.
+    """
+
+    number: int
+    record: Record
+    told: Description | None = None
+    body: Html = EMPTY
+    result: Html | None = None
+    merged: bool = False
+    failed: bool = False
+
+    @property
+    def in_run(self) -> bool:
+        """Whether it is a call with its outcome, or such an outcome."""
+        return self.merged or self.result is not None
+
+
+def _join_call(calls: Mapping[int, _Shown], one: _Shown) -> None:
+    """Moves the outcome of a call into the entry of the call, if both are in one part."""
+    event = one.record.event
+    call = calls.get(event.action) if isinstance(event, ActionResolved) else None
+    if call is None or one.told is None:
+        return
+    told = msgspec.structs.replace(one.told, does=f"→ {one.told.value}".rstrip(), value="")
+    call.result = tag("div", described(told), class_="result", data_i=one.number)
+    one.merged, one.body = True, EMPTY
+    call.failed = isinstance(event, ActionResolved) and event.outcome == "failed"
+
+
 @final
 class Transcript:
     """Makes the parts of a session's transcript.
@@ -87,23 +127,53 @@ class Transcript:
         """
         reading = self._reading
         records = await reading.window(first, last)
-        parts: list[Html] = []
-        for number, record in enumerate(records, start=max(first, 1)):
+        shown = [_Shown(number, record) for number, record in enumerate(records, max(first, 1))]
+        calls: dict[int, _Shown] = {}
+        for one in shown:
+            record = one.record
             if record.stream == TRACE:
                 self._trace[record.version] = record
-            if (round_ := reading.round_begins(number)) is not None:
-                heading = tag("h2", f"Round {round_}", data_round=round_, data_i=number)
-                parts.append(heading)
             try:
-                told = await self._described(record)
-                aside, body = told.aside, join(described(told, self._button(record)))
+                one.told = await self._described(record)
+                one.body = join(described(one.told, self._button(record)))
             except Exception as error:
                 if isinstance(error, LogError):
                     raise
-                aside, body = False, unshown(record, error)
-            parts.append(self._entry(record, body, number, aside=aside))
+                one.told, one.body = None, unshown(record, error)
+            if record.kind == "ActionTaken" and one.told is not None:
+                calls[record.version] = one
+            elif record.kind == "ActionResolved" and one.told is not None:
+                _join_call(calls, one)
             await checkpoint()  # reading a text as Markdown may take a while
-        return parts
+        return self._folded(shown)
+
+    def _folded(self, shown: Sequence[_Shown]) -> list[Html]:
+        """The entries, where a run of calls is one row that can be opened."""
+        parts: list[Html] = []
+        run: list[_Shown] = []
+        for one in shown:
+            round_ = self._reading.round_begins(one.number)
+            if round_ is not None or not one.in_run:
+                parts += self._run(run)
+                run = []
+            if round_ is not None:
+                parts.append(tag("h2", f"Round {round_}", data_round=round_, data_i=one.number))
+            if one.in_run:
+                run.append(one)
+            else:
+                parts.append(self._entry(one))
+        return parts + self._run(run)
+
+    def _run(self, run: Sequence[_Shown]) -> list[Html]:
+        entries = [self._entry(one) for one in run]
+        calls = sum(not one.merged for one in run)
+        if calls < _RUN:
+            return entries
+        failed = sum(one.failed for one in run)
+        mark = tag("b", f", {failed} failed", class_="failed") if failed else None
+        summary = tag("summary", f"{calls} calls", mark)
+        first = run[0].number
+        return [tag("details", summary, entries, class_="run", data_i=first, open=bool(failed))]
 
     async def snapshot(self, version: int) -> SnapshotTaken | None:
         """A version of the output, as it may be seen; None if there is none."""
@@ -178,10 +248,13 @@ class Transcript:
         show = f"Draft {self._reading.draft_number(record.version)}"
         return [" ", tag("button", show, type="button", data_draft=record.version)]
 
-    def _entry(self, record: Record, body: Html, number: int, *, aside: bool) -> Html:
+    def _entry(self, one: _Shown) -> Html:
         """The entry of a record."""
+        record, number, body = one.record, one.number, one.body
+        aside = one.told is not None and one.told.aside
         slim = record.kind in _SLIM or aside and record.kind not in _FULL
         private = " private" if record.kind in _PRIVATE else ""
+        call = " merged" if one.merged else " call" if one.in_run else ""
         virtual = is_virtual(self._reading.opened_at)
         who = tag("span", one_line(record.actor), class_=f"who {record.role}", dir="auto")
         link = tag(
@@ -197,9 +270,9 @@ class Transcript:
         return tag(
             "article",
             tag("header", who, time, link),
-            tag("div", body, class_="body"),
+            tag("div", body, one.result, class_="body"),
             advice,
-            class_=f"entry {'slim' if slim else 'full'} {record.role}{private}",
+            class_=f"entry {'slim' if slim else 'full'} {record.role}{private}{call}",
             data_i=number,
             data_kind=record.kind,
         )

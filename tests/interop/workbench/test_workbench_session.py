@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from html import unescape
+from typing import Literal
 
 import anyio
 import pytest
@@ -225,8 +226,31 @@ async def test_records_are_read_part_by_part_with_the_headings_of_rounds() -> No
             ]
             assert "τ = 1 is used up in round 1" in whole
             assert "<ins" in whole
-            assert "→ search" in whole
-            assert "(1.0 s)" in whole
+            assert 'class="result"' in whole
+            assert "→ 1 item (1.0 s)" in whole
+
+
+async def test_a_run_of_calls_is_one_row_that_shows_its_failures() -> None:
+    script = RecordWriter("s")
+    script.opened(clock="virtual")
+    script.human("look it up")
+    for place in range(5):
+        taken = script.agent(ActionTaken(name=f"look-{place}"))
+        outcome: Literal["ok", "failed"] = "failed" if place == 3 else "ok"
+        resolved = ActionResolved(action=taken.version, outcome=outcome, error="no such town")
+        script.add(resolved, "environment", "environment")
+    async with open_log("memory://") as log:
+        await put_records(log, script.records)
+        async with visiting(log) as visitor:
+            asked: dict[str, str | int] = {"session": "s", "from": 1, "to": 20}
+            html = (await visitor.data("/v1/session/records", **asked))["html"]
+    assert re.search(r'<details[^>]*class="run"[^>]*open', html)
+    assert re.search(r"<summary>5 calls<b[^>]*>, 1 failed</b></summary>", html)
+    call = re.search(r'<article class="entry slim agent call" data-i="9".*?</article>', html)
+    assert call is not None
+    assert "no such town" in call[0]
+    numbers = re.findall(r'<article[^>]*data-i="(\d+)"', html)
+    assert numbers == [str(number) for number in range(1, 13)]
 
 
 async def test_versions_of_the_output_are_compared() -> None:
