@@ -19,7 +19,7 @@ from ..scoring.columns.table import Columns
 from ..scoring.comparison.agreement import agreement
 from ..scoring.comparison.pairs import OUTCOME, PairBy, compare
 from ..scoring.comparison.sensitivity import sensitivity
-from ..scoring.metrics import Convention, Numbers
+from ..scoring.metrics import Convention, EffortAxis, Numbers
 from ..scoring.metrics.forks import compare_forks, without_forks
 from ..scoring.report import (
     Document,
@@ -87,6 +87,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         pair_by: what sessions of a pair share.
         session: the one to explain, or how its id begins.
         whole: list each session, which takes memory if there are many.
+        axis: the effort that the curves have as their axis.
     """
 
     sources: Sequence[str]
@@ -101,6 +102,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     pair_by: PairBy = "problem"
     session: str = ""
     whole: bool = True
+    axis: EffortAxis = "rounds"
 
 
 def report_of(asked: Asked) -> Numbers:
@@ -167,6 +169,7 @@ def _report(asked: Asked, sessions: Columns) -> Numbers:
         bootstrap=asked.bootstrap,
         seed=asked.seed,
         scores=asked.whole or len(sessions) <= _LISTED,
+        axis=asked.axis,
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what computes and shows numbers is loaded with the first re
 
     from ..scoring.columns.table import Columns
     from ..scoring.comparison.pairs import Comparison, PairBy
-    from ..scoring.metrics import Convention, Group, Numbers
+    from ..scoring.metrics import Convention, EffortAxis, Group, Numbers
     from ..scoring.report import Document
     from ..scoring.report.export import Table
 
@@ -106,7 +106,10 @@ class Report:
             MissingExtra: matplotlib is not installed.
         """
         from ..scoring.report import report_document
+        from ..scoring.report.drawings import curve_name
 
+        if name == "curve":
+            name = curve_name(self._numbers.axis)
         figures = {figure.name: figure for figure in report_document(self._numbers).figures}
         if name not in figures:
             raise InvalidInput(f"unknown figure {name!r}{suggestion(name, figures)}")
@@ -172,6 +175,7 @@ def report(
     seed: int = 0,
     options: Options | None = None,
     workers: int | None = None,
+    effort: EffortAxis = "rounds",
 ) -> Report:
     """The report on sessions, with the same numbers as ``duolog report``.
 
@@ -186,6 +190,7 @@ def report(
         seed: of the resampling.
         options: how sessions are scored: tolerances, rounds, whose utility and ratings count.
         workers: processes that read a large log; None for one for each processor.
+        effort: the axis of the curves: ``rounds``, ``minutes``, ``read`` or ``written``.
 
     Raises:
         InvalidInput: a source is neither a log nor a file of trajectories, or an option is not valid.
@@ -210,6 +215,7 @@ def report(
             group_by=group_by,
             bootstrap=bootstrap,
             seed=seed,
+            axis=effort,
         )
         return Report(numbers, sessions)
 

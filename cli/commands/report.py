@@ -79,6 +79,13 @@ def report_command(
         str | None,
         typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
     ] = None,
+    effort: Annotated[
+        Literal["rounds", "minutes", "read", "written"],
+        typer.Option(
+            help="The effort against which the curves show utility: rounds, minutes of the human, "
+            "tokens that the human read, or wrote."
+        ),
+    ] = "rounds",
     judge: Annotated[
         str,
         typer.Option(
@@ -189,6 +196,8 @@ def report_command(
             raise InvalidInput(f"{option} needs --compare AGENTS")
     if convention == "paper" and rounds == "handoff":
         raise InvalidInput("--convention paper counts rounds by human-turn; leave --rounds out")
+    if convention == "paper" and effort != "rounds":
+        raise InvalidInput("--convention paper has curves by round only; leave --effort out")
     taus = numbers(tau, "--tau")
     labels = None if group_by is None else choices(group_by, "--group-by")
     kinds = one_of(formats, "--formats", _FORMATS)
@@ -213,6 +222,7 @@ def report_command(
         pair_by=pair_by or "problem",
         session=explain or "",
         whole=figures is not None or html is not None,
+        axis=effort,
     )
     report = None if analysis else report_of(asked)
     document = (

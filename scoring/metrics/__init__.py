@@ -12,6 +12,7 @@ from .results import Counts as Counts
 from .results import CurvePoint as CurvePoint
 from .results import Drop as Drop
 from .results import Effort as Effort
+from .results import EffortAxis as EffortAxis
 from .results import Estimate as Estimate
 from .results import Group as Group
 from .results import Numbers as Numbers
@@ -29,6 +30,7 @@ __all__ = (
     "CurvePoint",
     "Drop",
     "Effort",
+    "EffortAxis",
     "Estimate",
     "Group",
     "Hazard",

@@ -22,7 +22,7 @@ from ..columns.table import Columns, Flags, Floats, Integers
 from ..trajectory.points import NO_ROUND, UNDECIDED, Trajectory, undecided
 from ..trajectory.tolerance import check_taus
 from .buckets import make_buckets, token_ratios
-from .curves import round_columns, round_curve
+from .curves import MEASURED, effort_curve, round_columns, round_curve
 from .formal import formal_values
 from .paper import TOO_FEW, cut_length, is_silent, paper_values
 from .results import (
@@ -32,8 +32,10 @@ from .results import (
     Buckets,
     Convention,
     Counts,
+    CurvePoint,
     Drop,
     Effort,
+    EffortAxis,
     Estimate,
     Group,
     Numbers,
@@ -65,6 +67,9 @@ _BESIDE: Final = frozenset({"agent", "user"})
 _ELSEWHERE: Final = frozenset({"agent_tokens", "human_tokens", "token_ratio"})
 """Measures of a session whose aggregates are the tokens of either side and their ratio."""
 
+_DEFERRED: Final = "deferrals_after_unproductive"
+"""Deferrals in rounds that follow an unproductive one: a burden that the human defers."""
+
 _NAMES: Final = {"rounds": "human_led_rounds"}
 """Names in a report, where ``rounds`` alone would leave open which rounds."""
 
@@ -92,6 +97,7 @@ def aggregate(
     bootstrap: int = 1000,
     seed: int = 0,
     scores: bool = True,
+    axis: EffortAxis = "rounds",
 ) -> Numbers:
     """Computes the paper's numbers for each group of sessions.
 
@@ -104,6 +110,7 @@ def aggregate(
         bootstrap: resamples for the intervals; 0 for none.
         seed: seeds the resampling. The same sessions and seed give the same intervals.
         scores: list each session with its own numbers.
+        axis: the effort that the curves have as their axis.
 
     Returns:
         The report; without groups if there are no sessions.
@@ -123,7 +130,7 @@ def aggregate(
     ordered = check_taus(taus)
     labels = chosen_labels(facts.columns, group_by)
     report = _ReportFold(
-        facts, convention, ordered, labels, bootstrap, seed, scores=scores
+        facts, convention, ordered, labels, bootstrap, seed, scores=scores, axis=axis
     ).report()
     return msgspec.structs.replace(report, forgotten=int((~kept).sum()))
 
@@ -165,8 +172,10 @@ class _ReportFold:
         seed: int,
         *,
         scores: bool,
+        axis: EffortAxis,
     ) -> None:
         self._facts = facts
+        self._axis = axis
         self._columns = facts.columns
         self._convention = convention
         self._formal = convention == "formal"
@@ -206,6 +215,7 @@ class _ReportFold:
             level=LEVEL,
             resamples=self._resamples,
             seed=self._seed,
+            axis=self._axis,
             groups=tuple(groups),
             buckets=self._buckets(),
             scores=tuple(scores),
@@ -332,7 +342,7 @@ class _ReportFold:
                 absent=absent,
                 formal=formal,
             ),
-            curve=round_curve(sample, reached),
+            curve=self._curve(sample, rows, reached),
             effort=self._effort(sample, rows),
             counts=self._counts(rows, published=not formal),
             completion=self._completion(rows),
@@ -394,6 +404,14 @@ class _ReportFold:
 
     # --- effort ----------------------------------------------------------------------------------
 
+    def _curve(self, sample: Sample, rows: Integers, reached: list[int]) -> tuple[CurvePoint, ...]:
+        if self._axis == "rounds":
+            return round_curve(sample, reached)
+        measure, unit = MEASURED[self._axis]
+        kept = np.zeros(len(self._columns), np.bool_)
+        kept[rows] = ~(self._columns.lost[rows] > 0)
+        return effort_curve(self._facts.take(kept), measure, unit=unit)
+
     def _measures(self, rows: Integers) -> list[str]:
         """The measures at the end of a session, but those that a report has under another name."""
         known = self._columns.measures.counts(rows)
@@ -420,6 +438,7 @@ class _ReportFold:
         }
         for name in self._measures(rows):
             columns[f"effort {name}"] = partial(self._whole, self._columns.effort[name], rows)
+        columns[_DEFERRED] = partial(self._whole, self._facts.deferred, rows)
         return columns
 
     def _whole(self, column: Floats, rows: Integers) -> Floats:
@@ -429,6 +448,14 @@ class _ReportFold:
 
     def _effort(self, sample: Sample, rows: Integers) -> Effort:
         unknown = "no session has a token count"
+        measures = {
+            _NAMES.get(name, name): sample.estimate(
+                f"effort {name}", absent="the measure does not apply"
+            )
+            for name in self._measures(rows)
+        }
+        if "deferrals" in measures:
+            measures[_DEFERRED] = sample.estimate(_DEFERRED, absent=_UNRATED)
         return Effort(
             agent_tokens=sample.estimate("agent_tokens", absent=unknown),
             human_tokens=sample.estimate("human_tokens", absent=unknown),
@@ -440,12 +467,7 @@ class _ReportFold:
                 undefined="the humans generated no tokens",
             ),
             all_rounds=sample.estimate("all_rounds", absent=_NO_WHOLE),
-            measures={
-                _NAMES.get(name, name): sample.estimate(
-                    f"effort {name}", absent="the measure does not apply"
-                )
-                for name in self._measures(rows)
-            },
+            measures=measures,
         )
 
     # --- counts ----------------------------------------------------------------------------------

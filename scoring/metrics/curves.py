@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Final
 
 import numpy as np
 
 from ..columns.table import Columns, Floats, Integers
 from ..trajectory.points import Trajectory
 from .numbers import mean, quantile, sem
-from .results import CurvePoint
+from .results import CurvePoint, EffortAxis
 from .sample import Column, Sample
-from .values import Facts, Values
+from .values import Facts, Values, facts_of
 
-__all__ = ("effort_curve", "round_columns", "round_curve")
+__all__ = ("MEASURED", "effort_curve", "round_columns", "round_curve")
+
+
+MEASURED: Final[Mapping[EffortAxis, tuple[str, float]]] = {
+    "minutes": ("seconds", 60.0),
+    "read": ("tokens_read", 1.0),
+    "written": ("tokens_written", 1.0),
+}
+"""The measure of effort of each axis other than rounds, and the divisor of its values."""
 
 
 def round_columns(
@@ -71,7 +80,12 @@ def round_curve(sample: Sample, reached: list[int]) -> tuple[CurvePoint, ...]:
 
 
 def effort_curve(
-    source: Columns | Iterable[Trajectory], measure: str, *, steps: int = 20, reach: float = 0.95
+    source: Facts | Columns | Iterable[Trajectory],
+    measure: str,
+    *,
+    steps: int = 20,
+    reach: float = 0.95,
+    unit: float = 1.0,
 ) -> tuple[CurvePoint, ...]:
     """Mean utility against a cumulative measure of effort.
 
@@ -85,14 +99,16 @@ def effort_curve(
         steps: number of steps of the axis; a measure of whole numbers up to ``steps`` has a step
             for each.
         reach: the share of sessions after whose end the axis ends.
+        unit: divides the values of the measure.
 
     Returns:
         The points from x = 0; none if no session has the measure.
     """
-    facts = Facts(source)
+    facts = facts_of(source)
     spent, utility, starts = facts.walks(measure, facts.valued & ~facts.result_only)
     if not len(starts):
         return ()
+    spent = spent / unit
     ends = spent[np.append(starts[1:], len(spent)) - 1]
     end = quantile(np.sort(ends), reach)
     whole = end <= steps and bool((spent == np.rint(spent)).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -110,6 +110,11 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     stopped: int
     unrated: int = 0
     cut_short: int = 0
+
+
+EffortAxis: TypeAlias = Literal["rounds", "minutes", "read", "written"]
+"""The effort that scaling curves have as their axis: rounds, minutes that the human spent, tokens that
+the human read, or wrote."""
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,7 +257,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         gain_abs: G, the refinement gain.
         gain_rel: G relative to ``first``.
         drops: one per τ.
-        curve: mean utility by round.
+        curve: mean utility by round, or against another effort: see ``Numbers.axis``.
         effort: the effort of the sessions.
         completion: how its sessions ended.
         counts: how complete the data are.
@@ -369,6 +374,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
         forgotten: sessions whose contents were erased: in no group.
         definitions: version of the definitions by which the numbers were computed; it changes with
             any of them (see CHANGELOG).
+        axis: the effort that the curves have as their axis.
     """
 
     convention: Convention
@@ -386,3 +392,4 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     forgotten: int = 0
     definitions: int = DEFINITIONS
+    axis: EffortAxis = "rounds"

@@ -223,6 +223,18 @@ class Facts:
             shift *= 2
         return spent, self._known[rows], starts
 
+    @cached_property
+    def deferred(self) -> Floats:
+        """Deferrals of each session in rounds that follow an unproductive one; not a number if unrated."""
+        spent = self.columns.rounds.effort("deferrals")
+        if not len(spent):
+            return np.full(len(self.columns), np.nan)
+        later = self._number > 1
+        made = spent - np.where(later, np.roll(spent, 1), 0.0)
+        after = later & np.roll(self._unproductive(USUAL), 1)
+        found = np.bincount(self._session, np.where(after, made, 0.0), len(self.columns))
+        return np.where(self.is_rated, found, np.nan)
+
     def _unproductive(self, reading: Reading) -> Flags:
         rating, pending = self.columns.rounds.rating, self.columns.rounds.pending
         unproductive: Flags = (rating < reading.least) & (rating > 0)

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from ...engine.text import quantity
 from ..comparison.pairs import SIGNIFICANCE, Comparison, Difference
-from ..metrics import Buckets, CurvePoint, Group, Numbers, SessionScore
+from ..metrics import Buckets, CurvePoint, EffortAxis, Group, Numbers, SessionScore
 from ..metrics.buckets import token_ratio
 from .document import Axis, Dot, Figure, Key, Line, Mark, Panel, Point, Rule, Series, Words, number
 from .rows import compared_title, rows_of
@@ -19,6 +19,7 @@ __all__ = (
     "AUTOMATED",
     "Panels",
     "colours",
+    "curve_name",
     "curves",
     "forest",
     "log_ticks",
@@ -41,6 +42,14 @@ _DASHES: tuple[tuple[float, ...], ...] = ((), (4, 1.5), (1, 1.2), (5, 1, 1, 1))
 
 _SHORTEST = 0.8
 """The least length of a logarithmic axis, in powers of ten, so that it always holds two ticks."""
+
+_ACROSS: Mapping[EffortAxis, str] = {
+    "rounds": "Rounds",
+    "minutes": "Minutes that the human spent",
+    "read": "Tokens that the human had to read",
+    "written": "Tokens that the human wrote",
+}
+"""Titles of the axis of the curves."""
 
 _LOWEST = 0.2
 """The least height of the utility axis, so that small differences do not look large."""
@@ -107,8 +116,14 @@ class Panels:
 
 def report_figures(report: Numbers, panels: Panels) -> list[Figure]:
     """All figures for which a report has numbers."""
-    drawn = [curves(panels), tokens(panels, report), quintiles(panels, report), survival(panels)]
+    curve = curves(panels, name=curve_name(report.axis), axis=_ACROSS[report.axis])
+    drawn = [curve, tokens(panels, report), quintiles(panels, report), survival(panels)]
     return [figure for figure in drawn if figure is not None]
+
+
+def curve_name(axis: EffortAxis) -> str:
+    """The name of the figure of the curves along an axis."""
+    return "curve" if axis == "rounds" else f"curve-{axis}"
 
 
 def curves(

@@ -6,12 +6,12 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from ...engine.errors import InvalidInput, MissingExtra
-from ..metrics import Buckets, Estimate, Group, Numbers
+from ..metrics import Buckets, CurvePoint, EffortAxis, Estimate, Group, Numbers
 from ..metrics.results import OUTCOMES
 from .document import Document
 
@@ -78,14 +78,28 @@ def report_data(report: Numbers) -> Json:
         "group_by": list(report.group_by),
         "bootstrap": {"level": report.level, "resamples": report.resamples, "seed": report.seed},
         "definitions": report.definitions,
+        "axis": report.axis,
         "scorers": list(report.scorers),
         "candidates": list(report.candidates),
         "judges": list(report.judges),
         "warnings": list(report.warnings),
         "forgotten": report.forgotten,
-        "groups": [_group(group) for group in report.groups],
+        "groups": [_group(group, report) for group in report.groups],
         "buckets": [_buckets(buckets) for buckets in report.buckets],
     }
+
+
+_ACROSS: Final[Mapping[EffortAxis, str]] = {
+    "rounds": "round",
+    "minutes": "minutes",
+    "read": "tokens_read",
+    "written": "tokens_written",
+}
+"""The key of the effort at a point of a curve."""
+
+
+def _place(report: Numbers, point: CurvePoint) -> int | float:
+    return int(point.x) if report.axis == "rounds" else point.x
 
 
 def group_estimates(group: Group) -> Iterator[tuple[Path, Estimate]]:
@@ -109,7 +123,7 @@ def group_estimates(group: Group) -> Iterator[tuple[Path, Estimate]]:
     yield ("reference",), group.reference
 
 
-def _group(group: Group) -> Json:
+def _group(group: Group, report: Numbers) -> Json:
     data: Json = {
         "group": dict(group.group),
         "sessions": group.sessions,
@@ -119,7 +133,7 @@ def _group(group: Group) -> Json:
         "drop": {},
         "curve": [
             {
-                "round": int(point.x),
+                _ACROSS[report.axis]: _place(report, point),
                 "mean": point.mean,
                 "sem": point.sem,
                 "sessions": point.sessions,
@@ -292,7 +306,8 @@ def _curves(report: Numbers) -> list[Row]:
     rows = []
     for group in report.groups:
         for point in group.curve:
-            numbers: Row = {"round": int(point.x)} | msgspec.structs.asdict(point)
+            numbers: Row = {_ACROSS[report.axis]: _place(report, point)}
+            numbers |= msgspec.structs.asdict(point)
             del numbers["x"]
             rows.append(_row(report.group_by, group.group, numbers))
     return rows

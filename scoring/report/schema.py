@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ..metrics.results import Bounds, Convention, Counts, SessionOutcomes
+from ..metrics.results import Bounds, Convention, Counts, EffortAxis, SessionOutcomes
 from ..metrics.variance import Variance
 
 __all__ = ("ReportDocument", "report_schema")
@@ -57,13 +57,16 @@ class Drop(_Shape, frozen=True):
 
 
 class CurvePoint(_Shape, frozen=True):
-    """Mean utility after one round."""
+    """Mean utility after one round, or at another effort: the one that ``axis`` says."""
 
-    round: Number
     mean: Unit
     sem: float | None
     sessions: Number
     reached: Number
+    round: Number | None = None
+    minutes: float | None = None
+    tokens_read: float | None = None
+    tokens_written: float | None = None
 
 
 class Effort(_Shape, frozen=True):
@@ -177,6 +180,7 @@ class ReportDocument(_Shape, frozen=True):
     group_by: list[str]
     bootstrap: Bootstrap
     definitions: Annotated[int, Meta(ge=1)]
+    axis: EffortAxis
     scorers: list[str]
     candidates: list[str]
     judges: list[str]

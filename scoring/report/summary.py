@@ -12,7 +12,16 @@ import msgspec
 from ...engine.text import quantity
 from ..columns.table import Columns
 from ..comparison.sensitivity import order_warnings
-from ..metrics import Convention, Counts, Estimate, Group, Numbers, SessionScore, aggregate
+from ..metrics import (
+    Convention,
+    Counts,
+    EffortAxis,
+    Estimate,
+    Group,
+    Numbers,
+    SessionScore,
+    aggregate,
+)
 from ..metrics.values import Facts
 from ..trajectory.points import Trajectory
 from .document import (
@@ -45,6 +54,15 @@ from .export import group_estimates, outcomes_of, report_data, report_rows
 from .rows import Rows, rows_of
 
 __all__ = ("LISTED", "completeness", "make_report", "report_document")
+
+_SPENT: Final = (
+    ("Minutes", "seconds", 60.0, MEAN),
+    ("Tokens read", "tokens_read", 1.0, COUNT),
+    ("Tokens written", "tokens_written", 1.0, COUNT),
+)
+"""The effort of the human in the table: title, measure, unit and form."""
+
+_UNMEASURED: Final = "the sessions have no such measure"
 
 LISTED = 2000
 """Sessions in the lists of a page at most: a page of more would be slow to open."""
@@ -94,6 +112,7 @@ def make_report(
     bootstrap: int = 1000,
     seed: int = 0,
     scores: bool = True,
+    axis: EffortAxis = "rounds",
 ) -> Numbers:
     """The numbers of some sessions, with a warning if the order of agents depends on a threshold.
 
@@ -115,6 +134,7 @@ def make_report(
             bootstrap=bootstrap,
             seed=seed,
             scores=scores,
+            axis=axis,
         )
         found = report.warnings if warnings is None else report.warnings + warnings.result()
     return msgspec.structs.replace(report, warnings=found)
@@ -195,7 +215,11 @@ class _Tables:
         if any(
             one.value is not None
             for group in groups
-            for one in (group.effort.agent_tokens, group.effort.human_tokens)
+            for one in (
+                group.effort.agent_tokens,
+                group.effort.human_tokens,
+                *group.effort.measures.values(),
+            )
         ):
             tables.append(self._effort())
         yield Section(
@@ -305,6 +329,7 @@ class _Tables:
     def _effort(self) -> Table:
         columns = (
             self._column("All rounds", lambda group: group.effort.all_rounds, _ROUNDS),
+            *self._spent(),
             self._column("Agent tokens", lambda group: group.effort.agent_tokens, COUNT),
             self._column("Human tokens", lambda group: group.effort.human_tokens, COUNT),
             self._column("Ratio", lambda group: group.effort.ratio, MEAN),
@@ -320,6 +345,19 @@ class _Tables:
             ]
             headings.append(heading("Simulated user", column("Faults", faults)))
         return self._table(headings)
+
+    def _spent(self) -> Iterator[Column]:
+        """What a session cost the human in their own units, as far as it was measured."""
+        for title, name, unit, form in _SPENT:
+
+            def of(group: Group, name: str = name, unit: float = unit) -> Estimate:
+                found = group.effort.measures.get(name, Estimate(reason=_UNMEASURED))
+                ends = (found.value, found.low, found.high)
+                value, low, high = (None if end is None else end / unit for end in ends)
+                return msgspec.structs.replace(found, value=value, low=low, high=high)
+
+            if any(of(group).value is not None for group in self._rows.groups):
+                yield self._column(title, of, form)
 
     def _process(self) -> Table:
         sessions = [
