@@ -49,14 +49,16 @@ def score_command(
         typer.Option(
             metavar="NAMES",
             help="Scorers, separated by commas: feedback, retention, resolution, rubric, "
-            "chat-rubric, rule-judge, model-judge, travel, one that is installed, or file.py:Name.",
+            "chat-rubric, rule-judge, model-judge, labels-judge, travel, one that is installed, "
+            "or file.py:Name.",
         ),
     ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Model that rates progress (model-judge), or that goes by the rubric.",
+            help="Model that rates progress (model-judge), labels messages (labels-judge), or goes "
+            "by the rubric.",
         ),
     ] = None,
     rubric: Annotated[

@@ -193,9 +193,7 @@ def process_text(process: Process) -> str:
             f"{initiatives} of the agent, {process.human_initiatives} of the human{balance}"
         )
     if process.confirmations_asked is not None:
-        asked = quantity(process.confirmations_asked, "confirmation")
-        answered = process.confirmations_answered
-        parts.append(f"{asked} asked" + ("" if answered is None else f", {answered} answered"))
+        parts.append(f"{quantity(process.confirmations_asked, 'confirmation')} asked")
     if process.approved is not None:
         parts.append(f"{quantity(process.approved, 'approval')} given, {process.denied} denied")
     for number_of, what in ((process.halts, "halt"), (process.interruptions, "interruption")):

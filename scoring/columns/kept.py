@@ -14,7 +14,7 @@ from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED
 from ..trajectory.token_estimate import estimate_tokens
-from ..turns import is_vague
+from ..turns import annotate, is_vague
 from .rows import FOLD_VERSION, Folded, RoundRow, SessionRow
 
 __all__ = ("MISSING", "UTILITY", "kind_of", "pack", "unpack")
@@ -47,7 +47,8 @@ def kind_of(options: Options) -> str:
     The tolerances make no difference, since rows hold the ratings. What a function of the user's own
     does is not known, so its rows are not kept.
     """
-    if options.count is not estimate_tokens or options.vague is not is_vague:
+    plugged = options.vague is not is_vague or options.annotator is not annotate
+    if options.count is not estimate_tokens or plugged:
         return ""
     deciding = (options.rounds, options.utility, options.judge, options.timing, options.idle_cap)
     return f"columns/{sha256(msgspec.json.encode(deciding) + _NAMES).hexdigest()[:16]}"

@@ -16,7 +16,7 @@ from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
 from ..process import Process, ProcessFold
 from ..trajectory.fold import TrajectoryFold
-from ..trajectory.options import Options
+from ..trajectory.options import Options, plugged_annotator
 from ..trajectory.output_lines import OutputLines
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Point, Trajectory, undecided
 
@@ -265,7 +265,7 @@ class SessionFold:
         self.position = 0
         self.time = 0.0
         self.trajectory = TrajectoryFold(session, options, emit=False, output=output)
-        self._process = ProcessFold(output=output)
+        self._process = ProcessFold(plugged_annotator(options), output=output)
         self._strict = strict
         self._key = 0
         self._seed: int | None = None

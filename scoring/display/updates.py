@@ -28,7 +28,6 @@ _EFFORT: Final = (
     ("acts", "act", "acts"),
     ("tokens_written", "token written", "tokens written"),
     ("tokens_read", "token read", "tokens read"),
-    ("deferrals", "deferral", "deferrals"),
 )
 
 

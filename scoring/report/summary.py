@@ -23,6 +23,7 @@ from ..metrics import (
     aggregate,
 )
 from ..metrics.values import Facts
+from ..scorers.progress import RULE_JUDGE
 from ..trajectory.points import Trajectory
 from .document import (
     ABSENT,
@@ -73,7 +74,7 @@ _PROCESS: Final[Mapping[str, Mapping[str, str]]] = {
         "Human": "human_initiatives",
         "Entropy": "initiative_entropy",
     },
-    "Confirmations": {"Asked": "confirmations_asked", "Answered": "confirmations_answered"},
+    "Confirmations": {"Asked": "confirmations_asked"},
     "Approvals": {"Given": "approved", "Denied": "denied"},
     "Human messages": {"Halts": "halts", "Interruptions": "interruptions"},
     "Load": {"Peak": "peak_reading", "Hesitation": "hesitation"},
@@ -81,7 +82,7 @@ _PROCESS: Final[Mapping[str, Mapping[str, str]]] = {
     "Sensemaking": {"Inquiries": "inquiries"},
     "Loops": {"Runs": "loops", "Acts": "looping_acts"},
 }
-"""The fields of ``Process`` by heading and column."""
+"""The fields of ``Process`` by heading and column, but those that rest on ``turns.WEAK``."""
 
 _PROCESS_NOTE: Final = (
     "Process: means per session. Initiatives: messages that inform or ask; "
@@ -179,6 +180,7 @@ def report_document(
         notes=[
             *noted(*notes),
             *noted(*(f"{w[0].upper()}{w[1:]}." for w in report.warnings), warning=True),
+            *noted(*_weak_ratings(report), warning=True),
         ],
         data=report_data(report),
         rows=report_rows(report),
@@ -542,6 +544,17 @@ def _bounds(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
         yield (
             f"{rows.place(group)}: {worst:,} of {quantity(of, 'session')} could not be measured. With all of "
             f"them at 0 or all at 1: {spans}."
+        )
+
+
+def _weak_ratings(report: Numbers) -> Iterator[str]:
+    """A warning if nobody but the rule judge rated, and a drop goes by that."""
+    judges = {name.partition("@")[0] for name in report.judges}
+    dropped = any(drop.abs.value is not None for group in report.groups for drop in group.drops)
+    if judges == {RULE_JUDGE} and dropped:
+        yield (
+            "The drop goes by the rule judge alone, which finds few of the rounds that users rate as "
+            "unproductive. Compare it with ratings of users or of a model: --agreement."
         )
 
 

@@ -11,6 +11,7 @@ from ...engine.models.prompting.conversation import ModelUse
 from ...engine.scorers.protocol import Scorer
 from .criterion import Criterion
 from .feedback import FeedbackUtility
+from .model_annotator import model_labels_judge
 from .model_judge import model_judge
 from .progress import rule_judge
 from .registry import ScorerPlugin, ScoringSetting
@@ -23,6 +24,7 @@ __all__ = (
     "RUBRIC",
     "chat_rubric",
     "feedback",
+    "judge_by_labels",
     "judge_by_model",
     "judge_by_rules",
     "resolution",
@@ -87,6 +89,16 @@ def judge_by_model() -> ScorerPlugin:
     def make(setting: ScoringSetting) -> Scorer:
         models, use = _model(setting)
         return model_judge(models, use, rounds=setting.rounds)
+
+    return _Plugin(make, asks_model=True)
+
+
+def judge_by_labels() -> ScorerPlugin:
+    """Progress of each round, by labels that a model gives the human's next message."""
+
+    def make(setting: ScoringSetting) -> Scorer:
+        models, use = _model(setting)
+        return model_labels_judge(models, use, rounds=setting.rounds)
 
     return _Plugin(make, asks_model=True)
 

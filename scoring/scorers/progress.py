@@ -34,18 +34,24 @@ from ..turns import Annotator, Label, Turn, annotate
 from .utility import cost_of, reference
 
 __all__ = (
+    "RULE_JUDGE",
     "AgentAction",
     "Evidence",
     "ProgressJudge",
     "RateRound",
     "Verdict",
     "labels_judge",
+    "labels_verdict",
     "reaction",
+    "reply_of",
     "rule_judge",
     "rule_verdict",
 )
 
 _SHORT = 2000  # bytes of a message that rules read at once
+
+RULE_JUDGE = "rule-judge"
+"""Name of the offline judge."""
 
 NO_REPLY = "the human said nothing after the round"
 UNREADABLE = "the rules do not know the language of the human's message"
@@ -117,12 +123,21 @@ def rule_verdict(evidence: Evidence) -> Verdict:
     an action succeed. The labels of the human's next message (``turns``) change it: see ``reaction``.
     Limited to 1 to 5. The rating is missing if the rules do not know the language of the message.
     """
-    return _verdict(evidence, annotate)
+    return labels_verdict(evidence, annotate(reply_of(evidence)))
 
 
-def _verdict(evidence: Evidence, annotator: Annotator) -> Verdict:
-    said = "\n".join(evidence.said)
-    labels = annotator(Turn(text=evidence.after, before=said, said=evidence.before))
+def reply_of(evidence: Evidence) -> Turn:
+    """The human's next message after a round, with what came before it."""
+    return Turn(text=evidence.after, before="\n".join(evidence.said), said=evidence.before)
+
+
+def labels_verdict(evidence: Evidence, labels: frozenset[Label] | None) -> Verdict:
+    """The verdict of ``rule_verdict``, by the labels of the human's next message.
+
+    Args:
+        evidence: of the round.
+        labels: None if the message cannot be read.
+    """
     if labels is None:
         return Verdict(missing=UNREADABLE)
     reasons: list[str] = []
@@ -206,7 +221,7 @@ class ProgressJudge:
 
 def rule_judge(rounds: Rounds = "handoff") -> ProgressJudge:
     """The offline judge: ``rule_verdict`` under the name ``rule-judge``."""
-    return ProgressJudge("rule-judge", "2", rule_verdict, rounds=rounds)
+    return ProgressJudge(RULE_JUDGE, "2", rule_verdict, rounds=rounds)
 
 
 def labels_judge(
@@ -220,9 +235,11 @@ def labels_judge(
         version: raise it when the annotator changes.
         rounds: how rounds are counted.
     """
-    return ProgressJudge(
-        name, version, lambda evidence: _verdict(evidence, annotator), rounds=rounds
-    )
+
+    def rate(evidence: Evidence) -> Verdict:
+        return labels_verdict(evidence, annotator(reply_of(evidence)))
+
+    return ProgressJudge(name, version, rate, rounds=rounds)
 
 
 _EVIDENCE = frozenset(

@@ -16,11 +16,12 @@ from ...engine.errors import DuologError, PluginFailed
 from ...engine.plugins import PluginCall
 from ...engine.rounds import Rounds
 from ...engine.session.time.timing import Timing
-from ..turns import is_vague
+from ..turns import Annotator, Turn, annotate, is_vague
 from .token_estimate import TokenCounter, estimate_tokens
 
-__all__ = ("Options", "plugged_counter", "plugged_rule")
+__all__ = ("Options", "plugged_annotator", "plugged_counter", "plugged_rule")
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -39,7 +40,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             missing. ``auto``: ``config["judge"]`` of the session; where it names none, no rating is
             waited for, but those that are recorded count all the same, the human's first.
         count: counts the tokens of a text.
-        vague: whether a human's message is a deferral.
+        vague: whether a human's message is a deferral. If another ``annotator`` is given and this is
+            not, its label ``vague`` decides.
+        annotator: labels messages, for the process measures and deferrals; by default the rules of
+            ``turns``. A message that it cannot read makes the measures that need its labels missing.
         timing: reading and typing speed for modelled time; ``config["timing"]`` of a session goes
             before it.
         idle_cap: seconds, on a real clock: at most so much of the time between an agent's act and
@@ -52,6 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     judge: str = "auto"
     count: TokenCounter = estimate_tokens
     vague: Callable[[str], bool] = is_vague
+    annotator: Annotator = annotate
     timing: Timing = Timing()
     idle_cap: float = 300.0
 
@@ -67,15 +72,25 @@ def plugged_counter(options: Options) -> TokenCounter:
 
 def plugged_rule(options: Options) -> Callable[[str], bool]:
     """The rule that says whether a message is a deferral; likewise."""
-    vague = options.vague
-    return vague if vague is is_vague else _guarded("vague", lambda text: bool(vague(text)))
+    vague, labels = options.vague, options.annotator
+    if vague is not is_vague:
+        return _guarded("vague", lambda text: bool(vague(text)))
+    if labels is annotate:
+        return vague
+    return _guarded("the annotator", lambda text: "vague" in (labels(Turn(text=text)) or ()))
 
 
-def _guarded(who: str, function: Callable[[str], T]) -> Callable[[str], T]:
-    def guarded(text: str, /) -> T:
+def plugged_annotator(options: Options) -> Annotator:
+    """What labels messages; likewise."""
+    labels = options.annotator
+    return labels if labels is annotate else _guarded("the annotator", labels)
+
+
+def _guarded(who: str, function: Callable[[A], T]) -> Callable[[A], T]:
+    def guarded(given: A, /) -> T:
         try:
             with PluginCall(who):
-                return function(text)
+                return function(given)
         except DuologError:
             raise
         except Exception as error:

@@ -9,9 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from duolog.engine.errors import PluginFailed
+from duolog.scoring.columns.kept import kind_of
+from duolog.scoring.columns.rows import SessionFold
 from duolog.scoring.process import ProcessFold
+from duolog.scoring.report.summary import _PROCESS as PROCESS
+from duolog.scoring.report.summary import make_report, report_document
 from duolog.scoring.scorers.progress import UNREADABLE, labels_judge, rule_judge
-from duolog.scoring.turns import LABELS, Label, Turn, annotate, is_english
+from duolog.scoring.trajectory.options import Options
+from duolog.scoring.trajectory.points import Point, Trajectory
+from duolog.scoring.turns import LABELS, WEAK, Label, Turn, annotate, is_english
 from duolog.testing.records import RecordWriter, run_scorer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,3 +193,54 @@ def test_labelled_turns_are_read_as_reported(test_data: Callable[[str], Path], s
         elif count["there"] >= 5:
             assert count["right"] >= 0.8 * count["read"], label
             assert count["right"] >= 0.6 * count["there"], label
+
+
+# --- another annotator ----------------------------------------------------------------------------
+
+
+def test_process_measures_and_deferrals_go_by_the_annotator_of_the_options() -> None:
+    script = RecordWriter()
+    script.opened()
+    script.human("Bitte plane eine Reise nach Rom.")
+    script.agent("Wohin genau?")
+    script.human("Egal.")
+    fold = SessionFold("s", Options(annotator=lambda turn: frozenset[Label]({"vague", "halt"})))
+    for record in script.records:
+        fold.feed(record)
+    folded = fold.folded()
+    assert folded.session.process is not None
+    assert folded.session.process.halts == 2
+    assert folded.rounds[-1].effort["deferrals"] == 2
+
+
+def test_rows_of_another_annotator_are_not_kept() -> None:
+    assert kind_of(Options())
+    assert kind_of(Options(annotator=lambda turn: None)) == ""
+
+
+def test_an_annotator_that_raises_says_so() -> None:
+    def fails(turn: Turn) -> frozenset[Label] | None:
+        raise KeyError(turn.text)
+
+    script = RecordWriter()
+    script.opened()
+    fold = SessionFold("s", Options(annotator=fails))
+    fold.feed(script.records[0])
+    with pytest.raises(PluginFailed, match="the annotator"):
+        fold.feed(script.human("Hi"))
+
+
+@pytest.mark.parametrize(("judges", "warned"), [(("rule-judge@2",), True), (("human",), False)])
+def test_a_report_warns_if_only_the_rule_judge_rated(judges: tuple[str, ...], warned: bool) -> None:
+    points = tuple(
+        Point(round=k, utility=k / 4, value=k / 4, rating=2, updated=True) for k in (1, 2)
+    )
+    rated = Trajectory(session="s", group={"agent": "a"}, points=points, judges=judges)
+    document = report_document(make_report([rated], bootstrap=0), whole=False)
+    assert any("rule judge alone" in note.text for note in document.notes) == warned
+
+
+def test_measures_that_rest_on_weak_labels_are_not_in_the_table() -> None:
+    assert WEAK == {"confirm", "deny", "vague"}
+    shown = {name for columns in PROCESS.values() for name in columns.values()}
+    assert not shown & {"confirmations_answered", "clarifications"}

@@ -228,7 +228,7 @@ def test_process_measures_are_a_table_of_their_own_in_markdown() -> None:
     head, rule, row = second.splitlines()
     assert head.startswith("| Agent | N | Initiatives: agent | Initiatives: human |")
     assert rule.count("|") == head.count("|") == row.count("|")
-    assert row.startswith("| one-stage | 1 | 6.00 | 4.00 | 0.50 | – | – | – | 0.00 | 2.00 | 1.00 |")
+    assert row.startswith("| one-stage | 1 | 6.00 | 4.00 | 0.50 | – | – | 0.00 | 2.00 | 1.00 |")
     assert "entropy: 1 if all take" in notes
 
 
