@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # what static tools see; a test compares it with _HOMES
     from .experiments.running import run as run
     from .interop.litellm.logger import litellm_logger as litellm_logger
     from .interop.otel.scores import otel_export as otel_export
+    from .scoring.chat_control import ChatController as ChatController
     from .scoring.control import Controller as Controller
     from .scoring.index.erasure import Retention as Retention
     from .scoring.live import score_log as score_log
@@ -109,6 +110,7 @@ __all__ = (  # noqa: RUF022 (grouped by use)
     "ResolutionUtility",
     "Score",
     "rule_judge",
+    "ChatController",
     "Controller",
     # Replay: a log again, at any speed, or from some point with other actors.
     "replay",
@@ -160,6 +162,7 @@ _HOMES = {
     "ResolutionUtility": ".scoring.scorers.resolution",
     "Score": ".scoring.scorers.utility",
     "rule_judge": ".scoring.scorers.progress",
+    "ChatController": ".scoring.chat_control",
     "Controller": ".scoring.control",
     "replay": ".scoring.replay",
     "fork": ".engine.session.fork",
