@@ -13,7 +13,7 @@ from ..engine.records import ENGINE, ENVIRONMENT
 from ..engine.session.commands import CloseSession
 from ..engine.text import suggestion
 from .actor import Put, R, RecordedActor
-from .jsonable import plain_mapping, text
+from .jsonable import plain_mapping, shown, text
 from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt
 
@@ -31,6 +31,9 @@ class About(TypedDict, total=False):
         agent: which agent: a name and version of the product's; a label to group reports by.
         user: which kind of user, e.g. a plan or a cohort; a label, and no person's name.
         model: the model behind the agent.
+        tags: more words to filter by; a label ``tags`` holds them in order, separated by commas.
+        environment: where the product runs, e.g. ``production``; a label.
+        release: version of the product; a label.
         humans: the humans; one named ``human`` by default.
         agents: the agents; one named ``agent`` by default.
         request: the initial request, where nobody says it as a message.
@@ -51,6 +54,9 @@ class About(TypedDict, total=False):
     agent: str | None
     user: str | None
     model: str | None
+    tags: Sequence[str]
+    environment: str | None
+    release: str | None
     humans: Sequence[str | Participant]
     agents: Sequence[str | Participant]
     request: str | None
@@ -96,7 +102,15 @@ def opening(about: About) -> SessionOpened:
         raise InvalidInput(f"participants need names of their own: {', '.join(names)}")
     request = about.get("request")
     config: dict[str, JSON] = plain_mapping(about.get("config", {}))
-    group = {"agent": agent, "user": about.get("user"), "model": model, **about.get("labels", {})}
+    group = {
+        "agent": agent,
+        "user": about.get("user"),
+        "model": model,
+        "tags": _tags(about.get("tags", ())),
+        "environment": about.get("environment"),
+        "release": about.get("release"),
+        **about.get("labels", {}),
+    }
     config["group"] = {name: value for name, value in group.items() if value is not None}
     if "output" in about:
         config["output"] = about["output"]
@@ -116,6 +130,14 @@ def opening(about: About) -> SessionOpened:
         problem=None if problem is None else text(problem, "a problem"),
         package=__version__,
     )
+
+
+def _tags(tags: Sequence[str]) -> str | None:
+    """The label of some tags, as importers write it; None if there are none."""
+    if isinstance(tags, str) or not isinstance(tags, Sequence):
+        raise InvalidInput(f"tags are a list of texts, not {shown(tags)}")
+    named = sorted({text(tag, "a tag").strip() for tag in tags} - {""})
+    return ", ".join(named) or None
 
 
 def _participant(

@@ -40,7 +40,10 @@ def round_columns(
     Returns:
         A column per round; and how many sessions reach each round by themselves.
     """
-    last = np.where(values.walked[rows], values.last[rows], 0)
+    walked = values.walked[rows]
+    if length is None:  # rounds of sessions of which events were lost are not known
+        walked = walked & ~(facts.columns.lost[rows] > 0)
+    last = np.where(walked, values.last[rows], 0)
     if length is None:
         length = int(last.max(initial=0))
 

@@ -90,5 +90,6 @@ def read_as(facts: Facts, values: Values, taus: Sequence[int], reading: Reading)
         # A human who left might have reached τ later: it is unknown.
         stays = ~facts.left & (rated | (values.last <= tau))
         stop = np.where(at > 0, facts.at(at), np.where(stays, values.final, np.nan))
-        stops[tau] = np.where(values.walked, stop, np.nan)
+        # Where events were lost, their rounds are not known.
+        stops[tau] = np.where(values.walked & ~(facts.columns.lost > 0), stop, np.nan)
     return values._replace(reached=reached, stops=stops)

@@ -581,7 +581,7 @@ def completeness(report: Numbers) -> Iterator[str]:
         events = quantity(sum(one.lost_events for one in counts), "event")
         yield (
             f"{events} of {quantity(lost, 'session')} could not be recorded, so that "
-            f"{'it is' if lost == 1 else 'they are'} in no mean of rounds, effort and process measures."
+            f"{'it is' if lost == 1 else 'they are'} in no mean of rounds, effort, process measures, curves and D@τ."
         )
     if estimated := sum(one.estimated_tokens for one in counts):
         yield f"Tokens of {quantity(estimated, 'session')} are estimated from texts."

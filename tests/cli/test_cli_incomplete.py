@@ -88,3 +88,24 @@ def test_report_leaves_it_out_of_means_of_rounds_and_effort(
     assert main(["report", source]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "59 events of 1 session could not be recorded, so that it is in no mean" in said
+
+
+def test_stops_and_curves_leave_it_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scored = tmp_path / "scored.jsonl"
+    rounds = [
+        {"utility": value, "rating": rating} for value, rating in ((0.5, 1), (0.7, 1), (0.9, 5))
+    ]
+    torn = [{"utility": 0.1, "rating": 1} for _ in range(3)]
+    sessions = [
+        {"session": "whole", "rounds": rounds},
+        {"session": "torn", "lost": 3, "rounds": torn},
+    ]
+    scored.write_text("".join(json.dumps(one) + "\n" for one in sessions), encoding="utf-8")
+    assert main(["report", str(scored), "--json"]) == 0
+    [group] = json.loads(capsys.readouterr().out)["groups"]
+    assert (group["drop"]["2"]["sessions"], group["drop"]["2"]["abs"]) == (1, pytest.approx(-0.2))
+    assert [(one["mean"], one["sessions"]) for one in group["curve"]] == [
+        (0.5, 1),
+        (0.7, 1),
+        (0.9, 1),
+    ]

@@ -970,3 +970,19 @@ async def test_an_event_says_what_its_sender_had_received() -> None:
         (5, "MessageSent", 3),
     ]
     assert trace[3].cause == "trace/3"
+
+
+async def test_what_products_know_of_a_session_is_labels() -> None:
+    async with MemoryLog() as log, Recorder(log) as recorder:
+        s = await recorder.session(
+            "s", user="u1", tags=["vip", "billing", "vip"], environment="production", release="1.2"
+        )
+        await s.flush()
+        assert (await log.summary("s")).group == {
+            "user": "u1",
+            "tags": "billing, vip",
+            "environment": "production",
+            "release": "1.2",
+        }
+        with pytest.raises(InvalidInput, match="tags are a list of texts"):
+            await recorder.session("t", tags="vip")
