@@ -114,7 +114,7 @@ async def test_a_private_note_is_hidden_until_it_is_asked_for() -> None:
         async with working(log) as (_, port):
             page = await browser.new_page()
             await page.goto(f"http://127.0.0.1:{port}/session?id=noted#token={SECRET}")
-            await page.get_by_text("Plan it.").first.wait_for()
+            await page.locator("#transcript").get_by_text("Plan it.").wait_for()
             note = page.get_by_text("they like soup")
             assert await note.count() == 1
             assert not await note.is_visible()
