@@ -117,6 +117,8 @@ def score_command(
         raise InvalidInput("--follow scores all sessions: leave --sessions out")
     from ..scoring import ScoreOptions, ScoringRun
 
+    if scorer is None and judge is None:
+        scorer = run(lambda: _default_scorer(log))
     options = ScoreOptions(
         log=log,
         scorers=_scorers(scorer, judge, rubric),
@@ -186,6 +188,28 @@ def _scorers(scorer: str | None, judge: str | None, rubric: Path | None) -> tupl
     if rubric is not None and not _BY_RUBRIC & set(names):
         raise InvalidInput("--rubric is for --scorer rubric or chat-rubric")
     return tuple(dict.fromkeys(names))
+
+
+async def _default_scorer(where: str) -> str:
+    """The scorers for chats without an output: resolution, and feedback if anybody gave any.
+
+    Raises:
+        InvalidInput: the log holds an output, so that there is a choice to make.
+    """
+    names = ["resolution"]
+    async with existing_log(where) as log:
+        async for record in log.read_all():
+            if record.kind == "SnapshotTaken":
+                raise InvalidInput(
+                    "say what to score by: --scorer NAMES, or --judge MODEL (sessions of this log have "
+                    "an output; for chats without one the default is resolution)"
+                )
+            if record.kind == "FeedbackGiven" and "feedback" not in names:
+                names.append("feedback")
+    say(
+        f"scoring by {' and '.join(names)}, the default for chats: docs/scorers.md gives error rates"
+    )
+    return ",".join(names)
 
 
 async def _names(log: EventLog, wanted: list[str] | None) -> list[str]:

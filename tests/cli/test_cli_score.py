@@ -215,7 +215,6 @@ def test_a_file_that_breaks_is_refused(chats: Path, tmp_path: Path, capsys: Capt
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "say what to score by: --scorer NAMES, or --judge MODEL"),
         (["--scorer", "rubric"], "--scorer rubric asks a model: name it with --judge"),
         (["--scorer", "retention", "--rubric", "x"], "--rubric is for --scorer rubric"),
         (["--scorer", "retention", "--sessions", "nobody"], "there is no session 'nobody'"),
@@ -225,6 +224,18 @@ def test_options_that_do_not_fit(
     options: list[str], message: str, chats: Path, capsys: Capture
 ) -> None:
     assert refused(capsys, chats, *options).startswith(message)
+
+
+def test_chats_without_an_output_have_a_default_and_outputs_have_none(
+    chats: Path, menus: Path, capsys: Capture
+) -> None:
+    assert main(["score", str(chats)]) == 0
+    out, err = capsys.readouterr()
+    assert "resolution@" in out + err
+    assert "scoring by resolution" in err
+    assert refused(capsys, menus).startswith(
+        "say what to score by: --scorer NAMES, or --judge MODEL"
+    )
 
 
 def test_a_log_that_cannot_be_written_is_a_line(chats: Path, capsys: Capture) -> None:
