@@ -22,16 +22,11 @@ class OutputLines:
 
     Folds of one session may share it, which are given the same records in turn. What it gives is not
     to be changed.
-
-    Attributes:
-        coarse: comparisons that took more than ``diff.limit`` allows, so that changed lines were
-            counted whole.
     """
 
-    __slots__ = ("_event", "_fresh", "_lines", "_new", "_old", "coarse")
+    __slots__ = ("_event", "_fresh", "_lines", "_new", "_old")
 
     def __init__(self) -> None:
-        self.coarse = 0
         self.clear()
 
     def clear(self) -> None:
@@ -68,16 +63,9 @@ class OutputLines:
             for path, lines in new.items():
                 known = old.get(path)
                 if lines is not known:
-                    fresh += self._added(known or [], lines)
+                    fresh += matching(known, lines).added(lines) if known else lines
             self._fresh = "\n".join(fresh)
         return self._fresh
-
-    def _added(self, old: list[str], new: list[str]) -> list[str]:
-        if not old:
-            return new
-        found = matching(old, new)
-        self.coarse += found.whole
-        return found.added(new)
 
 
 def written(old: Lines, new: Lines) -> str:
