@@ -24,7 +24,7 @@ from ..metrics.aggregate import (
     sample_seed,
 )
 from ..metrics.formal import formal_values, read_as
-from ..metrics.results import Estimate
+from ..metrics.results import DropOrder, DropSign, Estimate, Robustness
 from ..metrics.sample import Sample
 from ..metrics.values import Facts, Reading, facts_of
 from ..trajectory.points import Trajectory
@@ -32,12 +32,11 @@ from ..trajectory.tolerance import check_taus
 
 __all__ = (
     "Missing",
-    "OrderChange",
     "Sensitivity",
     "SensitivityRow",
     "change_warnings",
     "order_changes",
-    "order_warnings",
+    "robustness",
     "sensitivity",
 )
 
@@ -75,26 +74,6 @@ class SensitivityRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.least == PRODUCTIVE and self.missing == "productive"
 
 
-class OrderChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Two agents whose order by D@τ is not the same under all choices.
-
-    Attributes:
-        group: the labels that they share.
-        tau: τ.
-        first: an agent.
-        second: another.
-        above: under how many choices the first loses less than the second.
-        below: under how many it loses more.
-    """
-
-    group: Mapping[str, str]
-    tau: int
-    first: str
-    second: str
-    above: int
-    below: int
-
-
 class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
     """D@τ under all choices.
 
@@ -104,7 +83,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     rows: tuple[SensitivityRow, ...]
-    changes: tuple[OrderChange, ...]
+    changes: tuple[DropOrder, ...]
 
 
 def sensitivity(
@@ -172,25 +151,31 @@ def sensitivity(
     return Sensitivity(rows=tuple(rows), changes=tuple(order_changes(rows)))
 
 
-def order_warnings(
-    source: Facts | Columns | Iterable[Trajectory], taus: Sequence[int] = (1, 2, 3)
-) -> tuple[str, ...]:
-    """One sentence per two agents whose order by D@τ depends on what counts as unproductive.
+def robustness(found: Sensitivity) -> Robustness:
+    """Whether sign and order of the drop hold under all choices, from ``sensitivity``."""
+    drops: dict[tuple[tuple[tuple[str, str], ...], int], list[float]] = {}
+    for row in found.rows:
+        if row.drop.value is not None:
+            drops.setdefault((tuple(sorted(row.group.items())), row.tau), []).append(row.drop.value)
+    return Robustness(
+        readings=len({(row.judge, row.least, row.missing) for row in found.rows}),
+        signs=tuple(
+            [
+                DropSign(
+                    group=dict(group),
+                    tau=tau,
+                    negative=sum(value < -_TIE for value in values),
+                    zero=sum(abs(value) <= _TIE for value in values),
+                    positive=sum(value > _TIE for value in values),
+                )
+                for (group, tau), values in drops.items()
+            ]
+        ),
+        orders=tuple(_orders(found.rows)),
+    )
 
-    Args:
-        source: the sessions, with the ratings that count.
-        taus: the tolerances.
-    """
-    facts = facts_of(source)
-    columns = facts.columns
-    agents = columns.labels.get("agent")
-    whole = np.flatnonzero(~columns.baseline)
-    if agents is None or len(np.unique(agents.codes[whole])) < 2:
-        return ()
-    return change_warnings(sensitivity({"": facts}, taus=taus).changes)
 
-
-def change_warnings(changes: Iterable[OrderChange]) -> tuple[str, ...]:
+def change_warnings(changes: Iterable[DropOrder]) -> tuple[str, ...]:
     """One sentence per two agents whose order changes, at whatever tolerances."""
     found: dict[tuple[str, str], list[int]] = {}
     for change in changes:
@@ -205,8 +190,13 @@ def change_warnings(changes: Iterable[OrderChange]) -> tuple[str, ...]:
     )
 
 
-def order_changes(rows: Iterable[SensitivityRow]) -> list[OrderChange]:
+def order_changes(rows: Iterable[SensitivityRow]) -> list[DropOrder]:
     """Pairs of agents, all else alike, of whom now one and now the other loses less."""
+    return [one for one in _orders(rows) if one.above and one.below]
+
+
+def _orders(rows: Iterable[SensitivityRow]) -> list[DropOrder]:
+    """Each two agents, all else alike, and how often which of them loses less."""
     cells: dict[tuple[tuple[tuple[str, str], ...], int], dict[str, dict[object, float]]] = {}
     for row in rows:
         if row.drop.value is None or "agent" not in row.group:
@@ -215,23 +205,22 @@ def order_changes(rows: Iterable[SensitivityRow]) -> list[OrderChange]:
         agents = cells.setdefault((shared, row.tau), {})
         choice = (row.judge, row.least, row.missing)
         agents.setdefault(row.group["agent"], {})[choice] = row.drop.value
-    found: list[OrderChange] = []
+    found: list[DropOrder] = []
     for (shared, tau), agents in cells.items():
         names = sorted(agents)
         for index, first in enumerate(names):
             for second in names[index + 1 :]:
                 both = agents[first].keys() & agents[second].keys()
                 gaps = [agents[first][choice] - agents[second][choice] for choice in both]
-                above, below = sum(gap > _TIE for gap in gaps), sum(gap < -_TIE for gap in gaps)
-                if above and below:
-                    found.append(
-                        OrderChange(
-                            group=dict(shared),
-                            tau=tau,
-                            first=first,
-                            second=second,
-                            above=above,
-                            below=below,
-                        )
+                found.append(
+                    DropOrder(
+                        group=dict(shared),
+                        tau=tau,
+                        first=first,
+                        second=second,
+                        above=sum(gap > _TIE for gap in gaps),
+                        below=sum(gap < -_TIE for gap in gaps),
+                        equal=sum(abs(gap) <= _TIE for gap in gaps),
                     )
+                )
     return found

@@ -536,11 +536,12 @@ class _ReportFold:
             for gone in (False, True)
             for k, count in _tally(facts.counted[rows[left == gone]]).items()
         }
+        satisfied = self._columns.state.flags("finished".__eq__)[rows] & ~left
         runs, last = facts.stalls(rows)
         hazard = hazards(_tally(runs), _tally(last)) if facts.is_rated[rows].any() else ()
         return SessionOutcomes(
             outcomes={name: _share(states[name], len(rows)) for name in names},
-            survival=survival_of_counts(lengths),
+            survival=survival_of_counts(lengths, finished=_tally(facts.counted[rows[satisfied]])),
             hazard=hazard,
         )
 

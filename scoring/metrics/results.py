@@ -353,6 +353,70 @@ class SessionScore(msgspec.Struct, frozen=True, kw_only=True):
     human_tokens: int | None
 
 
+class DropOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """The order of two agents by D@τ under all choices.
+
+    Attributes:
+        group: the labels that they share.
+        tau: τ.
+        first: an agent.
+        second: another.
+        above: under how many choices the first loses less than the second.
+        below: under how many it loses more.
+        equal: under how many both lose the same.
+    """
+
+    group: Mapping[str, str]
+    tau: int
+    first: str
+    second: str
+    above: int
+    below: int
+    equal: int = 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is the same under all choices."""
+        return (self.above > 0) + (self.below > 0) + (self.equal > 0) == 1
+
+
+class DropSign(msgspec.Struct, frozen=True, kw_only=True):
+    """The sign of D@τ of one group under all choices.
+
+    Attributes:
+        group: the labels of the group.
+        tau: τ.
+        negative: under how many choices the human loses by leaving.
+        zero: under how many the drop is 0.
+        positive: under how many the human gains.
+    """
+
+    group: Mapping[str, str]
+    tau: int
+    negative: int
+    zero: int
+    positive: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is the same under all choices."""
+        return (self.negative > 0) + (self.zero > 0) + (self.positive > 0) == 1
+
+
+class Robustness(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether what D@τ says holds under all thresholds and both readings of a missing rating.
+
+    Attributes:
+        readings: how many choices there are.
+        signs: one per group and τ that has a drop.
+        orders: one per two agents, all else alike, and τ.
+    """
+
+    readings: int
+    signs: tuple[DropSign, ...] = ()
+    orders: tuple[DropOrder, ...] = ()
+
+
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of a set of sessions, group by group.
 
@@ -371,6 +435,8 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
             chosen.
         judges: whose ratings count, over all collaborating sessions.
         warnings: what a reader has to know before believing a comparison.
+        robustness: whether the drop's sign and order hold under other readings of the ratings; None if it was
+            not computed.
         forgotten: sessions whose contents were erased: in no group.
         definitions: version of the definitions by which the numbers were computed; it changes with
             any of them (see CHANGELOG).
@@ -390,6 +456,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    robustness: Robustness | None = None
     forgotten: int = 0
     definitions: int = DEFINITIONS
     axis: EffortAxis = "rounds"

@@ -1,5 +1,9 @@
 """Survival of sessions by round (Kaplan and Meier 1958), and the hazard of being abandoned.
 
+A session that the human finishes, satisfied, can no longer be abandoned: finishing competes with leaving. 1 - S takes
+such sessions for ones that might still be abandoned later, and overstates how many are. The cumulative incidence
+(Aalen and Johansen 1978) does not.
+
 The event is that the human leaves: the session was closed as ``abandoned`` or ``tolerance``. Every
 other end, and sessions that are still open, are censored: they say that the human stayed so long,
 and nothing of what would have come. It runs on the standard library; tests hold it to scipy.
@@ -40,6 +44,8 @@ class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
         at_risk: sessions that were still going on when round k began.
         left: sessions whose human left in round k.
         censored: sessions that ended otherwise in round k, or are open there.
+        finished: those of these that the human finished, satisfied.
+        incidence: the share of sessions that are abandoned by the end of round k (Aalen-Johansen).
     """
 
     round: int
@@ -49,6 +55,8 @@ class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
     at_risk: int
     left: int
     censored: int
+    finished: int = 0
+    incidence: float = 0.0
 
 
 class Hazard(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,27 +81,35 @@ class Hazard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def survival_curve(
-    sessions: Iterable[tuple[int, bool]], *, level: float = 0.95
+    sessions: Iterable[tuple[int, bool]],
+    *,
+    finished: Mapping[int, int] = {},
+    level: float = 0.95,
 ) -> tuple[SurvivalPoint, ...]:
     """The product-limit estimate: S(k) = Π_{j ≤ k} (1 - d_j / n_j).
 
     Args:
         sessions: per session its last round K, and whether its human left there (else it is
             censored at K). Sessions without a round are no one's to leave, and are left out.
+        finished: how many of those that were not left the human finished, by their last round.
         level: coverage of the pointwise intervals.
 
     Returns:
         A point per round, from 1 to the longest session; none where there is no session.
     """
-    return survival_of_counts(Counter(sessions), level=level)
+    return survival_of_counts(Counter(sessions), finished=finished, level=level)
 
 
 def survival_of_counts(
-    sessions: Mapping[tuple[int, bool], int], *, level: float = 0.95
+    sessions: Mapping[tuple[int, bool], int],
+    *,
+    finished: Mapping[int, int] = {},
+    level: float = 0.95,
 ) -> tuple[SurvivalPoint, ...]:
     """The same from how many sessions there are by their last round, and whether their human left there."""
     at_risk = sum(count for (k, _), count in sessions.items() if k > 0)
     survival, greenwood = 1.0, 0.0
+    going, incidence = 1.0, 0.0  # neither left nor finished; left
     points: list[SurvivalPoint] = []
     for k in range(1, max((k for k, _ in sessions), default=0) + 1):
         left, censored = sessions.get((k, True), 0), sessions.get((k, False), 0)
@@ -101,6 +117,10 @@ def survival_of_counts(
             survival *= 1 - left / at_risk
             stayed = at_risk - left
             greenwood = greenwood + left / (at_risk * stayed) if stayed else math.inf
+        done = finished.get(k, 0)
+        if left or done:
+            incidence += going * left / at_risk
+            going *= 1 - (left + done) / at_risk
         low, high = _log_log(survival, greenwood, level)
         points.append(
             SurvivalPoint(
@@ -111,6 +131,8 @@ def survival_of_counts(
                 at_risk=at_risk,
                 left=left,
                 censored=censored,
+                finished=done,
+                incidence=incidence,
             )
         )
         at_risk -= left + censored

@@ -13,7 +13,7 @@ from ..comparison.pairs import Comparison, Difference
 from ..comparison.power import Power
 from ..comparison.sensitivity import Sensitivity, SensitivityRow
 from ..comparison.simulators import Audit, BehaviourGap, PersonaAudit
-from ..metrics.counterfactual import CounterfactualDrop, CounterfactualReport
+from ..metrics.counterfactual import CounterfactualReport
 from ..metrics.forks import Fork, ForkReport
 from ..metrics.results import Estimate
 from .document import (
@@ -431,14 +431,17 @@ def counterfactual_document(report: CounterfactualReport) -> Document:
     """The drop against continuations: a row per group and tolerance, and what was left out."""
     drops = report.drops
 
-    def name(drop: CounterfactualDrop) -> str:
-        return ", ".join(value for label, value in drop.group.items() if label != "task") or "all"
+    names = list(dict.fromkeys(name for drop in drops for name in drop.group))
+    labels = [
+        texts(name.capitalize(), [drop.group.get(name, ABSENT) for drop in drops]) for name in names
+    ]
 
     def deviations(title: str, variances: Sequence[float | None]) -> Column:
         return numbers(title, [None if one is None else math.sqrt(one) for one in variances])
 
     table = table_of(
-        texts("Group", [name(drop) for drop in drops]),
+        labels[0] if labels else texts("Group", ["all" for _ in drops]),
+        *labels[1:],
         counts("τ", [drop.tau for drop in drops]),
         heading(
             "Sessions",

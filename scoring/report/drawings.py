@@ -22,6 +22,7 @@ __all__ = (
     "curve_name",
     "curves",
     "forest",
+    "incidence",
     "log_ticks",
     "quintiles",
     "ratio_lines",
@@ -117,7 +118,13 @@ class Panels:
 def report_figures(report: Numbers, panels: Panels) -> list[Figure]:
     """All figures for which a report has numbers."""
     curve = curves(panels, name=curve_name(report.axis), axis=_ACROSS[report.axis])
-    drawn = [curve, tokens(panels, report), quintiles(panels, report), survival(panels)]
+    drawn = [
+        curve,
+        tokens(panels, report),
+        quintiles(panels, report),
+        survival(panels),
+        incidence(panels),
+    ]
     return [figure for figure in drawn if figure is not None]
 
 
@@ -253,6 +260,48 @@ def survival(panels: Panels) -> Figure | None:
         ),
         x=Axis(title="Rounds", low=0, high=longest, ticks=_ticks(0, longest, 8, whole=True)),
         y=Axis(title="Share still there", low=-0.03, high=1.05, ticks=_ticks(0, 1, 6)),
+        series=panels.series,
+        panels=[
+            Panel(title=_title(key), lines=[line(g) for g in groups])
+            for key, groups in panels.by_panel.items()
+        ],
+        legend=panels.keys("line"),
+    )
+
+
+def incidence(panels: Panels) -> Figure | None:
+    """The share of sessions that are abandoned by the end of each round; None if no human left."""
+    points = [point for group in panels.groups for point in group.completion.survival]
+    if not any(point.left for point in points):
+        return None
+    longest = max(point.round for point in points) + 0.5
+    most = max(point.incidence for point in points)
+
+    def line(group: Group) -> Line:
+        course = [Point(x=0, y=0)] + [
+            Point(
+                x=point.round,
+                y=point.incidence,
+                values={
+                    "at risk": point.at_risk,
+                    "left": point.left,
+                    "finished": point.finished,
+                    "1 - Kaplan-Meier": 1 - point.survival,
+                },
+            )
+            for point in group.completion.survival
+        ]
+        return Line(points=tuple(course), series=panels.place(group.group), steps=True)
+
+    return Figure(
+        name="incidence",
+        title="Abandonment",
+        note=(
+            "Share of sessions that the human has left by the end of each round (Aalen-Johansen). Finishing, "
+            "satisfied, competes with leaving; all other ends are censored."
+        ),
+        x=Axis(title="Rounds", low=0, high=longest, ticks=_ticks(0, longest, 8, whole=True)),
+        y=Axis(title="Share abandoned", low=-0.03, high=1.05 * most, ticks=_ticks(0, most, 6)),
         series=panels.series,
         panels=[
             Panel(title=_title(key), lines=[line(g) for g in groups])

@@ -83,6 +83,7 @@ def report_data(report: Numbers) -> Json:
         "candidates": list(report.candidates),
         "judges": list(report.judges),
         "warnings": list(report.warnings),
+        "robustness": msgspec.to_builtins(report.robustness),
         "forgotten": report.forgotten,
         "groups": [_group(group, report) for group in report.groups],
         "buckets": [_buckets(buckets) for buckets in report.buckets],

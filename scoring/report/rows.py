@@ -55,6 +55,11 @@ class Rows:
             [*[group.group.get(name, "") for name in self.sections], self.name(group)]
         )
 
+    def place_of(self, labels: Mapping[str, str]) -> str:
+        """The values by which these labels are told apart from those of other rows."""
+        names = [name for name in (*self.sections, self.label) if name in labels]
+        return " · ".join([labels[name] for name in names])
+
 
 def rows_of(report: Numbers) -> Rows:
     """The rows of a report's table: one per group of collaborating sessions.

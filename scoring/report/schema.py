@@ -10,7 +10,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ..metrics.results import Bounds, Convention, Counts, EffortAxis, SessionOutcomes
+from ..metrics.results import (
+    Bounds,
+    Convention,
+    Counts,
+    EffortAxis,
+    Robustness,
+    SessionOutcomes,
+)
 from ..metrics.variance import Variance
 
 __all__ = ("ReportDocument", "report_schema")
@@ -185,6 +192,7 @@ class ReportDocument(_Shape, frozen=True):
     candidates: list[str]
     judges: list[str]
     warnings: list[str]
+    robustness: Robustness | None
     forgotten: Number
     groups: list[Group]
     buckets: list[Buckets]

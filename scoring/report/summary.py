@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from ...engine.text import quantity
 from ..columns.table import Columns
-from ..comparison.sensitivity import order_warnings
+from ..comparison.sensitivity import (
+    Sensitivity,
+    change_warnings,
+    robustness,
+    sensitivity,
+)
 from ..metrics import (
     Convention,
     Counts,
@@ -22,6 +27,7 @@ from ..metrics import (
     SessionScore,
     aggregate,
 )
+from ..metrics.results import DropOrder, DropSign
 from ..metrics.values import Facts
 from ..scorers.progress import RULE_JUDGE
 from ..trajectory.points import Trajectory
@@ -64,6 +70,9 @@ _SPENT: Final = (
 """The effort of the human in the table: title, measure, unit and form."""
 
 _UNMEASURED: Final = "the sessions have no such measure"
+_NAMED: Final = 6  # groups that a sentence names
+
+_Held = TypeVar("_Held", DropSign, DropOrder)
 
 LISTED = 2000
 """Sessions in the lists of a page at most: a page of more would be slow to open."""
@@ -126,7 +135,7 @@ def make_report(
     facts = Facts(sessions)
     with ThreadPoolExecutor(1) as pool:  # two processors are of use if there are very many sessions
         formal = convention == "formal"
-        warnings = pool.submit(order_warnings, facts, taus) if formal else None
+        readings = pool.submit(_readings, facts, taus) if formal else None
         report = aggregate(
             facts,
             convention=convention,
@@ -137,8 +146,19 @@ def make_report(
             scores=scores,
             axis=axis,
         )
-        found = report.warnings if warnings is None else report.warnings + warnings.result()
-    return msgspec.structs.replace(report, warnings=found)
+        if readings is None:
+            return report
+        found = readings.result()
+    return msgspec.structs.replace(
+        report,
+        warnings=report.warnings + change_warnings(found.changes),
+        robustness=robustness(found),
+    )
+
+
+def _readings(facts: Facts, taus: Sequence[int]) -> Sensitivity:
+    """The drop under each threshold and reading of a missing rating, for the ratings that count."""
+    return sensitivity({"": facts}, taus=taus)
 
 
 def report_document(
@@ -211,6 +231,7 @@ class _Tables:
             *absences,
             *_bounds(every, self._rows),
             *_variances(every, self._rows),
+            *_robust(self._report, self._rows),
             self._about(),
         ]
         tables = [self._utility()]
@@ -515,6 +536,44 @@ def _absences(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
                 found.setdefault(one.reason, {})[rows.place(group)] = None
     for reason, places in found.items():
         yield f"{ABSENT} {', '.join(places)}: {reason}."
+
+
+def _robust(report: Numbers, rows: Rows) -> Iterator[str]:
+    """Whether sign and order of the drop hang on a convention."""
+    found = report.robustness
+    if found is None or not found.signs:
+        return
+
+    def group(one: DropSign) -> str:
+        return rows.place_of(one.group) or "all"
+
+    def agents(one: DropOrder) -> str:
+        return rows.place_of({**one.group, "agent": f"{one.first} and {one.second}"})
+
+    sentences = []
+    for tau in report.taus:
+        signs = [one for one in found.signs if one.tau == tau]
+        orders = [one for one in found.orders if one.tau == tau]
+        if signs:
+            text = f"τ = {tau}: the sign {_held(signs, group)}"
+            if orders:
+                text += f"; the order {_held(orders, agents)}"
+            sentences.append(f"{text}.")
+    yield (
+        f"The drop under {found.readings} readings of the ratings (threshold 2, 3 or 4; a missing rating is "
+        f"productive or unproductive). {' '.join(sentences)}"
+    )
+
+
+def _held(found: Sequence[_Held], name: Callable[[_Held], str]) -> str:
+    """In which of some cases something is the same under all readings."""
+    failing = [name(one) for one in found if not one.holds]
+    if not failing:
+        return "holds" if len(found) == 1 else f"holds for all {len(found)} of them"
+    listed = ", ".join(failing[:_NAMED])
+    if len(failing) > _NAMED:
+        listed += f" and {len(failing) - _NAMED} more"
+    return f"does not hold for {listed}"
 
 
 def _variances(groups: Sequence[Group], rows: Rows) -> Iterator[str]:

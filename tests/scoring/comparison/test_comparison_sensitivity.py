@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from duolog.scoring.comparison.sensitivity import (
     Sensitivity,
     SensitivityRow,
-    order_warnings,
+    change_warnings,
+    robustness,
     sensitivity,
 )
+from duolog.scoring.report import make_report, report_document
 from duolog.scoring.trajectory.points import Point, Trajectory
 
 
@@ -31,6 +35,12 @@ def row(
         == (agent, least, missing, judge)
     ]
     return one
+
+
+def order_warnings(
+    sessions: Sequence[Trajectory], taus: Sequence[int] = (1, 2, 3)
+) -> tuple[str, ...]:
+    return change_warnings(sensitivity({"": sessions}, taus=taus).changes)
 
 
 ASKS = rated("asks", (0.1, 2), (0.4, None), (0.9, 4))
@@ -96,3 +106,27 @@ def test_drops_that_differ_by_rounding_alone_have_no_order() -> None:
     )
     assert ones != others
     assert order_warnings([first, second], (1,)) == ()
+
+
+def test_sign_and_order_hold_only_if_they_do_under_all_readings() -> None:
+    lost = rated("lost", (0.1, 1), (0.2, 1), (0.9, 1))
+    found = robustness(sensitivity({"": [lost, DRAFTS]}, taus=(1,)))
+    assert found.readings == 6
+    signs = {one.group["agent"]: one for one in found.signs}
+    assert (signs["lost"].negative, signs["lost"].holds) == (6, True)
+    assert (signs["drafts"].negative, signs["drafts"].zero) == (2, 4)
+    assert not signs["drafts"].holds
+    [order] = found.orders
+    assert (order.first, order.second, order.above, order.holds) == ("drafts", "lost", 6, True)
+
+
+def test_a_report_says_below_its_table_what_holds() -> None:
+    lost = rated("lost", (0.1, 1), (0.2, 1), (0.9, 1))
+    document = report_document(make_report([lost, DRAFTS], taus=(1, 2)))
+    notes = [note.text for note in document.sections[0].notes]
+    [found] = [text for text in notes if text.startswith("The drop under 6 readings")]
+    assert "τ = 1: the sign does not hold for drafts; the order holds." in found
+    assert "τ = 2: " in found
+    unrated = rated("lost", (0.1, None), (0.2, None))
+    alone = report_document(make_report([unrated]))
+    assert not [note for note in alone.sections[0].notes if "readings" in note.text]

@@ -1,9 +1,11 @@
-"""Survival of sessions by round, held to a worked example and to scipy."""
+"""Survival of sessions by round, held to a worked example to scipy and to statsmodels."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from duolog.scoring.metrics import SessionOutcomes, aggregate
 from duolog.scoring.metrics.survival import survival_curve, wilson
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from later import imported_later
 
 stats = imported_later("scipy.stats")
+survfunc = imported_later("statsmodels.duration.survfunc")
 
 
 def test_a_worked_example() -> None:
@@ -127,3 +130,57 @@ def test_wilson_agrees_with_scipy(count: int, total: int) -> None:
 def test_a_proportion_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="no trials"):
         wilson(0, 0)
+
+
+def test_a_worked_example_of_abandonment() -> None:
+    # Of four sessions one is left in round 1, one finished in round 2, one left in round 3, one censored there.
+    points = survival_curve([(1, True), (2, False), (3, True), (3, False)], finished={2: 1})
+    assert [point.incidence for point in points] == pytest.approx([1 / 4, 1 / 4, 1 / 2])
+    assert 1 - points[-1].survival == pytest.approx(
+        5 / 8
+    )  # as if the finished one might still be left
+    assert [point.finished for point in points] == [0, 1, 0]
+    assert survival_curve([(1, True), (2, True)])[-1].incidence == 1
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # in its standard error
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 12), st.sampled_from(["left", "finished", "censored"])),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_cumulative_incidence_agrees_with_statsmodels(sessions: list[tuple[int, str]]) -> None:
+    causes = {"censored": 0, "left": 1, "finished": 2}
+    how = np.array([causes[cause] for _, cause in sessions])
+    if not {1, 2} <= set(how.tolist()):
+        return
+    found = survfunc.CumIncidenceRight(np.array([k for k, _ in sessions]), how)
+    expected = dict(zip(found.times.tolist(), found.cinc[0].tolist(), strict=True))
+    curve = survival_curve(
+        [(k, cause == "left") for k, cause in sessions],
+        finished=Counter(k for k, cause in sessions if cause == "finished"),
+    )
+    for point in curve:
+        if point.round in expected:
+            assert point.incidence == pytest.approx(expected[point.round], abs=1e-12)
+
+
+def test_a_group_tells_finished_sessions_from_censored_ones() -> None:
+    def ended(name: str, state: str, rounds: int) -> Trajectory:
+        points = tuple([Point(round=k, value=0.5, utility=0.5) for k in range(1, rounds + 1)])
+        return Trajectory(session=name, group={"agent": "a"}, points=points, state=state)
+
+    [group] = aggregate(
+        [
+            ended("a", "abandoned", 1),
+            ended("b", "finished", 2),
+            ended("c", "tolerance", 3),
+            ended("d", "limit", 3),
+        ]
+    ).groups
+    assert [point.incidence for point in group.completion.survival] == pytest.approx(
+        [1 / 4, 1 / 4, 1 / 2]
+    )
