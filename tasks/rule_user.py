@@ -7,7 +7,7 @@ recorded as ``ProfileChanged`` before the next thing that they do.
 from __future__ import annotations
 
 from random import Random
-from typing import Generic, Protocol, TypeVar, final
+from typing import Final, Generic, Protocol, TypeVar, final
 
 from ..engine.events import JSON
 from ..engine.session.decisions import NOTHING, Approve, ChangeProfile, Decision, Finish, Rate, Say
@@ -19,6 +19,7 @@ from .phrases import is_deferral, say_deferral
 from .views import (
     asked_last,
     awaits_reaction,
+    in_vain,
     is_busy,
     is_working,
     own_messages,
@@ -42,6 +43,10 @@ _VOLUNTEERS = 0.6
 
 _SOON, _LATE = 3.0, 20.0
 """Seconds after which they do."""
+
+
+_IN_VAIN: Final = 10
+"""Messages on an output that stays as it is, after which a person gives up."""
 
 
 class Person(Protocol[S]):
@@ -132,6 +137,8 @@ class RuleUser(Generic[S]):
         """Composes the message or the action that was chosen."""
         if intent == "act" and view.pending is not None and is_busy(view):
             return view.pending
+        if intent in ("answer", "feedback") and in_vain(view) >= _IN_VAIN:
+            return Decision((Finish("talking changes nothing any more", "abandoned"),))
         state, _ = _see(self._person, view)
         return self._composed(view, state, persona, intent)
 

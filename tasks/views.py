@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import final
 
-from ..engine.events import SnapshotTaken
+from ..engine.events import MessageSent, SnapshotTaken
 from ..engine.files import Contents, output_text
 from ..engine.rounds import is_act
 from ..engine.session.decisions import Act, Submit
@@ -19,6 +19,7 @@ __all__ = (
     "awaits_reaction",
     "changes",
     "drafted_on",
+    "in_vain",
     "is_busy",
     "is_working",
     "last_act",
@@ -125,6 +126,20 @@ def announced(view: View) -> bool:
 def nudged(view: View) -> bool:
     """Whether the engine has reminded the actor that all wait for each other."""
     return any(record.kind == "Nudged" for record in view.news)
+
+
+def in_vain(view: View) -> int:
+    """How many messages in a row the actor has sent since the output was last another one; 0 before
+    there is an output.
+    """
+    messages, digest = 0, ""
+    for record in view.records:
+        event = record.event if record.kind in ("SnapshotTaken", "MessageSent") else None
+        if isinstance(event, SnapshotTaken) and event.digest != digest:
+            messages, digest = 0, event.digest
+        elif isinstance(event, MessageSent) and digest and record.actor == view.me:
+            messages += 1
+    return messages
 
 
 def drafted_on(view: View) -> int | None:

@@ -15,7 +15,8 @@ from duolog.engine.events import ActionTaken, MessageSent, Nudged, SessionOpened
 from duolog.engine.records import Draft
 from duolog.engine.session.decisions import NOTHING, Decision, Finish, Say, Submit
 from duolog.engine.session.view import View
-from duolog.testing import by, records_of
+from duolog.engine.task import Cell, Setting, find_task
+from duolog.testing import by, played, records_of
 
 AGENTS = ("one-stage", "looper", "polisher", "flatterer")
 
@@ -94,6 +95,17 @@ async def test_a_flatterer_agrees_and_changes_nothing() -> None:
     nudge = by("environment", Nudged(to="agent"), actor="engine")
     [ended] = (await agent.decide(view(FOUND, SAID, nudge))).verbs
     assert isinstance(ended, Finish)
+
+
+FINANCE = find_task("finance")
+
+
+async def test_a_person_gives_up_talking_to_an_agent_that_changes_nothing() -> None:
+    cell = Cell(agent="flatterer", user="bounded", instance="0", seed=11)
+    one = await played(FINANCE.session(cell, Setting()))
+    assert one.result.reason == "abandoned"
+    said = [r for r in one.streams["trace"] if r.role == "human" and r.kind == "MessageSent"]
+    assert len(said) < 15
 
 
 def test_a_report_finds_their_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

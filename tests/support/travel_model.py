@@ -50,6 +50,8 @@ def play(body: Body) -> Answer:
     """What the model says to a request, whoever makes it."""
     messages = body["messages"]
     prompt: str = messages[1]["content"] if len(messages) > 1 else messages[0]["content"]
+    if "While you were at that, there was news" in prompt:
+        return Answer(text="Go on")
     if messages[0]["role"] == "system":
         tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
         person = messages[0]["content"].startswith("You play a person")
