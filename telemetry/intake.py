@@ -52,7 +52,7 @@ __all__ = ("Intake",)
 _BATCH = 256  # entries in one append
 _MARK = "lost"  # the verb of what notes that events were lost
 _LONGEST = 5.0  # seconds between attempts to write
-_TICK = 0.25  # seconds between looks for what has waited too long in memory
+_TICK = 0.1  # seconds between looks for what has waited too long in memory
 _LATE = 5.0  # seconds after which an event that waited in memory alone has come late
 _LOOK = 1.0  # seconds for which the opening of a session waits for what the log holds of it
 _REFUSALS = (DuplicateConflict, InvalidInput, SessionClosedError, StaleBase)
@@ -510,13 +510,14 @@ class Intake:
 
     def _note_late(self, lane: SessionQueue, results: Sequence[CommitResult]) -> None:
         """Has it noted in the log which events of its trace came late."""
-        until = time.time() - _LATE
+        now = time.time()
+        waits = 4 * self._spill.settings.after if self._spill is not None else _LATE
         late = [
             (result.record.version, result.entry.time)
             for result in results
             if result.record is not None
             and result.record.stream == TRACE
-            and (result.entry.spilled or result.entry.taken < until)
+            and now - result.entry.taken > (waits if result.entry.spilled else _LATE)
         ]
         if not late:
             return

@@ -72,7 +72,7 @@ class Spill(msgspec.Struct, frozen=True, kw_only=True):
     directory: str | os.PathLike[str] | None = None
     size: int = 32 << 20
     age: float = 7 * 86_400.0
-    after: float = 1.0
+    after: float = 0.25
 
     def place(self) -> Path:
         """The directory."""
