@@ -12,7 +12,10 @@ from duolog.engine.events import ScorerFailed, SessionOpened, UtilityScored
 from duolog.engine.session.actors import Part
 from duolog.engine.session.decisions import Decision, Finish, Submit
 from duolog.engine.task import Cell, Setting
+from duolog.scoring.live import score_records
+from duolog.scoring.metrics import aggregate
 from duolog.scoring.scorers.utility import Missing
+from duolog.scoring.trajectory.points import Trajectory
 from duolog.tasks.simple import SimpleTask, Utility
 from duolog.testing import Played, played
 
@@ -141,6 +144,34 @@ def test_it_describes_its_kinds_and_has_defaults() -> None:
     )
     assert prompts.default_agents == ("auto", "one-stage", "two-stage")
     assert prompts.default_users == ("proactive",)
+
+
+async def folded(**options: object) -> Trajectory:
+    """The trajectory of a session of the task."""
+    found = await played(task(**options).session(cell(), Setting()))  # type: ignore[arg-type]
+    records = [record for stream in found.streams.values() for record in stream]
+    return score_records(sorted(records, key=lambda record: record.position))
+
+
+@pytest.mark.parametrize(("options", "posed"), [({}, True), ({"output": None}, False)])
+async def test_a_task_may_pose_no_output_and_then_has_no_first_update(
+    options: dict[str, None], *, posed: bool
+) -> None:
+    trajectory = await folded(**options)
+    assert trajectory.output is posed
+    [group] = aggregate([trajectory], bootstrap=0).groups
+    assert (group.first.value is not None) is posed
+    assert group.overall.value == 1.0
+
+
+async def test_an_agent_that_ends_a_session_without_a_word_counts_with_nothing() -> None:
+    class Quitter(Poet):
+        async def decide(self, view: duolog.View) -> Decision:
+            return Decision((Finish(),))
+
+    both = [await folded(), await folded(agents={"poet": Quitter}, users={"reader": Poet})]
+    [group] = aggregate(both, bootstrap=0).groups
+    assert (group.overall.value, group.overall.sessions) == (0.5, 2)
 
 
 async def test_an_agent_alone_has_no_user_and_the_request_is_recorded() -> None:

@@ -170,7 +170,7 @@ async def test_a_step_that_fails_lets_the_next_go() -> None:
 
 def test_a_fold_is_told_as_a_story() -> None:
     round_one = Round(
-        number=1, first=1, last=2, last_act=2, human_acts=1, agent_acts=1, closed=True
+        number=1, first=1, last=2, last_act=2, human_acts=1, agent_acts=1, messages=1, closed=True
     )
     hello = [by("human", MessageSent(text="Hi")), by("agent", MessageSent(text="Hello"))]
     again = by("human", MessageSent(text="A trip, please."))
