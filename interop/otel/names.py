@@ -81,6 +81,9 @@ TAU: Final = "duolog.stop.tau"
 ENFORCED: Final = "duolog.stop.enforced"
 DIRECTION: Final = "duolog.effort.direction"
 
+APPROVAL_DECISION: Final = "duolog.approval.decision"
+APPROVAL_SOURCE: Final = "duolog.approval.source"
+
 STOP: Final = "duolog.stop.decision"
 FLAGGED: Final = "duolog.simulator.flagged"
 FAULT: Final = "duolog.simulator.fault"
@@ -121,6 +124,9 @@ RATINGS: Final = "duolog.progress.rating"
 FINAL_UTILITY: Final = "duolog.session.utility"
 SCORER_FAILURES: Final = "duolog.scorer.failures"
 STOPS: Final = "duolog.stop.decisions"
+APPROVALS: Final = "duolog.approvals"
+APPROVAL_LATENCY: Final = "duolog.approval.latency"
+INTERRUPTIONS: Final = "duolog.interruptions"
 EFFORT_ROUNDS: Final = "duolog.effort.rounds"
 EFFORT_ACTS: Final = "duolog.effort.acts"
 EFFORT_DEFERRALS: Final = "duolog.effort.deferrals"
@@ -138,6 +144,13 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
         tuple(4.0**power for power in range(14)),
     ),
     TOOL_DURATION: Instrument("histogram", "s", "Duration of actions.", (*_SECONDS, 81.92)),
+    APPROVALS: Instrument("counter", "{approval}", "Approvals, by decision and by who decided."),
+    APPROVAL_LATENCY: Instrument(
+        "histogram", "s", "Time that persons took to decide on an approval.", _LONG
+    ),
+    INTERRUPTIONS: Instrument(
+        "counter", "{message}", "Messages of humans while an action of an agent was in flight."
+    ),
     TURN_DURATION: Instrument("histogram", "s", "Duration of agents' turns.", _LONG),
     SESSION_DURATION: Instrument("histogram", "s", "Duration of sessions, when they close.", _LONG),
     ROUND_DURATION: Instrument("histogram", "s", "Duration of rounds.", _LONG),

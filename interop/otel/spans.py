@@ -14,6 +14,7 @@ from ...engine.events import (
     ActionTaken,
     ActorFailed,
     ApprovalAsked,
+    ApprovalGiven,
     Event,
     MessageSent,
     ModelCalled,
@@ -104,6 +105,7 @@ class SpanFold:
         self._actions: dict[int, _Action] = {}
         self._called: dict[str, float] = {}  # by actor: when its last model call ended
         self._snapshots: dict[int, str] = {}  # by version: the turn that it was taken in
+        self._asked: dict[int, float] = {}  # by version: when an approval was asked for
         self._heard: list[str] = []  # what humans said in the round that is open
         self._failed: str | None = None
 
@@ -167,9 +169,28 @@ class SpanFold:
             yield from self._work(record)
         elif record.kind == "TurnYielded" and (turn := self._turns.get(record.actor)):
             turn.end = max(turn.end, record.time)
+        if record.role == "human" and record.kind == "MessageSent" and self._actions:
+            yield MetricMeasured(names.INTERRUPTIONS, 1, self._labels)
         handle = _HANDLERS.get(record.kind)
         if handle is not None:
             yield from handle(self, record)
+
+    def _ask(self, record: Record) -> Iterator[Signal]:
+        self._asked[record.version] = record.time
+        return iter(())
+
+    def _decide(self, record: Record) -> Iterator[Signal]:
+        """The decision on an approval; how long it took, if a person decided."""
+        given = record.event
+        asked = self._asked.pop(given.asked, None) if isinstance(given, ApprovalGiven) else None
+        if not isinstance(given, ApprovalGiven) or asked is None:
+            return
+        decision = "expired" if given.expired else "approved" if given.approved else "rejected"
+        source = {names.APPROVAL_SOURCE: given.source or "unknown"}
+        decided: Attributes = {**self._labels, names.APPROVAL_DECISION: decision, **source}
+        yield MetricMeasured(names.APPROVALS, 1, decided)
+        if given.source == "person":
+            yield MetricMeasured(names.APPROVAL_LATENCY, max(0.0, record.time - asked), decided)
 
     def _close(self, record: Record) -> Iterator[Signal]:
         self._closed = True
@@ -367,6 +388,8 @@ _HANDLERS: Mapping[str, Callable[[SpanFold, Record], Iterable[Signal]]] = {
     "ActionTaken": SpanFold._act,
     "ActionResolved": SpanFold._resolve,
     "ActorFailed": SpanFold._fail,
+    "ApprovalAsked": SpanFold._ask,
+    "ApprovalGiven": SpanFold._decide,
     "ModelCalled": SpanFold._call,
     "SessionClosed": SpanFold._close,
 }

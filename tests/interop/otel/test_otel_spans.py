@@ -206,3 +206,27 @@ def test_tool_calls_of_a_reply_are_parts_of_its_message() -> None:
         '{"type":"tool_call","id":"c1","name":"look_up","arguments":"{}"}],'
         '"finish_reason":"tool_calls"}]'
     )
+
+
+def test_approvals_and_interruptions_are_counted_by_who_decided() -> None:
+    opened = SessionOpened(task="deploy", instance="", participants=(), clock="utc")
+    records = records_of(
+        *[
+            Draft(opened, "e", "environment", 0.0),
+            Draft(ApprovalAsked(question="May I?"), "bot", "agent", 1.0),
+            Draft(ApprovalGiven(asked=2, approved=True, source="person"), "ann", "human", 4.0),
+            Draft(ApprovalAsked(question="And this?"), "bot", "agent", 5.0),
+            Draft(ApprovalGiven(asked=4, approved=False, expired=True), "e", "environment", 9.0),
+            Draft(ActionTaken(name="deploy"), "bot", "agent", 10.0),
+            Draft(MessageSent(text="Stop"), "ann", "human", 11.0),
+        ]
+    )
+    found = [fact for fact in facts_of(records) if isinstance(fact, MetricMeasured)]
+    decided = [
+        (one.attributes[names.APPROVAL_DECISION], one.attributes[names.APPROVAL_SOURCE])
+        for one in found
+        if one.name == names.APPROVALS
+    ]
+    assert decided == [("approved", "person"), ("expired", "unknown")]
+    assert [one.value for one in found if one.name == names.APPROVAL_LATENCY] == [3.0]
+    assert [one.value for one in found if one.name == names.INTERRUPTIONS] == [1]
