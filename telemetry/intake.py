@@ -11,9 +11,9 @@ import asyncio
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import final
+from typing import Final, final
 from uuid import uuid4
 
 import anyio
@@ -47,9 +47,11 @@ from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwrit
 from .receipt import Receipt
 from .spill import Leftover, SpillFiles
 
-__all__ = ("Intake",)
+__all__ = ("LONGEST_LINGER", "Intake")
 
 _BATCH = 256  # entries in one append
+LONGEST_LINGER: Final = 0.05
+"""Seconds for which events are gathered at most."""
 _MARK = "lost"  # the verb of what notes that events were lost
 _LONGEST = 5.0  # seconds between attempts to write
 _TICK = 0.1  # seconds between looks for what has waited too long in memory
@@ -69,9 +71,11 @@ class Intake:
         retry: seconds before the first new attempt where the log cannot be written now.
         spill: the files that hold what waits while the log is away; None for memory alone.
         strict: opening a session waits for the log, however long that takes.
+        linger: seconds for which events are gathered before they are written, if nobody waits for one.
+        hurried: whether somebody waits for whatever is recorded, so that nothing is gathered.
 
     Raises:
-        InvalidInput: a limit below 1, or an unknown ``on_full``.
+        InvalidInput: a limit below 1, an unknown ``on_full``, or a ``linger`` out of its range.
     """
 
     def __init__(
@@ -83,7 +87,11 @@ class Intake:
         retry: float,
         spill: SpillFiles | None = None,
         strict: bool = False,
+        linger: float = 0.0,
+        hurried: Callable[[], bool] = lambda: False,
     ) -> None:
+        if not 0.0 <= linger <= LONGEST_LINGER:
+            raise InvalidInput(f"linger is from 0 to {LONGEST_LINGER:g} seconds, not {linger!r}")
         if limit < 1:
             raise InvalidInput(f"an intake has to hold at least one event, not {limit}")
         if on_full not in ("drop", "block"):
@@ -95,6 +103,8 @@ class Intake:
         self._committer = BatchCommitter(log, patient=spill is not None)
         self._spill = spill
         self._strict = strict
+        self._linger = linger
+        self._hurried = hurried
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._process = OwnProcess()
@@ -120,6 +130,7 @@ class Intake:
         self._disk = anyio.Lock()
         self._busy: dict[SessionQueue, None] = {}
         self._news = anyio.Event()
+        self._hurry = anyio.Event()
         self._room = anyio.Event()
         self._finished = anyio.Event()
         self._scope = anyio.CancelScope(shield=True)
@@ -149,6 +160,8 @@ class Intake:
             self._waiting += 1
             self._accepted += 1
             entry.taken = time.time()
+            if self._linger:
+                entry.receipt.awaited_by(self._hurry_up)
             if isinstance(command, SubmitSnapshot):
                 if entry.about is not None and lane.is_outdated(entry.about):
                     entry.stale = True
@@ -157,8 +170,11 @@ class Intake:
             if command is not None:
                 entry.received, lane.last = lane.last, entry.receipt
             wake = self._enqueue(lane, entry)
+            many = self._waiting == min(_BATCH, self._limit)
         if wake:
             self._wake_up()
+        if many and self._linger:
+            self._hurry_up()
         return True
 
     def _enqueue(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
@@ -172,6 +188,16 @@ class Intake:
         self._ready.append(lane)
         woken, self._awake = self._awake, True
         return not woken
+
+    def _hurry_up(self) -> None:
+        """Ends the gathering, from any thread."""
+        if threading.get_ident() == self._thread:
+            self._hurry.set()
+        else:
+            self._loop.call_soon_threadsafe(self._set_hurry)
+
+    def _set_hurry(self) -> None:
+        self._hurry.set()
 
     def _wake_up(self) -> None:
         if threading.get_ident() == self._thread:
@@ -324,10 +350,18 @@ class Intake:
                     while not (self._closed and not self._waiting):
                         await self._news.wait()
                         self._news = anyio.Event()
+                        await self._gather()
                         self._start(writers, keeper)
                     keeper.cancel_scope.cancel()
         finally:
             self._finished.set()
+
+    async def _gather(self) -> None:
+        """Waits a moment for more to write, so that one commit serves for several events."""
+        if self._linger and not self._closed and not self._hurried():
+            with anyio.move_on_after(self._linger):
+                await self._hurry.wait()
+        self._hurry = anyio.Event()
 
     def _start(self, writers: TaskGroup, keeper: TaskGroup) -> None:
         """Starts to write the sessions that have something waiting."""
@@ -401,6 +435,7 @@ class Intake:
         with self._lock:
             self._closed = True
         self._news.set()
+        self._hurry.set()
         self._room.set()
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(seconds):

@@ -205,6 +205,12 @@ class LiveUpdates:
         if self._begun and self._updates is not None:
             await self._updates.__aexit__(None, None, None)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody takes its updates: a handler, or a caller that iterates."""
+        handled = self._on_update is not None or self._on_stop is not None
+        return not self.ended and (handled or (self._begun and not self._started))
+
     def start(self) -> Self:
         """Takes updates in the background until the log is closed, and calls back.
 

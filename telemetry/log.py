@@ -30,7 +30,7 @@ from .idle import close_idle
 from .live_updates import LiveUpdates, OnStop, OnUpdate
 from .queue import OnFull, Unwritten
 from .receipt import Awaited
-from .recorder import DEADLINE, ROOM, Recorder
+from .recorder import DEADLINE, LINGER, ROOM, Recorder
 from .session import About, Recording
 from .spill import Spill, SpillFiles, is_on_a_server
 from .store_methods import StoreMethod
@@ -54,6 +54,7 @@ def open(
     deadline: float = DEADLINE,
     spill: Spill | bool | None = None,
     strict: bool = False,
+    linger: float = LINGER,
     retention: Retention | None = None,
     utility: str | None = None,
     idle_after: float | None = None,
@@ -86,6 +87,10 @@ def open(
             say so for any log.
         strict: entering a log that is away fails, and opening a session waits for it. By default
             both succeed, and what is recorded is written when the log is there.
+        linger: seconds, from 0 to 0.05, for which events are gathered so that one commit serves for several.
+            It ends at once if somebody waits for one of them (``durable``, a receipt, ``flush``), and there is
+            none while a watch with a handler, or one that is iterated, takes updates. If the process dies,
+            events that were gathered are lost, as are others that were not written yet.
         retention: how long sessions are kept; older ones are erased while the log is open. None to
             keep them.
         utility: whose utility counts in the sessions that are opened here and name no scorer
@@ -117,6 +122,7 @@ def open(
         deadline=deadline,
         spill=files,
         strict=strict,
+        linger=linger,
         retention=retention,
         utility=utility,
         idle_after=idle_after,
@@ -141,6 +147,7 @@ class Log:
         retry: seconds before the first new attempt where the store cannot be written now.
         spill: files for what waits while the store is away; None for memory alone.
         strict: see ``open``.
+        linger: see ``open``.
         retention: see ``open``.
         idle_after: see ``open``.
 
@@ -161,6 +168,7 @@ class Log:
         retry: float = 0.25,
         spill: SpillFiles | None = None,
         strict: bool = False,
+        linger: float = LINGER,
         retention: Retention | None = None,
         idle_after: float | None = None,
     ) -> None:
@@ -187,6 +195,8 @@ class Log:
             retry=retry,
             spill=spill,
             strict=strict,
+            linger=linger,
+            hurried=lambda: any(updates.is_awaited for updates in self._watches),
             successors=idle_after is not None,
         )
         self.unwritten: tuple[Unwritten, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from itertools import islice
 from typing import TypeAlias, final
 
@@ -34,7 +34,7 @@ class Receipt:
         settled: whether its fate is known.
     """
 
-    __slots__ = ("_event", "at", "error", "id", "ident", "record", "session", "settled")
+    __slots__ = ("_event", "_hurry", "at", "error", "id", "ident", "record", "session", "settled")
 
     def __init__(self, session: str, id: str | None = None) -> None:
         self.session = session
@@ -45,6 +45,7 @@ class Receipt:
         self.error: DuologError | None = None
         self.settled = False
         self._event: anyio.Event | None = None
+        self._hurry: Callable[[], None] | None = None
 
     @property
     def version(self) -> int | None:
@@ -57,8 +58,13 @@ class Receipt:
         self.error = error
         self.at = record.version if record is not None else None
         self.settled = True
+        self._hurry = None
         if self._event is not None:
             self._event.set()
+
+    def awaited_by(self, hurry: Callable[[], None]) -> None:
+        """Has a function called as soon as somebody waits for the record."""
+        self._hurry = hurry
 
     async def written(self) -> Record | None:
         """Waits until it is durable, and gives its record; None where there was nothing to write.
@@ -75,6 +81,8 @@ class Receipt:
         if not self.settled:
             if self._event is None:
                 self._event = anyio.Event()
+            if self._hurry is not None:
+                self._hurry()
             await self._event.wait()
         if self.error is not None:
             raise self.error

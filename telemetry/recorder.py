@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self, Unpack, final
 from weakref import WeakValueDictionary
@@ -26,13 +27,16 @@ from .receipt import Awaited, Receipt
 from .session import About, Recording, check_about, opening
 from .spill import SpillFiles
 
-__all__ = ("DEADLINE", "ROOM", "Recorder")
+__all__ = ("DEADLINE", "LINGER", "ROOM", "Recorder")
 
 ROOM: Final = 10_000
 """Events that may wait to be written."""
 
 DEADLINE: Final = 5.0
 """Seconds for which a log that is being closed goes on writing what waits."""
+
+LINGER: Final = 0.005
+"""Seconds for which events are gathered into one commit, if nobody waits for one."""
 
 _RECENT = 1024  # sessions whose state is kept at hand without a handle
 _IDLE = 60.0  # seconds for which it is kept after the session was opened
@@ -53,6 +57,8 @@ class Recorder:
         retry: seconds before the first new attempt where the log cannot be written now.
         spill: the files that hold what waits while the log is away; None for memory alone.
         strict: opening a session waits for the log, however long that takes.
+        linger: seconds for which events are gathered into one commit, see ``duolog.open``.
+        hurried: whether somebody waits for whatever is recorded.
         successors: a session that was closed since it was idle, and is opened again, is
             continued in a new one, which names it.
 
@@ -75,12 +81,16 @@ class Recorder:
         retry: float = 0.25,
         spill: SpillFiles | None = None,
         strict: bool = False,
+        linger: float = LINGER,
+        hurried: Callable[[], bool] = lambda: False,
         successors: bool = False,
     ) -> None:
         self._log = log
         self._successors = successors
         self._spill = spill
         self._strict = strict
+        self._linger = linger
+        self._hurried = hurried
         self._room = room
         self._on_full: OnFull = on_full
         self.durable = durable
@@ -229,6 +239,8 @@ class Recorder:
             retry=self._retry,
             spill=self._spill,
             strict=self._strict,
+            linger=self._linger,
+            hurried=self._hurried,
         )
         if self._spill is not None:
             await anyio.to_thread.run_sync(self._spill.check)

@@ -54,6 +54,7 @@ class LogOptions(TypedDict, total=False):
     deadline: float
     spill: Spill | bool | None
     strict: bool
+    linger: float
     retention: Retention | None
     utility: str | None
     idle_after: float | None

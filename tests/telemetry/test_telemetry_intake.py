@@ -285,7 +285,7 @@ async def test_a_log_that_fails_for_a_while_loses_nothing(
 async def test_a_deadline_ends_it_and_says_what_was_not_written(
     gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with Recorder(gate.log, retry=60.0) as recorder:
+    async with Recorder(gate.log, retry=60.0, linger=0.0) as recorder:
         s = await recorder.session("s")
         await s.human.says("written", durable=True)
         gate.fail(unavailable)
