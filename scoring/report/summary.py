@@ -353,11 +353,16 @@ class _Tables:
         columns = (
             self._column("All rounds", lambda group: group.effort.all_rounds, _ROUNDS),
             *self._spent(),
+        )
+        generated = (
             self._column("Agent tokens", lambda group: group.effort.agent_tokens, COUNT),
             self._column("Human tokens", lambda group: group.effort.human_tokens, COUNT),
             self._column("Ratio", lambda group: group.effort.ratio, MEAN),
         )
-        headings = [heading("Effort per session", *columns)]
+        headings = [
+            heading("Effort per session", *columns),
+            heading("Generated", *generated),
+        ]
         groups = self._rows.groups
         if any(group.counts.faulty_sessions for group in groups):
             faults = [
