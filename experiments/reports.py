@@ -99,7 +99,7 @@ class Report:
         """A figure of the report.
 
         Args:
-            name: ``curve``, ``tokens``, ``ratio`` or ``survival``.
+            name: ``curve``, ``tokens``, ``ratio``, ``survival`` or ``incidence``.
 
         Raises:
             InvalidInput: the report has no such figure.

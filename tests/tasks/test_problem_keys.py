@@ -11,13 +11,17 @@ import duolog
 import msgspec
 import pytest
 from duolog.engine import codec
+from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON, MessageSent, SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.engine.problem import Posed, derived_problem
 from duolog.engine.session.runner import Session
 from duolog.engine.session.view import Visibility
 from duolog.engine.task import Cell, Setting, find_task
+from duolog.scoring.trajectory.files import decode_trajectory, encode_trajectory
 from duolog.scoring.trajectory.fold import TrajectoryFold
+from duolog.scoring.trajectory.points import Trajectory
+from duolog.telemetry.session import opening
 from duolog.testing import played
 
 TASKS = ("travel", "tutoring", "finance", "data", "proof")
@@ -148,3 +152,19 @@ def test_forget_nulls_the_key(tmp_path: Path) -> None:
 def problems(place: str) -> list[str | None]:
     found = duolog.report(place).sessions
     return [found.problem.of(row) for row in range(len(found))]
+
+
+def test_a_file_of_trajectories_keeps_the_key_or_names_problems_by_instance() -> None:
+    one = Trajectory(session="s", instance="0", problem="4af1")
+    assert decode_trajectory(encode_trajectory(one)).problem == "4af1"
+    unknown = Trajectory(session="s", instance="0")
+    assert decode_trajectory(encode_trajectory(unknown)).problem is None
+    assert decode_trajectory(b'{"session": "s", "instance": "7", "rounds": []}').problem == "7"
+    assert decode_trajectory(b'{"session": "s", "rounds": []}').problem is None
+
+
+def test_a_product_says_which_problem_it_was() -> None:
+    assert opening({"task": "support", "instance": "42"}).problem is None
+    assert opening({"task": "support", "problem": "refund-7"}).problem == "refund-7"
+    with pytest.raises(InvalidInput, match="a problem must be a text, not int"):
+        opening({"problem": 7})  # type: ignore[typeddict-item]
