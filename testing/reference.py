@@ -328,7 +328,7 @@ def numbers_of(one: Session, cut: int, taus: Iterable[int]) -> Json | None:
             continue
         stays = end if one.state not in LEFT and (rated or len(walk) <= tau) else None
         stop = walk[at - 1] if at is not None else stays
-        found[f"stop {tau}"] = None if result_only else stop
+        found[f"stop {tau}"] = None if result_only or one.lost else stop
     return found | {"rated": rated}
 
 
