@@ -160,6 +160,12 @@ def _parents(entries: Sequence[Envelope]) -> array[int]:
     return parents
 
 
+_AGAIN: Final = 20
+"""How many times as many lines as a file has may be read again for branches: each repeats its beginning, so
+that a file of many branches becomes quadratically larger."""
+
+_LEAST: Final = 20_000  # lines that are read again in any case
+
 # --- one session file, read into a session and its forks ------------------------------------------
 
 
@@ -223,7 +229,13 @@ class SessionFile:
             kept = [one for one in entries if one.uuid in main or one.uuid is None or one.sidechain]
         session = _session_of(tree) or self._path.stem
         yield from self._session(session, kept, None)
+        left = max(_LEAST, _AGAIN * len(tree))
         for branch in lines.branches():
+            left -= len(branch.entries)
+            if left < 0:
+                what = "further branches, each of which would repeat too much of the session"
+                yield Remark("difference", what, str(self._path), session)
+                return
             cut = branch.entries[branch.shared - 1].number if branch.shared else 0
             before = kept[: bisect_right(kept, cut, key=attrgetter("number"))]
             events = self._session(session, before, None)

@@ -23,7 +23,7 @@ from duolog.engine.log.open import MemoryLog
 from duolog.engine.records import TRACE
 from duolog.interop.importers.claude_code.entries import Envelope, envelopes_in
 from duolog.interop.importers.claude_code.sessions import ClaudeCodeImporter, EntryTree
-from duolog.interop.importers.protocol import Foreign, Reading
+from duolog.interop.importers.protocol import Foreign, Reading, Remark
 from duolog.interop.importers.run import import_foreign
 from duolog.testing import check_importer
 from foreign_logs import read, trace_of, write_lines
@@ -214,6 +214,23 @@ def test_many_branches_take_time_in_proportion(tmp_path: Path) -> None:
         return counted
 
     assert steps(1000) < 11 * steps(100)
+
+
+def test_branches_that_repeat_ever_more_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session in which every second prompt was written anew: each branch repeats all before it."""
+    monkeypatch.setattr("duolog.interop.importers.claude_code.sessions._LEAST", 100)
+    lines = Lines()
+    trunk = lines.user("Begin")
+    for number in range(200):
+        lines.user(f"left {number}", parent=trunk)
+        trunk = lines.user(f"kept {number}", parent=trunk)
+    path = write_lines(tmp_path / "s.jsonl", lines.lines)
+    found = list(ClaudeCodeImporter().read(path, Reading()))
+    remarks = [one.what for one in found if isinstance(one, Remark)]
+    assert remarks == ["further branches, each of which would repeat too much of the session"]
+    assert sum(not isinstance(one, Remark) for one in found) < 25 * len(lines.lines)
 
 
 def test_the_line_goes_on_where_a_summary_took_the_place_of_what_was_before(tmp_path: Path) -> None:
