@@ -15,8 +15,8 @@ import msgspec
 
 from ..engine.errors import DuologError, InvalidInput, LogAway, LogClosed, LogError
 from ..engine.log.backoff import Backoff
-from ..engine.log.contract import EventLog
-from ..engine.log.leases import Leases
+from ..engine.log.contract import EventLog, Store
+from ..engine.log.leases import Leases, Leasing
 from ..engine.logger import get_logger
 from ..engine.plugins import PluginCall, failure_of
 from ..engine.records import TRACE, Draft
@@ -27,6 +27,7 @@ from ..scoring.stopping import STOPPER, stop_advised
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import AnyUpdate, StopAdvice, Update
 from .deliveries import TERMS, StopDeliveries
+from .scorer_thread import ScorerThread
 
 __all__ = ("LiveUpdates", "OnStop", "OnUpdate", "Spawn", "WatchStatistics")
 
@@ -94,10 +95,13 @@ class LiveUpdates:
         pace: Pace,
         leases: Callable[[], Leases] | None = None,
         is_near: Callable[[str, int], bool] = lambda session, version: True,
+        again: Callable[[], Store] | None = None,
     ) -> None:
         self._log = log
         self._leases = leases
         self._is_near = is_near
+        self._again = again
+        self._thread: ScorerThread | None = None
         self._pace = pace
         self._measured_by = scorers
         self._deliveries: StopDeliveries | None = None
@@ -169,11 +173,26 @@ class LiveUpdates:
                 self._updates = updates
         if not self._begun:
             self._begun = True
+            if self._again is not None:
+                self._thread = ScorerThread(self._again, self._pool_on)
             if self._leases is not None:
                 self._updates = await self._divide(self._leases(), self._updates)
             await self._updates.__aenter__()
             self._spawn(self._measure, "scorers")
         return self._updates
+
+    def _pool_on(self, log: EventLog) -> ScorerPool:
+        """The scorers on another connection to the log."""
+        divided = self._leases is not None and isinstance(log, Leasing)
+        self._scorers = ScorerPool(
+            log,
+            self._measured_by,
+            session=self._session,
+            pace=self._pace,
+            leases=log.leases() if divided and isinstance(log, Leasing) else None,
+            terms=TERMS,
+        )
+        return self._scorers
 
     async def _divide(self, leases: Leases, updates: UpdateSubscription) -> UpdateSubscription:
         """Divides sessions and advice with the other processes that watch the log."""
@@ -249,7 +268,7 @@ class LiveUpdates:
             async with anyio.create_task_group() as tasks:
                 if self._deliveries is not None:
                     tasks.start_soon(self._deliveries.run)
-                await self._scorers.run()
+                await (self._scorers if self._thread is None else self._thread).run()
 
     async def _advise(self, update: StopAdvice) -> None:
         """Delivers advice to stop, and records in the log that it was delivered."""
@@ -303,7 +322,10 @@ class LiveUpdates:
         if self.ended or not (self._begun or self._started):
             return
         updates = await self._begin()
-        await self._scorers.settle()
+        if self._thread is None:
+            await self._scorers.settle()
+        else:
+            await self._thread.settle(self._log.statistics().position)
         if self._started:
             await updates.settle()
             if self._deliveries is not None:

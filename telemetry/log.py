@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
-from typing import Self, Unpack, final
+from typing import Literal, Self, TypeAlias, Unpack, final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -35,7 +35,10 @@ from .session import About, Recording
 from .spill import Spill, SpillFiles, is_on_a_server
 from .store_methods import StoreMethod
 
-__all__ = ("Log", "open")
+__all__ = ("Log", "Where", "open")
+
+Where: TypeAlias = Literal["loop", "thread"]
+"""Where scorers run that watch a log."""
 
 _PACE = Pace()
 _SWEEP = (0.05, 3600.0)  # seconds between looks for idle sessions, at least and at most
@@ -126,6 +129,7 @@ def open(
         retention=retention,
         utility=utility,
         idle_after=idle_after,
+        again=None if store.url.startswith("memory:") else partial(open_log, url, redact=redact),
     )
 
 
@@ -150,6 +154,7 @@ class Log:
         linger: see ``open``.
         retention: see ``open``.
         idle_after: see ``open``.
+        again: opens the store once more, for scorers in a thread; None if it cannot be.
 
     Attributes:
         recorder: opens sessions to be recorded, and says how its intake stands.
@@ -171,7 +176,9 @@ class Log:
         linger: float = LINGER,
         retention: Retention | None = None,
         idle_after: float | None = None,
+        again: Callable[[], Store] | None = None,
     ) -> None:
+        self._again = again
         if retention is not None:
             retention.query()  # to refuse it at once
         self._retention = retention
@@ -248,6 +255,7 @@ class Log:
         on_update: OnUpdate | None = None,
         pace: Pace = _PACE,
         leases: bool | None = None,
+        where: Where = "loop",
     ) -> LiveUpdates:
         """Scores sessions while they go on: updates of utility, effort, ratings, stages and stops.
 
@@ -270,10 +278,18 @@ class Log:
                 dies, the others take over within seconds. By default so for a log on a server, and
                 not for others. A watch of one session never divides it.
 
+            where: where the scorers run: ``loop``, this event loop; or ``thread``, a thread with an
+                event loop and a connection to the log of its own, so that they delay no request.
+
         Raises:
-            InvalidInput: two scorers of one name and version, or ``leases`` for a log without them.
+            InvalidInput: two scorers of one name and version, ``leases`` for a log without them, or
+                ``thread`` for a log in memory.
             LogClosed: the log is not open.
         """
+        if where not in ("loop", "thread"):
+            raise InvalidInput(f"scorers run in the 'loop' or in a 'thread', not {where!r}")
+        if where == "thread" and self._again is None:
+            raise InvalidInput(f"{self.url} has one connection: its scorers run in the loop")
         divided = is_on_a_server(self.url) if leases is None else leases
         divided = divided and isinstance(self._held, Leasing)
         if leases and not divided:
@@ -291,6 +307,7 @@ class Log:
             pace=pace,
             leases=self._lease if divided and session is None else None,
             is_near=self.recorder.is_last_writer,
+            again=self._again if where == "thread" and scorers else None,
         )
         self._watches = [other for other in self._watches if not other.ended] + [updates]
         return updates

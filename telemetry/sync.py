@@ -26,7 +26,7 @@ from ..scoring.index.erasure import Retention
 from ..scoring.trajectory.options import Options
 from ..scoring.trajectory.updates import AnyUpdate, StopAdvice, Update
 from .live_updates import LiveUpdates, WatchStatistics
-from .log import Log
+from .log import Log, Where
 from .log import open as open_embedded
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Receipt
@@ -157,6 +157,7 @@ class SyncLog:
         on_update: Callable[[AnyUpdate], None] | None = None,
         pace: Pace = _PACE,
         leases: bool | None = None,
+        where: Where = "loop",
     ) -> SyncWatch:
         """Has scorers measure, and calls back; see ``Log.watch``.
 
@@ -173,6 +174,7 @@ class SyncLog:
                 on_update=None if on_update is None else _in_thread(on_update),
                 pace=pace,
                 leases=leases,
+                where=where,
             ).start()
 
         return SyncWatch(self._call_soon(start), self._call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -121,3 +122,30 @@ async def test_a_log_in_memory_has_no_fleet() -> None:
     async with duolog.open("memory://") as log:
         with pytest.raises(InvalidInput, match="one process"):
             log.watch(leases=True)
+
+
+async def test_scorers_in_a_thread_take_no_time_of_the_loop(url: str) -> None:
+    threads: set[int] = set()
+
+    def utility(snapshot: duolog.SnapshotTaken, opened: duolog.SessionOpened) -> duolog.Score:
+        threads.add(threading.get_ident())
+        return duolog.Score(0.5)
+
+    async with duolog.open(url) as log:
+        updates = log.watch(
+            scorers=[duolog.SnapshotUtility("half", "1", utility), duolog.rule_judge()],
+            where="thread",
+        ).start()
+        session = await log.session("s")
+        await session.agent.submits("A draft.")
+        await session.close(durable=True)
+        with anyio.fail_after(20):
+            await log.settle()
+        assert (await duolog.score_log(log, "s")).points[-1].utility == 0.5
+        assert threading.get_ident() not in threads
+        await updates.aclose()
+    async with duolog.open("memory://") as memory:
+        with pytest.raises(InvalidInput, match="one connection"):
+            memory.watch(where="thread")
+        with pytest.raises(InvalidInput, match="not 'moon'"):
+            memory.watch(where="moon")  # type: ignore[arg-type]
