@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import time as now
 from typing import Final
 
 from ..engine.errors import InvalidInput, SessionClosedError, VersionConflict
@@ -36,7 +36,7 @@ async def close_idle(log: EventLog, seconds: float, *, dry: bool = False) -> lis
     """
     if not seconds > 0:
         raise InvalidInput(f"sessions are idle after a time above 0 seconds, not {seconds:g}")
-    before = time.time() - seconds
+    before = now() - seconds
     closed: list[str] = []
     async for summary in log.sessions():
         if summary.state != "open" or not summary.version or summary.last > before:
@@ -55,7 +55,7 @@ async def _close(log: EventLog, session: str, before: float) -> bool:
     if state.closed is not None or state.time > before:
         return False
     event = SessionClosed(reason="ended", by=ENGINE, detail=_DETAIL)
-    made = handle(CloseSession(event), state, Sender(ENGINE, "environment", time.time()))
+    made = handle(CloseSession(event), state, Sender(ENGINE, "environment", now()))
     try:
         await log.append(session, made.drafts, expected_version=state.version)
     except (VersionConflict, SessionClosedError):  # it continues, or another process was faster

@@ -19,7 +19,7 @@ DAYS_LATER = time.time() + 30 * 86_400.0
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duolog.telemetry.idle.time.time", lambda: DAYS_LATER)
+    monkeypatch.setattr("duolog.telemetry.idle.now", lambda: DAYS_LATER)
 
 
 async def test_an_idle_session_ends_and_is_continued_in_a_new_one(later: None) -> None:
