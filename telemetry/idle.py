@@ -1,4 +1,4 @@
-"""Sessions in which nothing happens any more: closed as ``ended``, since nobody knows how they ended."""
+"""Sessions in which nothing happens any more: closed as ``ended``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scorers in a thread with an event loop of its own, so that they take no time of the product's loop."""
+"""Scorers in a thread with its own event loop, so that they take no time of the product's loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOK = 0.01  # seconds between looks how far the log has come
 
 @final
 class ScorerThread:
-    """Runs scorers in a thread, on a connection to the log of their own.
+    """Runs scorers in a thread, on their own connection to the log.
 
     Args:
         make_store: opens the log once more.
@@ -68,7 +68,7 @@ class ScorerThread:
             return
 
         async def settle() -> None:
-            # Records of other connections come when the store looks for them, and it tells nobody.
+            # Records of other connections come when the store looks for them.
             while store.statistics().position < position:  # noqa: ASYNC110
                 await anyio.sleep(_LOOK)
             await pool.settle()
