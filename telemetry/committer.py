@@ -105,13 +105,14 @@ class BatchCommitter:
         self._unsure: WeakKeyDictionary[SessionQueue, _Batch] = WeakKeyDictionary()
 
     async def load(self, lane: SessionQueue) -> TraceState:
-        """Reads what the log holds of a session.
+        """Reads what the log holds of a session, from where its state stands.
 
         Raises:
             CodecError: a body that is needed is damaged.
             LogError: the log cannot be read.
         """
-        state = lane.state = await load_state(self._log, lane.session)
+        known, lane.state = lane.state, None  # a read that fails leaves it half read
+        state = lane.state = await load_state(self._log, lane.session, known)
         state.ids.update(lane.aliases)
         return state
 

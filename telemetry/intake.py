@@ -290,8 +290,12 @@ class Intake:
                 return
             await self._room.wait()
 
-    async def load(self, lane: SessionQueue) -> None:
+    async def load(self, lane: SessionQueue, *, news: bool = False) -> None:
         """Reads a session's trace where it is not known; later, if the log cannot be read now.
+
+        Args:
+            lane: the session.
+            news: read what others have written since, too.
 
         Raises:
             CodecError: a body that is needed is damaged.
@@ -302,7 +306,7 @@ class Intake:
             return
         with anyio.move_on_after(None if self._strict else _LOOK) as look:
             async with lane.lock:
-                if lane.state is not None:
+                if lane.state is not None and not news:
                     return
                 try:
                     state = await self._committer.load(lane)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self, Unpack, final
 from weakref import WeakValueDictionary
@@ -13,7 +12,7 @@ from weakref import WeakValueDictionary
 import anyio
 from anyio.abc import TaskGroup
 
-from ..engine.errors import DuologError, InvalidInput, LogClosed
+from ..engine.errors import InvalidInput, LogClosed
 from ..engine.events import SessionOpened
 from ..engine.log.contract import EventLog
 from ..engine.log.process import OwnProcess
@@ -39,7 +38,6 @@ DEADLINE: Final = 5.0
 LINGER: Final = 0.005
 """Seconds for which events are gathered into one commit, if nobody waits for one."""
 
-_PATIENCE = 1.0  # seconds for which the opening of a session waits for the log
 _RECENT = 1024  # sessions whose state is kept at hand without a handle
 _IDLE = 60.0  # seconds for which it is kept after the session was opened
 
@@ -128,31 +126,19 @@ class Recorder:
         """The way of a session to the log; raises as ``session``."""
         intake = self.intake
         lane = self.lane_nowait(session, about)
-        if self._successors:
-            await self._refresh(lane)
-        await intake.load(lane)
+        await intake.load(lane, news=self._successors)  # others close idle sessions
         number = 1
         while self._successors and was_idle(lane.state):
             number += 1
             about = About(**{**about, "continues": lane.session})
             lane = self.lane_nowait(f"{session}.{number}", about)
-            await intake.load(lane)
+            await intake.load(lane, news=True)
         if lane.state is None or not lane.state.version:
             # So that it is opened even if nothing ever happens in it.
             receipt = Receipt(session)
             entry = QueuedCommand("session", None, ENGINE, "environment", time.time(), receipt)
             intake.offer(lane, entry)
         return lane
-
-    async def _refresh(self, lane: SessionQueue) -> None:
-        """Has a session read again if something was written that did not come from here: its close."""
-        held = lane.state
-        if held is None or lane.busy:
-            return
-        with anyio.move_on_after(_PATIENCE), suppress(DuologError):
-            summary = await self._log.summary(lane.session)
-            if summary.version != held.version and lane.state is held:
-                lane.state = None
 
     def lane_nowait(self, session: str, about: About) -> SessionQueue:
         """The same without looking at the log, from any thread: what it holds of the session is

@@ -199,14 +199,19 @@ _OTHERS: Mapping[str, Callable[[TraceState, Record], None]] = {
 """What is done with a record that is no act, by its kind; other kinds change nothing."""
 
 
-async def load_state(log: EventLog, session: str) -> TraceState:
+async def load_state(log: EventLog, session: str, known: TraceState | None = None) -> TraceState:
     """The state of a session's trace as the log holds it now.
+
+    Args:
+        log: the log.
+        session: session id.
+        known: an earlier state of the trace, to read on from; it is used up.
 
     Raises:
         CodecError: a body that is needed is damaged.
         LogError: the log cannot be read.
     """
-    state = TraceState(session)
-    async for record in log.read(session):
+    state = TraceState(session) if known is None else known
+    async for record in log.read(session, after_version=state.version):
         state.feed(record)
     return state

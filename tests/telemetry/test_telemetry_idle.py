@@ -43,6 +43,21 @@ async def test_an_idle_session_ends_and_is_continued_in_a_new_one(later: None) -
         assert (await log.session("chat")).id == "chat.2"
 
 
+async def test_a_session_that_is_idle_again_is_continued_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with duolog.open("memory://", idle_after=3600) as log:
+        ids: list[str] = []
+        for times in range(3):
+            session = await log.session("chat")
+            await session.human.says("Hello.", durable=True)
+            ids.append(session.id)
+            # Only now, so that the log's own look for idle sessions does not come first.
+            monkeypatch.setattr("duolog.telemetry.idle.now", lambda: DAYS_LATER)
+            assert await close_idle(log, 3600) == [session.id], times
+        assert ids == ["chat", "chat.2", "chat.3"]
+
+
 async def test_a_log_closes_idle_sessions_by_itself() -> None:
     async with duolog.open("memory://", idle_after=0.01) as log:
         session = await log.session("s")

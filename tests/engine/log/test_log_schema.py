@@ -39,6 +39,7 @@ from duolog.engine.events import (
     Participant,
     ProfileChanged,
     ProgressRated,
+    RecordsLate,
     RecordsLost,
     ScorerFailed,
     ScorerRef,
@@ -151,6 +152,7 @@ def test_the_golden_log_has_every_kind_of_its_day() -> None:
             "schema-1-changed-goals.jsonl",
             "schema-1-alerts.jsonl",
             "schema-1-records-lost.jsonl",
+            "schema-1-records-late.jsonl",
             "schema-1-draft-dropped.jsonl",
         )
         for line in lines(name)
@@ -186,6 +188,11 @@ def test_changed_goals_read_as_they_were_meant() -> None:
 def test_lost_records_read_as_they_were_meant() -> None:
     [lost] = [from_jsonl(line) for line in lines("schema-1-records-lost.jsonl")]
     assert lost.event == RecordsLost(count=3, begin=1.5, end=2.5, why="the disk is full")
+
+
+def test_late_records_read_as_they_were_meant() -> None:
+    [late] = [from_jsonl(line) for line in lines("schema-1-records-late.jsonl")]
+    assert late.event == RecordsLate(first=2, last=4, begin=1.5, end=2.5)
 
 
 def test_dropped_drafts_read_as_they_were_meant() -> None:
