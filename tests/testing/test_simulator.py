@@ -174,13 +174,6 @@ def test_another_store_is_held_to_the_same() -> None:
     check_log_in_simulation(MemoryLog, runs=60)
 
 
-def test_another_store_leaves_no_thread_that_keeps_the_process_from_ending() -> None:
-    """Some of these runs import so much that records are checked in a thread."""
-    before = set(threading.enumerate())
-    check_log_in_simulation(MemoryLog, runs=100)
-    assert set(threading.enumerate()) <= before
-
-
 def test_another_store_that_breaks_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SessionState, "refuses", lambda self, append: False)
     with pytest.raises(
