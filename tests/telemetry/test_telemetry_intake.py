@@ -369,11 +369,11 @@ async def test_a_log_that_cannot_be_read_is_read_later(gate: Gate) -> None:
 
         left = 2
 
-        def read(self, session: str) -> AsyncIterator[Record]:
+        def read(self, session: str, *, after_version: int = 0) -> AsyncIterator[Record]:
             if self.left:
                 self.left -= 1
                 raise LogUnavailable("locked")
-            return gate.log.read(session)
+            return gate.log.read(session, after_version=after_version)
 
     async with Recorder(Unreadable(gate.log).log, retry=0.0) as recorder:
         s = await recorder.session("s")
