@@ -114,7 +114,7 @@ def test_it_measures_once_and_says_what_it_did(menus: Path, capsys: Capture) -> 
     first, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
     counts = {one["scorer"]: one for one in first["scorers"]}
     assert counts["rule-judge@2"]["added"] > 0
-    assert counts["retention@2"]["added"] > 0
+    assert counts["retention@3"]["added"] > 0
     assert first["added"] == sum(one["added"] for one in first["scorers"])
     again, _ = score(capsys, menus, "--scorer", "rule-judge,retention")
     assert again["added"] == 0
@@ -195,7 +195,7 @@ def test_a_scorer_that_fails_is_said(menus: Path, own: Path, capsys: Capture) ->
         ("{own}.py:x", "No such file"),
         (
             "nope",
-            "there is no scorer 'nope'; there are: chat-rubric, data, feedback, finance, model-judge",
+            "there is no scorer 'nope'; there are: chat-rubric, data, feedback, finance, labels-judge,",
         ),
         ("travel", "travel scored nothing: a session of the task"),
     ],

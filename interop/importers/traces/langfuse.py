@@ -230,7 +230,7 @@ class _Export(msgspec.Struct):
     observations: list[msgspec.Raw]
     trace: Trace | None = None
     traces: list[Trace] = []
-    scores: list[Score | str] = []
+    scores: list[Score | str] | None = None
     id: str | None = None
 
 
@@ -343,6 +343,7 @@ def _export(piece: Piece) -> _Export:
         raise InvalidInput("its observations are ids only; export them as well")
     if export.trace is None and not export.traces and export.id is not None:
         export.trace = decode(piece.data, Trace)
+        export.scores = None  # the same as the trace's own
     return export
 
 
@@ -558,7 +559,7 @@ def _all_scores(exports: Sequence[tuple[_Export, Piece]], traces: Sequence[Trace
             score.trace_id = score.trace_id or trace.id
         found += own
     known = {trace.id for trace in traces}
-    beside = (score for export, _ in exports for score in export.scores)
+    beside = (score for export, _ in exports for score in export.scores or ())
     found += [
         one
         for one in beside

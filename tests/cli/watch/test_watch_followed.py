@@ -111,7 +111,7 @@ async def test_a_session_of_codex_is_shown_as_it_goes(tmp_path: Path, root: Path
             "open · 1 round · no utility",
         ),
         ("otlp.json", OtlpImporter(), "→ search_trains 4: failed: timeout", "open · 1 round"),
-        ("langfuse.json", LangfuseImporter(), "feedback: thumbs up: Quick!", "open · 1 round"),
+        ("langfuse.json", LangfuseImporter(), "feedback on 7: thumbs up: Quick!", "open · 1 round"),
     ],
 )
 async def test_what_was_imported_is_shown(

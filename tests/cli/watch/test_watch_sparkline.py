@@ -67,5 +67,5 @@ def test_a_row_is_as_wide_as_its_titles(width: int) -> None:
 
 
 def test_a_row_says_its_problem() -> None:
-    line = SessionLine(Folded(SessionRow(session="s", problem="it is damaged")))
+    line = SessionLine(Folded(SessionRow(session="s", unreadable="it is damaged")))
     assert "damaged" in row_line(line, "acts", 60, "s").plain

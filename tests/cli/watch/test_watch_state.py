@@ -243,8 +243,8 @@ async def test_a_damaged_record_is_a_problem_of_its_row() -> None:
 
     lines = SessionLines(Damaged(), OPTIONS)  # type: ignore[arg-type]
     line = await lines.line(SessionSummary(session="a", position=5))
-    assert line.row.problem
-    assert line.missing == line.row.problem
+    assert line.row.unreadable
+    assert line.missing == line.row.unreadable
     assert (line.rounds, line.position) == (2, 5)
 
 

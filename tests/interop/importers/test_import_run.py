@@ -251,7 +251,10 @@ async def test_a_good_importer_passes() -> None:
         ([*TALK, fact("human", ActionResolved(action=2, outcome="ok"))], "is no ActionTaken"),
         ([*TALK, fact("human", ActionResolved(action=9, outcome="ok"))], "is no ActionTaken"),
         ([*TALK, fact("human", ApprovalGiven(asked=1, approved=True))], "is no ApprovalAsked"),
-        ([*TALK, fact("human", SnapshotTaken(content="x", digest="d"))], "is not its own"),
+        (
+            [*TALK, fact("human", SnapshotTaken(content="x", digest="d"))],
+            "is not that of its content",
+        ),
         (
             [
                 *TALK,

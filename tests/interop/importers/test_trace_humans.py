@@ -290,6 +290,14 @@ def test_a_score_of_an_observation_hangs_on_what_lies_in_it(tmp_path: Path) -> N
     assert found[given.of - 1].text == "A1"
 
 
+def test_a_score_in_a_trace_that_holds_its_observations_counts_once(tmp_path: Path) -> None:
+    calls = [model(1, "t", [{"role": "user", "content": "Question"}], "A1")]
+    trace: Json = {"id": "t", "timestamp": "2026-01-01T10:00:00Z", "observations": calls}
+    trace["scores"] = [{"name": "thumbs", "value": 1}]
+    found = found_in(tmp_path / "t.json", trace)
+    assert len([one for one in found if isinstance(one, FeedbackGiven)]) == 1
+
+
 @pytest.mark.parametrize(
     ("score", "thumbs", "comment"),
     [
