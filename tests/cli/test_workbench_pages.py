@@ -22,7 +22,7 @@ from workbench import SECRET, story, visiting, working
 TASK = f"{Path(__file__).resolve().parents[1] / 'support' / 'taking_task.py'}:ShoppingTask"
 PAGES = {
     "/sessions": "tr[data-measured] svg",
-    "/session?id=s2&at=5": "#panel-curves .numbers",
+    "/session?id=s2&at=5": "#panel-output .draft > *",
     "/compare": "#tokens .spot.leads",
     "/live": "#rows tr",
     "/alerts": "#rows tr",
@@ -111,6 +111,11 @@ async def test_every_page_is_for_everybody() -> None:
                 await page.wait_for_selector(there)
                 await check(page, path)
                 await walk(page, path)
+                if path.startswith("/session?"):
+                    await page.locator("#tab-measures").click()
+                    await page.wait_for_selector("#panel-measures .numbers")
+                    await check(page, "the measures of a session")
+                    await walk(page, "the measures of a session")
             token = Access(SECRET).token(Identity("participant", "user", session))
             await page.goto(f"{base}/#token={token}")
             await page.wait_for_selector("#connection[data-state=live]")
