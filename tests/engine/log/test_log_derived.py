@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -235,15 +234,14 @@ asyncio.run(main(sys.argv[1]))
 
 
 @pytest.mark.slow
-async def test_a_file_that_cannot_be_written_keeps_nothing_and_says_so_once(tmp_path: Path) -> None:
-    directory = tmp_path / "shelf"
-    directory.mkdir()
+async def test_a_file_that_cannot_be_written_keeps_nothing_and_says_so_once(
+    public_path: Path,
+) -> None:
+    directory = public_path
     path = directory / "a.db"
     async with open_log(str(path)) as log:
         await told(log, "ann")
     path.chmod(0o444)
-    for parent in (directory, *directory.parents[:4]):
-        os.chmod(parent, os.stat(parent).st_mode | 0o055)
     command = [sys.executable, "-P", "-c", _READ_ONLY, str(path)]
     done = await anyio.to_thread.run_sync(
         lambda: subprocess.run(command, capture_output=True, text=True, check=False)

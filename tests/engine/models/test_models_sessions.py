@@ -83,11 +83,14 @@ def calls(records: Sequence[Record]) -> list[ModelCalled]:
 
 
 def each_in_twenty(seed: int) -> Callable[[int, Body], Fault | None]:
-    """Each fault in 5 % of the calls, by chance."""
+    """Each fault in 5 % of the calls, by chance; timeouts in 2 %, since each takes seconds."""
 
     def fault(number: int, body: Body) -> Fault | None:
-        drawn = random.Random(f"{seed}/{number}").randrange(20)
-        return FAULTS[drawn] if drawn < len(FAULTS) else None
+        chance = random.Random(f"{seed}/{number}")
+        drawn = chance.randrange(20)
+        if drawn >= len(FAULTS) or FAULTS[drawn] == "timeout" and chance.random() > 0.4:
+            return None
+        return FAULTS[drawn]
 
     return fault
 
@@ -109,7 +112,9 @@ async def test_faults_lose_no_session_and_are_all_in_the_log(
     server = openai_server
     server.answer = answer
     server.fault = each_in_twenty(3 if stream else 4)
-    models = Models(LiteLLMModel(api_base=server.url, stream=stream), terms=QUICK)
+    # Only what is never answered times out, however slow the machine.
+    terms = msgspec.structs.replace(QUICK, timeout=5.0)
+    models = Models(LiteLLMModel(api_base=server.url, stream=stream), terms=terms)
     async with open_log("memory://") as log, open_log("memory://") as again:
         caplog.set_level(logging.INFO, "duolog.models")
         outcomes = await run_all(log, models, ids)
