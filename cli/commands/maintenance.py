@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import msgspec
 import typer
 
 from ...engine.errors import InvalidInput
-from ...engine.text import quantity
 from ..app import app
 from ..arguments import example, seconds_in
 from ..lookup import existing_log, find_session
@@ -20,8 +17,9 @@ from ..output import print_json, say
 from ..runtime import run
 
 if TYPE_CHECKING:
-    from ...engine.log.contract import Cache, EventLog, VacuumResult, Verification
+    from ...engine.log.contract import VacuumResult, Verification
     from ...scoring.index.query import SessionQuery
+    from ..erasing import ErasedEverywhere
 
 __all__ = ("close_command", "forget_command", "vacuum_command", "verify_command")
 
@@ -100,10 +98,15 @@ def forget_command(
     found = run(lambda: _look(log, session, query, before))
     if not found.sessions:
         if as_json:
+            from ..erasing import ErasedEverywhere
+
             print_json(ErasedEverywhere())
         else:
             say(f"{log} holds no session to erase that meets this")
         return
+    from ...engine.text import quantity
+    from ..erasing import erase_everywhere
+
     what = session or quantity(len(found.sessions), "session")
     if not yes:
         if not sys.stdin.isatty():
@@ -111,46 +114,13 @@ def forget_command(
                 f"{what} in {log} would be erased for good, and nobody can be asked here: give --yes"
             )
         typer.confirm(f"Erase {what} in {log} for good?", abort=True, err=True)
-    done = run(lambda: _erase(log, found.sessions, cache, copy or (), tables or ()))
+    done = run(lambda: erase_everywhere(log, found.sessions, cache, copy or (), tables or ()))
     if as_json:
         print_json(done)
     else:
         _print_erased(done, log, caches=found.asked_models and cache is None)
     if any(place.failed for place in (*done.copies, *done.tables)):
         raise typer.Exit(_WRONG)
-
-
-class ErasedFrom(msgspec.Struct, frozen=True, kw_only=True):
-    """The sessions erased in a copy or in tables; ``failed`` says why there are none."""
-
-    where: str
-    sessions: int = 0
-    compacted: bool = True
-    failed: str = ""
-
-
-class ErasedEverywhere(msgspec.Struct, frozen=True, kw_only=True):
-    """The erased sessions, and the places.
-
-    Attributes:
-        sessions: ids of all that was erased, forks included.
-        forks: how many of them are forks that nobody asked for.
-        compacted: whether nothing is left in the log's files.
-        held_up: why something may be.
-        caches: caches and spill files that were erased from, too.
-        copies: copies of the log that were erased from, too.
-        tables: exported tables that were erased from, too.
-        not_reached: places that may hold copies and that no command can reach.
-    """
-
-    sessions: tuple[str, ...] = ()
-    forks: int = 0
-    compacted: bool = True
-    held_up: str = ""
-    caches: tuple[str, ...] = ()
-    copies: tuple[ErasedFrom, ...] = ()
-    tables: tuple[ErasedFrom, ...] = ()
-    not_reached: tuple[str, ...] = ()
 
 
 class _Wanted(NamedTuple):
@@ -178,76 +148,8 @@ async def _look(
         return _Wanted(names, False)
 
 
-async def _erase(
-    log: str,
-    names: Sequence[str],
-    cache: Path | None,
-    copies: Sequence[str],
-    tables: Sequence[Path],
-) -> ErasedEverywhere:
-    from ...engine.models.traffic.cache import CachedReplies
-    from ...scoring.index.erasure import erase
-    from ...telemetry.spill import Spill, SpillFiles
-    from ..text.progress import RecordProgress
-
-    async with existing_log(log) as opened:
-        caches: list[Cache] = []
-        spilled = SpillFiles(Spill(), opened.url, None)
-        if spilled.exist():
-            caches.append(spilled)
-        if cache is not None:
-            caches.append(await CachedReplies.read(opened, cache))
-        with RecordProgress("erasing", len(names)) as progress:
-            done = await erase(opened, names, caches=caches, progress=progress)
-        erased = (*done.sessions, *done.forks)
-        exported = [await _erase_tables(opened, directory) for directory in tables]
-    return ErasedEverywhere(
-        sessions=erased,
-        forks=len(done.forks),
-        compacted=done.compacted,
-        held_up=done.held_up,
-        caches=done.caches,
-        copies=tuple([await _erase_copy(copy, erased) for copy in copies]),
-        tables=tuple(exported),
-        not_reached=_not_reached(copies, tables),
-    )
-
-
-async def _erase_copy(where: str, names: Sequence[str]) -> ErasedFrom:
-    from ...engine.errors import DuologError
-    from ...scoring.index.erasure import erase, sessions_to_erase
-
-    try:
-        async with existing_log(where) as copy:
-            held = set(await sessions_to_erase(copy))
-            done = await erase(copy, [name for name in names if name in held])
-    except DuologError as error:
-        return ErasedFrom(where=where, compacted=False, failed=str(error))
-    return ErasedFrom(where=where, sessions=len(done.sessions), compacted=done.compacted)
-
-
-async def _erase_tables(log: EventLog, directory: Path) -> ErasedFrom:
-    from ...engine.errors import DuologError
-    from ...scoring.columns.exporter import export_tables
-    from ...scoring.trajectory.options import Options
-
-    try:
-        written = await export_tables(log, directory, Options())
-    except DuologError as error:
-        return ErasedFrom(where=str(directory), compacted=False, failed=str(error))
-    return ErasedFrom(where=str(directory), sessions=written.forgotten)
-
-
-def _not_reached(copies: Sequence[str], tables: Sequence[Path]) -> tuple[str, ...]:
-    found = ["backups and exported files", "spill files on other machines", "exported spans"]
-    if not copies:
-        found.append("copies of the log (name them with --copy)")
-    if not tables:
-        found.append("exported tables (name them with --tables)")
-    return tuple(found)
-
-
 def _print_erased(done: ErasedEverywhere, log: str, *, caches: bool) -> None:
+    from ...engine.text import quantity
     from ...scoring.display.texts import clean
 
     many = len(done.sessions) > _NAMED
@@ -352,6 +254,7 @@ def verify_command(log: _Log, as_json: _Json = False) -> None:
 
 
 def _print_verification(found: Verification) -> None:
+    from ...engine.text import quantity
     from ...scoring.display.texts import clean
 
     for problem in found.problems:

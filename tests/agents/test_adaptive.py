@@ -94,7 +94,12 @@ async def decided(agent: Adaptive, view: View) -> tuple[str, Decision]:
         ("hd", None, REPORTED, "Defer: there is a first output"),
         ("hdahd", None, REPORTED, "Defer: what the human said paid"),
         ("hdah", None, ASKED, "Ask: what the human said changed nothing"),
-        ("hdahah", ControlRules(tolerance=1), HANDED_OVER, "Hand over: 1 round in a row"),
+        (
+            "hdahah",
+            ControlRules(tolerance=1),
+            HANDED_OVER,
+            "Hand over: 1 unproductive round in a row",
+        ),
     ],
 )
 async def test_where_it_would_message_the_advice_decides(

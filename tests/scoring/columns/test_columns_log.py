@@ -337,7 +337,7 @@ async def test_it_works_from_a_script_without_a_guard_and_without_a_file(
 
 def test_a_process_is_asked_with_all_options_but_functions_and_tolerances() -> None:
     asked = {*PartRequest.__struct_fields__} - {"url", "part", "sessions", "asker"}
-    assert asked == {*Options.__struct_fields__} - {"count", "vague", "taus"}
+    assert asked == {*Options.__struct_fields__} - {"count", "vague", "annotator", "taus"}
 
 
 @pytest.mark.usefixtures("small_logs_are_shared")

@@ -65,7 +65,9 @@ def test_it_draws_all_there_is(page: str, dom: Callable[[str], str]) -> None:
     found = dom(page)
     assert found.count('class="spot leads"') == 2 * 16  # by tokens, and by their ratio
     assert found.split('id="survival"')[1].split("</section>")[0].count('class="course"') == 2
-    assert len(re.findall(r"<figure>", found)) == 4
+    assert (
+        len(re.findall(r"<figure>", found)) == 5
+    )  # curves, by tokens, their ratio, survival, causes
     drawn = re.findall(r' (?:d|cx|cy|x|y)="([^"]*)"', found)
     assert len(drawn) > 100
     assert not [text for text in drawn if re.search(r"NaN|Infinity|undefined|null", text)]
