@@ -351,7 +351,7 @@ async def test_a_damaged_row_of_a_database_is_found_and_not_given(postgres: Post
         assert "is not what was written" in problem.what
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def ranking(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a log whose store orders sessions by the numbers of their rows."""
     if request.param == "sqlite":
