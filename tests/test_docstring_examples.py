@@ -29,6 +29,7 @@ SHOWN = {
     "fork": duolog.fork,
     "SnapshotUtility": duolog.SnapshotUtility,
     "Controller": duolog.Controller,
+    "ChatController": duolog.ChatController,
     "score_log": duolog.score_log,
     "replay": duolog.replay,
 }
@@ -173,6 +174,20 @@ async def test_controller() -> None:
             tasks.start_soon(partial(run, "Controller", show, log=log))
             await advised.wait()
             await log.aclose()  # which ends the updates, and the example with them
+        assert advice[1] == "because"
+
+
+async def test_chat_controller() -> None:
+    async with duolog.open("memory://") as log:
+        await record(log)
+        advice: list[object] = []
+        async with anyio.create_task_group() as tasks:
+
+            def show(*words: object) -> None:
+                advice.extend(words)
+                tasks.cancel_scope.cancel()  # the subscription would wait for more
+
+            await run("ChatController", show, log=log)
         assert advice[1] == "because"
 
 

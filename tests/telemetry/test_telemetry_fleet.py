@@ -139,7 +139,7 @@ async def test_scorers_in_a_thread_take_no_time_of_the_loop(url: str) -> None:
         session = await log.session("s")
         await session.agent.submits("A draft.")
         await session.close(durable=True)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await log.settle()
         assert (await duolog.score_log(log, "s")).points[-1].utility == 0.5
         assert threading.get_ident() not in threads
