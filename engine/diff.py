@@ -30,10 +30,9 @@ class Block(NamedTuple):
 class Matching(NamedTuple):
     """What two texts have in common.
 
-    Attributes:
-        blocks: in the order of both texts; no two of them touch in both.
-        whole: not all was compared, so that changed stretches count whole.
-        work: comparisons of lines, about; at most ``limit``.
+    ``blocks`` are in the order of both texts, and no two of them touch in both. ``whole`` says that not
+    all was compared, so that changed stretches count whole. ``work`` is the number of comparisons of
+    lines, about; at most ``limit``.
     """
 
     blocks: tuple[Block, ...]

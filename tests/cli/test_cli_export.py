@@ -305,7 +305,7 @@ def test_a_table_as_parquet(
     [
         (["--to", "csv"], "--to is for tables: --format rounds or sessions"),
         (["--rounds", "handoff"], "--rounds, --utility and --judge say how to score"),
-        (["--format", "rounds", "--utility", "nobody"], "has no measurements by 'nobody'"),
+        (["--format", "rounds", "--utility", "nobody"], "has no utility by 'nobody'"),
         (["--format", "rounds", "--sessions", "nobody"], "there is no session 'nobody'"),
     ],
 )

@@ -89,6 +89,7 @@ INPUTS = {
     ("chat", "--cache"),
     ("fork", "--cache"),
     ("forget", "--cache"),
+    ("forget", "--tables"),
     ("import", "--mapping"),
     ("run", "--cache"),
     ("score", "--cache"),
@@ -96,7 +97,7 @@ INPUTS = {
     ("serve", "--token-file"),
     ("workbench", "--token-file"),
 }
-"""Options that name what a command reads, or the directory of a response cache."""
+"""Options that name what a command reads, or the directory of a response cache or tables."""
 
 FOLDERS = {("new", "--into")}
 """Options that name a folder for files of other names, where nothing is ever replaced."""
