@@ -122,12 +122,12 @@ class Adaptive:
             return NOTHING
         if advice is None or (intent == "act" and not self._asks_more(view, advice)):
             return await self._mind.act(view)
-        if advice.move == "ask":
+        if advice.move in ("ask", "confirm"):
             decision = await self._mind.message(view)
         elif view.own_snapshot is None:
             decision = await self._mind.act(view)
         else:
-            decision = await self._mind.report(view, final=advice.move == "hand over")
+            decision = await self._mind.report(view, final=advice.move in ("hand over", "escalate"))
         return _noted(decision, advice)
 
     def _asks_more(self, view: View, advice: Advice) -> bool:

@@ -23,7 +23,6 @@ The rules, the first that applies:
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final, Literal, TypeAlias, final
 
 import msgspec
@@ -33,7 +32,7 @@ from ..engine.events import MessageSent
 from ..engine.records import TRACE, Record
 from .turns import Annotator, Label, Turn, annotate, is_vague
 
-__all__ = ("ChatAdvice", "ChatController", "ChatMove", "ChatRules", "advise_chats")
+__all__ = ("ChatAdvice", "ChatController", "ChatMove", "ChatRules")
 
 ChatMove: TypeAlias = Literal["answer", "ask", "confirm", "escalate"]
 """The next move of an agent in a chat.
@@ -147,6 +146,7 @@ class ChatController:
         session: session id.
         advice: the current advice; None before the human's first message, and for a message that the
             annotator cannot read.
+        quiet: whether the human wants to be asked nothing, as far as is known.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class ChatController:
         self._wants_change = self._detailed = False
         self._displeased = 0
         self._asked = 0
-        self._quiet = False
+        self.quiet = False
 
     def feed(self, record: Record) -> ChatAdvice | None:
         """Takes the next record of the session; returns the advice that follows a human's message.
@@ -203,8 +203,10 @@ class ChatController:
         self._displeased = self._displeased + 1 if labels & _DISPLEASED else 0
         agrees = "confirm" in labels or _YES.match(text) is not None
         if _PERSON.search(text) and "deny" not in labels:
+            self.quiet = True
             return "escalate", "the human asks for a person"
         if agrees and _OFFER.search(self._before):
+            self.quiet = True
             return "escalate", "the human accepts to be handed over"
         if self._displeased >= self._rules.tolerance:
             return "escalate", f"{self._displeased} messages in a row say that it goes wrong"
@@ -216,17 +218,17 @@ class ChatController:
         """The move if nothing is to be asked: the human is satisfied, has had enough, or agrees."""
         new = _wants_change(text) or text.rstrip().endswith("?")
         if "halt" in labels:
-            self._quiet = True
+            self.quiet = True
             return "answer", "the human wants to be asked no more"
         if labels & {"thanks", "praise"} and not new and not agrees:
-            self._quiet = True
+            self.quiet = True
             return "answer", "the human is satisfied"
         if agrees and _PROPOSAL.search(self._before) and (not new or not _INQUIRY.search(text)):
             self._wants_change = False
             return "answer", "the human agrees to what was proposed"
-        if self._quiet and not new:
+        if self.quiet and not new:
             return "answer", "the human has brought up nothing new"
-        self._quiet = False
+        self.quiet = False
         return None
 
     def _request(self, text: str, labels: frozenset[Label]) -> tuple[ChatMove, str]:
@@ -265,21 +267,3 @@ def _wants_change(text: str) -> bool:
 def _is_named(text: str) -> bool:
     """Whether a text names something by a number or code, other than a date or a time."""
     return _NAMED.search(_DATE.sub("", text)) is not None
-
-
-async def advise_chats(
-    records: AsyncIterable[Record], rules: ChatRules | None = None
-) -> AsyncIterator[ChatAdvice]:
-    """Advice for all chats in some records, after each message of a human.
-
-    A session is followed until it is closed.
-    """
-    controllers: dict[str, ChatController] = {}
-    async for record in records:
-        if record.stream == TRACE and record.kind == "SessionClosed":
-            controllers.pop(record.session, None)
-            continue
-        controller = controllers.setdefault(record.session, ChatController(record.session, rules))
-        advice = controller.feed(record)
-        if advice is not None:
-            yield advice

@@ -12,7 +12,11 @@ This controller applies rules to three quantities, which are part of each advice
   decides (``Controller.reacted``); if that says nothing, it is unproductive if there is an output
   and it gained nothing, or if there is none yet and the human deferred.
 
-The rules, the first that applies:
+A session that declares no output, such as a chat, gets the rules of ``chat_control`` instead, and
+*escalate* if no tolerance is left (by ratings) or the budget is exceeded. While a session that declares
+nothing has no output yet, they apply where the human is satisfied, wants no questions or wants a person.
+
+For work on an output the rules are, the first that applies:
 
 1. *hand over* if no tolerance is left, or if the effort since the last gain exceeds the budget.
 2. While there is no output: *ask*, as long as questions are answered and within their limit; then
@@ -41,6 +45,7 @@ from ..engine.rounds import is_unproductive
 from ..engine.text import quantity
 from .control_rules import Advice, ControlRules, Move
 from .trajectory.updates import (
+    ChatAdvised,
     EffortUpdated,
     RatingUpdated,
     RoundClosed,
@@ -142,6 +147,9 @@ class Controller:
         self._measured = False
         self._volunteered = False
         self._deferrals = 0.0
+        self._chatting = False  # the session is about no output
+        self._chat: ChatAdvised | None = None  # about the human's latest message
+        self._told: ChatAdvised | None = None  # what the advice follows from, in a chat
         self.advice = self._advise()
 
     def feed(self, update: Update) -> Advice | None:
@@ -155,6 +163,7 @@ class Controller:
                 f"an update of session {update.session!r} was given to the controller of "
                 f"{self.session!r}"
             )
+        self._converse(update)
         if isinstance(update, RoundOpened) and update.round > len(self._rounds):
             self._rounds.append(_RoundState(self._rounds[-1]))
         if not 1 <= update.round <= len(self._rounds):
@@ -164,6 +173,16 @@ class Controller:
         return (
             None if isinstance(update, RoundClosed) else changed
         )  # the opening of the next says it
+
+    def _converse(self, update: Update) -> None:
+        """Takes what an update says of a session without an output."""
+        if isinstance(update, ChatAdvised):
+            self._chat = update
+        elif isinstance(update, RoundOpened | EffortUpdated):
+            if self._chat is not None and update.version > self._chat.version:
+                self._chat = None  # the human has acted since
+            if isinstance(update, RoundOpened):
+                self._chatting = not update.output
 
     def submitted(self) -> Advice | None:
         """Notes that the agent has updated the output; returns the advice as ``feed`` does.
@@ -216,6 +235,12 @@ class Controller:
         for index in range(changed, len(self._rounds)):
             self._lead(index)
         before, self.advice = self.advice, self._advise()
+        if self._chatting:
+            told, self._told = self._told, self._chat
+            if self._chat is None or self._chat.move is None:
+                return None  # nothing was said, or nothing that the rules can read
+            if self._chat is not told:
+                return self.advice
         same = (before.round, before.move) == (self.advice.round, self.advice.move)
         return None if same else self.advice
 
@@ -278,6 +303,8 @@ class Controller:
                 unproductive = is_unproductive(one.rating)
             elif one.reaction:
                 unproductive = one.reaction < 0
+            elif self._chatting:
+                unproductive = False
             elif one.output:
                 unproductive = not self._gained(index)
             else:
@@ -356,10 +383,13 @@ class Controller:
     def _choose(self, left: int, since: float) -> tuple[Move, str]:
         rules = self.rules
         now = self._rounds[-1]
+        leave: Move = "escalate" if self._chatting else "hand over"
         if not left:
-            return "hand over", f"{quantity(rules.tolerance, 'unproductive round')} in a row"
+            return leave, f"{quantity(rules.tolerance, 'unproductive round')} in a row"
         if rules.budget is not None and since > rules.budget:
-            return "hand over", f"effort of {since:g} {rules.measure} since the last gain"
+            return leave, f"effort of {since:g} {rules.measure} since the last gain"
+        if self._chatting or self._chat is not None:
+            return self._in_chat()
         if not now.output:
             return self._begin()
         before = self._rounds[-2] if len(self._rounds) > 1 else None
@@ -367,6 +397,12 @@ class Controller:
         if asked and now.deferred and now.lead == "defer":
             return "act", "the human waved the question away"
         return self._spared() or (now.lead, now.why)
+
+    def _in_chat(self) -> tuple[Move, str]:
+        """What the rules of chats say."""
+        if self._chat is None:
+            return "answer", "the human has said nothing since"
+        return self._chat.move or "answer", self._chat.why
 
     def _spared(self) -> tuple[Move, str] | None:
         """To ask nothing, where the rules set a limit and it is reached; None where none is."""

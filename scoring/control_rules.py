@@ -11,12 +11,13 @@ from .trajectory.effort import MEASURES
 
 __all__ = ("Advice", "ControlRules", "First", "Move")
 
-Move: TypeAlias = Literal["act", "ask", "defer", "hand over"]
+Move: TypeAlias = Literal["act", "ask", "defer", "hand over", "answer", "confirm", "escalate"]
 """What an agent may do next.
 
 ``act``: continue on its own judgement. ``ask``: ask the human something concrete. ``defer``: show
 the output, ask nothing, and let the human lead. ``hand over``: say that it can do no more, and
-leave the work to the human.
+leave the work to the human. Work without an output has ``answer``, ``ask``, ``confirm`` and
+``escalate``, see ``chat_control``.
 """
 
 

@@ -45,6 +45,7 @@ ALONE: Final[Mapping[str, Mapping[str, type]]] = {
 fields that they need."""
 
 ADVICE: Final[Mapping[str, str]] = {
+    "ChatAdvised": "duolog.chat",
     "EffortUpdated": "duolog.effort",
     "RatingUpdated": "duolog.rating",
     "RoundClosed": "duolog.round-closed",

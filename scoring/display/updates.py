@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..trajectory.updates import (
+    ChatAdvised,
     EffortUpdated,
     RatingUpdated,
     RoundClosed,
@@ -62,6 +63,8 @@ def describe_update(update: Update) -> Description | None:
         case RatingUpdated(round=rated, rating=rating, pending=pending, missing=missing):
             value = "pending" if pending else "missing" if rating is None else f"{rating}/5"
             return Description(f"progress of round {rated}", value, missing or "")
+        case ChatAdvised(move=str(move), why=why):
+            return Description(f"the agent should {move}", "", why, tone="quiet")
         case StageChanged(stage=stage):
             return Description(f"the stage of {stage} begins", tone="quiet")
         case StopAdvice(tau=tau, round=last, ratings=ratings):

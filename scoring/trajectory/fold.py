@@ -27,15 +27,17 @@ from ...engine.problem import Posed, derived_problem
 from ...engine.records import RECORDING, TRACE, Record
 from ...engine.rounds import Round, RoundProjector, is_act, is_blank
 from ...engine.scorers.choice import preferred, split_stream
+from ..chat_control import ChatController
 from .effort import EffortMeter
 from .labels import is_baseline, labels_of, poses_output
-from .options import Options
+from .options import Options, plugged_annotator
 from .output_lines import OutputLines
 from .points import NOT_EVALUATED, Point, Trajectory
 from .round_index import RoundIndex
 from .tolerance import stop_rounds
 from .trackers import RatingTracker, UtilityTracker
 from .updates import (
+    ChatAdvised,
     EffortUpdated,
     RoundClosed,
     RoundOpened,
@@ -108,6 +110,7 @@ class TrajectoryFold:
         self._posed: bool | None = None
         self._faults: dict[str, Counter[str]] = {}
         self._lost = 0
+        self._chat: ChatController | None = None
 
     def feed(self, record: Record) -> Sequence[Update]:
         """Takes the next record of the session, and gives the updates that follow from it.
@@ -210,6 +213,7 @@ class TrajectoryFold:
                 self._ratings.book.configure(judge)
             if isinstance(utility, str):
                 self._utility.configure(utility)
+            self._pose(event)
         updates = self._begin(record)
         self._projector.feed(record)
         if isinstance(event, SessionOpened):
@@ -219,16 +223,48 @@ class TrajectoryFold:
             self._instance = event.instance
             self._problem = derived_problem(self.session, event)
             self._baseline = is_baseline(event)
-            self._posed = poses_output(event)
             self._meter.opened(event)
         elif isinstance(event, Forgotten):
             self.state = FORGOTTEN
         return updates
 
+    def _pose(self, event: SessionOpened) -> None:
+        """Notes whether the session is about an output; if not, or not yet, it is advised as a chat."""
+        self._posed = poses_output(event)
+        unsaid = "output" not in event.config and event.clock == "utc"
+        if self._emit and (not self._posed or unsaid):
+            annotator = plugged_annotator(self.options)
+            self._chat = ChatController(self.session, annotator=annotator)
+
+    @property
+    def _has_output(self) -> bool:
+        """Whether the session is about an output, as far as is known."""
+        return self._posed is True or (self._posed is None and self._utility.book.has_snapshots)
+
+    def _converse(self, record: Record) -> ChatAdvised | None:
+        """What follows from an act in a chat, if it is one. The round of the act is open by then."""
+        chat = self._chat
+        if chat is None:
+            return None
+        if record.kind == "SnapshotTaken" and self._posed is not False:
+            self._chat = None  # there is an output
+            return None
+        advice = chat.feed(record)
+        if record.role != "human" or record.kind != "MessageSent":
+            return None
+        move = None if advice is None else advice.move
+        if self._has_output and not (chat.quiet and move in ("answer", "escalate")):
+            return None
+        why = "the rules cannot read the message" if advice is None else advice.why
+        about = Trigger(record, self._version).about(self._index.number)
+        return ChatAdvised(*about, move=move, why=why)
+
     def _took_action(self, record: Record) -> Sequence[Update]:
         if record.role == "agent" and self._index.number:  # most acts are like this
             self._projector.feed_agent_action(record.version)
             self._meter.agent_acted(record.time)
+            if self._chat is not None:
+                self._chat.feed(record)
             return _NOTHING
         return self._acted(record)
 
@@ -252,6 +288,7 @@ class TrajectoryFold:
         updates = _NOTHING if self._index.number else self._begin(record)
         self._projector.feed(record)
         self._meter.agent(record)
+        self._converse(record)
         return updates
 
     def _acted_by_human(self, record: Record) -> Sequence[Update]:
@@ -270,6 +307,8 @@ class TrajectoryFold:
         self._meter.human(record)
         if not self._emit:
             return _NOTHING
+        if (advised := self._converse(record)) is not None:
+            updates.insert(0, advised)  # before what opens the round, so that the two come together
         updates.append(
             EffortUpdated(
                 *Trigger(record, self._version).about(self._index.number),
@@ -407,6 +446,7 @@ class TrajectoryFold:
             stage=stage,
             utility=self._utility.before,
             missing=self.utility_missing,
+            output=self._has_output,
         )
         updates.append(opened)
         if stage == "refinement" and not self._refining:

@@ -10,10 +10,12 @@ import msgspec
 from ...engine.events import CloseReason
 from ...engine.records import Record
 from ...engine.rounds import Stage
+from ..chat_control import ChatMove
 from .points import Point
 
 __all__ = (
     "AnyUpdate",
+    "ChatAdvised",
     "EffortUpdated",
     "RatingUpdated",
     "RoundClosed",
@@ -73,11 +75,13 @@ class RoundOpened(Update, frozen=True, kw_only=True):
         stage: of the session, as it is now.
         utility: what stands at its beginning; None where utility is missing.
         missing: why utility is missing.
+        output: whether the session is about a shared output, as far as is known.
     """
 
     stage: Stage = "initial"
     utility: float | None = 0.0
     missing: str | None = None
+    output: bool = True
 
 
 class RoundClosed(Update, frozen=True, kw_only=True):
@@ -143,6 +147,22 @@ class RatingUpdated(Update, frozen=True, kw_only=True):
     by: str = ""
 
 
+class ChatAdvised(Update, frozen=True, kw_only=True):
+    """The human said something, and there is no output: what the rules of chats make of it.
+
+    In a session that declares no output it follows each message of a human. In one that says nothing
+    about an output and has none yet, it comes only where nothing is to be asked: the human is satisfied,
+    has had enough, or wants a person.
+
+    Attributes:
+        move: the agent's next move; None if the rules cannot read the message.
+        why: the rule that applied, in words.
+    """
+
+    move: ChatMove | None
+    why: str
+
+
 class StageChanged(Update, frozen=True, kw_only=True):
     """The session went on to another stage with this round."""
 
@@ -203,6 +223,7 @@ AnyUpdate: TypeAlias = (
     | UtilityUpdated
     | EffortUpdated
     | RatingUpdated
+    | ChatAdvised
     | StageChanged
     | StopAdvice
     | StopWithdrawn

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from duolog.engine.errors import InvalidInput
-from duolog.engine.events import ActionTaken, MessageSent, SessionClosed
-from duolog.engine.records import Record
+from duolog.engine.events import JSON, ActionTaken, MessageSent
 from duolog.interop.importers.tau import TauImporter
-from duolog.scoring.chat_control import ChatAdvice, ChatController, ChatRules, advise_chats
+from duolog.scoring.chat_control import ChatAdvice, ChatController, ChatRules
+from duolog.scoring.control import Controller
+from duolog.scoring.control_rules import Advice, ControlRules
+from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.testing.records import RecordWriter
 from foreign_logs import read, trace_of
 
@@ -40,25 +42,25 @@ def moves(*said: Say, rules: ChatRules | None = None) -> list[str | None]:
 OFFER = "I cannot do that. Would you like me to transfer you to a human agent?"
 
 
-@pytest.mark.parametrize(
-    ("said", "move"),
-    [
-        ([("h", "What are your opening hours?")], "answer"),
-        ([("h", "I need to change my reservation, please.")], "ask"),
-        ([("h", "My parcel is late.")], "ask"),
-        ([("h", "Please cancel my order.")], "ask"),
-        (
-            [("h", "Hi"), ("t", "find"), ("a", "Two flights."), ("h", "I'll take flight AB123.")],
-            "confirm",
-        ),
-        ([("a", "Shall I proceed with it?"), ("h", "Yes, please.")], "answer"),
-        ([("a", OFFER), ("h", "Yes, please transfer me.")], "escalate"),
-        ([("h", "I want to speak to a real person.")], "escalate"),
-        ([("h", "Hi"), ("a", "It comes tomorrow."), ("h", "Great, thank you!")], "answer"),
-        ([("h", "Stop asking me things.")], "answer"),
-        ([("h", "I'll write to your colleagues, thank you.")], "answer"),
-    ],
-)
+CASES: list[tuple[list[Say], str]] = [
+    ([("h", "What are your opening hours?")], "answer"),
+    ([("h", "I need to change my reservation, please.")], "ask"),
+    ([("h", "My parcel is late.")], "ask"),
+    ([("h", "Please cancel my order.")], "ask"),
+    (
+        [("h", "Hi"), ("t", "find"), ("a", "Two flights."), ("h", "I'll take flight AB123.")],
+        "confirm",
+    ),
+    ([("a", "Shall I proceed with it?"), ("h", "Yes, please.")], "answer"),
+    ([("a", OFFER), ("h", "Yes, please transfer me.")], "escalate"),
+    ([("h", "I want to speak to a real person.")], "escalate"),
+    ([("h", "Hi"), ("a", "It comes tomorrow."), ("h", "Great, thank you!")], "answer"),
+    ([("h", "Stop asking me things.")], "answer"),
+    ([("h", "I'll write to your colleagues, thank you.")], "answer"),
+]
+
+
+@pytest.mark.parametrize(("said", "move"), CASES)
 def test_the_rules(said: list[Say], move: str) -> None:
     assert moves(*said)[-1] == move
 
@@ -114,16 +116,68 @@ def test_rules_and_sessions_that_make_no_sense_are_refused() -> None:
         ChatController("other").feed(RecordWriter().opened())
 
 
-async def test_a_stream_of_records_is_advised_chat_by_chat() -> None:
+# --- through the controller that follows updates ---------------------------------------------------
+
+
+def advised(*said: Say, rules: ControlRules | None = None, **config: JSON) -> list[Advice]:
+    """What ``Controller`` advises in a session with this config, by the updates of scoring."""
     script = RecordWriter()
-    closed = SessionClosed(reason="ended", by="human")
-    records = [script.opened(), script.human("My parcel is late."), script.agent(closed)]
+    fold, controller = TrajectoryFold("s"), Controller("s", rules)
+    records = [script.opened(config=config)]
+    for who, text in said:
+        if who == "h":
+            records.append(script.human(text))
+        else:
+            event = ActionTaken(name=text) if who == "t" else MessageSent(text=text)
+            records.append(script.agent(event))
+    updates = [update for record in records for update in fold.feed(record)]
+    return [found for update in updates if (found := controller.feed(update)) is not None]
 
-    async def stream() -> AsyncIterator[Record]:
-        for record in records:
-            yield record
 
-    assert [one.move async for one in advise_chats(stream())] == ["ask"]
+@pytest.mark.parametrize(("said", "move"), CASES)
+def test_a_session_without_output_gets_these_rules_by_itself(said: list[Say], move: str) -> None:
+    found = advised(*said, output=None)
+    assert [one.move for one in found] == moves(*said)
+    assert found[-1].move == move
+
+
+SATISFIED: list[Say] = [
+    ("h", "How do I reset my password?"),
+    ("a", "Under Settings, Security."),
+    ("h", "That worked, thank you!"),
+    ("a", "Glad to hear it. Is there anything else?"),
+    ("h", "No, thanks, bye."),
+]
+ENOUGH: list[Say] = [
+    ("h", "Hello, I have a question."),
+    ("a", "Yes?"),
+    ("h", "Stop asking me things."),
+]
+PERSON: list[Say] = [("h", "Hi"), ("a", "Hello."), ("h", "I want to speak to a real person.")]
+
+
+@pytest.mark.parametrize("said", [SATISFIED, ENOUGH, PERSON])
+def test_a_session_that_says_nothing_of_an_output_asks_nothing_of_who_wants_no_questions(
+    said: list[Say],
+) -> None:
+    last = advised(*said)[-1]
+    assert last.move in ("answer", "escalate")
+    assert last.round == sum(who == "h" for who, _ in said)
+    assert last.why == (advised(*said, output=None)[-1].why)
+
+
+def test_each_message_of_a_chat_has_its_advice_once() -> None:
+    found = advised(*SATISFIED, output=None)
+    assert [one.round for one in found] == [1, 2, 3]
+    assert advised(("h", "Das ist falsch, bitte stornieren Sie es."), output=None) == []
+
+
+def test_a_chat_without_tolerance_left_is_escalated() -> None:
+    said: list[Say] = [("h", "Where is it?"), ("a", "It comes."), ("h", "When?"), ("a", "Soon.")]
+    assert advised(*said, ("h", "Where is it now?"), output=None)[-1].move == "answer"
+    rules = ControlRules(budget=2.0)
+    last = advised(*said, ("h", "Where is it now?"), rules=rules, output=None)[-1]
+    assert (last.move, last.why) == ("escalate", "effort of 3 rounds since the last gain")
 
 
 # --- a reader's advice ----------------------------------------------------------------------------
@@ -157,10 +211,14 @@ def test_it_agrees_with_a_reader_more_often_than_not(test_data: Callable[[str], 
     for number, advice in READ.items():
         session = sessions[number]
         controller = ChatController(session)
+        fold, follower = TrajectoryFold(session), Controller(session)
         wanted = iter(advice.split())
         for record in trace_of([one for one in found if one.session == session]):
             controller.feed(record)
+            for update in fold.feed(record):
+                follower.feed(update)
             if record.role == "human" and record.kind == "MessageSent":
+                assert controller.advice is None or follower.advice.move == controller.advice.move
                 want = next(wanted, None)
                 move = controller.advice and controller.advice.move
                 agreed[number < 9] += want is not None and move == _MOVES[want]
