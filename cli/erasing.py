@@ -59,6 +59,7 @@ async def erase_everywhere(
     cache: Path | None,
     copies: Sequence[str],
     tables: Sequence[Path],
+    spills: Sequence[Path] = (),
 ) -> ErasedEverywhere:
     """Erases sessions in a log, and in the places beside it that hold copies of them.
 
@@ -68,12 +69,14 @@ async def erase_everywhere(
         cache: directory with replies of models.
         copies: paths or URLs of copies of the log.
         tables: directories with exported tables.
+        spills: directories with spill files of the log, beside the usual one.
     """
     async with existing_log(log) as opened:
         caches: list[Cache] = []
-        spilled = SpillFiles(Spill(), opened.url, None)
-        if spilled.exist():
-            caches.append(spilled)
+        for place in dict.fromkeys((None, *spills)):
+            spilled = SpillFiles(Spill(directory=place), opened.url, None)
+            if spilled.exist():
+                caches.append(spilled)
         if cache is not None:
             caches.append(await CachedReplies.read(opened, cache))
         with RecordProgress("erasing", len(names)) as progress:
@@ -88,7 +91,7 @@ async def erase_everywhere(
         caches=done.caches,
         copies=tuple([await _erase_copy(copy, erased) for copy in copies]),
         tables=tuple(exported),
-        not_reached=_not_reached(copies, tables),
+        not_reached=_not_reached(copies, tables, spills),
     )
 
 
@@ -110,8 +113,12 @@ async def _erase_tables(log: EventLog, directory: Path) -> ErasedFrom:
     return ErasedFrom(where=str(directory), sessions=written.forgotten)
 
 
-def _not_reached(copies: Sequence[str], tables: Sequence[Path]) -> tuple[str, ...]:
+def _not_reached(
+    copies: Sequence[str], tables: Sequence[Path], spills: Sequence[Path]
+) -> tuple[str, ...]:
     found = ["backups and exported files", "spill files on other machines", "exported spans"]
+    if not spills:
+        found.append("spill files in a directory of your own (name it with --spill)")
     if not copies:
         found.append("copies of the log (name them with --copy)")
     if not tables:

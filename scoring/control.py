@@ -3,9 +3,8 @@
 Who takes the initiative should follow how utility responds to the human's effort (paper, section 3).
 This controller applies rules to three quantities, which are part of each advice:
 
-- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. Where nobody
-  measures utility, an agent's own estimate of it stands for it (``Controller.estimated``); where there
-  is none either, each round in which the output was updated counts as a rise by 1.
+- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. If nobody
+  measures utility, an agent's own estimate is taken (``Controller.estimated``); without one, each round in which the output was updated counts as a rise by 1.
 - *effort since the last gain*: the human's effort since utility last rose.
 - *tolerance left*: how many more unproductive rounds the human is expected to tolerate.
   A round is unproductive if it is rated below 3. If nobody rates it, what the human says to it
@@ -13,8 +12,8 @@ This controller applies rules to three quantities, which are part of each advice
   and it gained nothing, or if there is none yet and the human deferred.
 
 A session that declares no output, such as a chat, gets the rules of ``chat_control`` instead, and
-*escalate* if no tolerance is left (by ratings) or the budget is exceeded. While a session that declares
-nothing has no output yet, they apply where the human is satisfied, wants no questions or wants a person.
+*escalate* if no tolerance is left (by ratings) or the budget is exceeded. If a session declares nothing,
+they apply until its first output, but only if the human is satisfied, wants no questions or wants a person.
 
 For work on an output the rules are, the first that applies:
 
@@ -399,7 +398,7 @@ class Controller:
         return self._spared() or (now.lead, now.why)
 
     def _in_chat(self) -> tuple[Move, str]:
-        """What the rules of chats say."""
+        """The move by the rules of chats."""
         if self._chat is None:
             return "answer", "the human has said nothing since"
         return self._chat.move or "answer", self._chat.why

@@ -13,8 +13,10 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast, final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -88,6 +90,15 @@ def is_on_a_server(url: str) -> bool:
     """Whether a URL names a store that another machine may run, and that may be away."""
     scheme, separator, _ = url.partition("://")
     return bool(separator) and scheme not in ("memory", "sqlite")
+
+
+def _log_at(url: str) -> str:
+    """A URL as all users of a log have it: without the user, and with the whole path of a file."""
+    if url.startswith("sqlite:///"):
+        return os.path.realpath(url.removeprefix("sqlite:///").partition("?")[0])
+    parts = urlsplit(url)
+    shown = [one for one in parts.query.split("&") if one.startswith("schema=")]
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{'&'.join(shown)}"
 
 
 _NOTHING: Final = msgspec.Raw()
@@ -201,7 +212,7 @@ class SpillFiles:
             raise InvalidInput(f"a spill file needs a size and an age above 0, not {settings}")
         self.settings = settings
         self._redact = redact
-        self._prefix = hashlib.sha256(url.encode()).hexdigest()[:16]
+        self._url = url
         self._run = secrets.token_hex(4)
         self._count = 0
         self._own: _File | None = None
@@ -212,6 +223,10 @@ class SpillFiles:
     def name(self) -> str:
         """Its name in the report of an erasure."""
         return f"the spill files in {self.settings.place()}"
+
+    @cached_property
+    def _prefix(self) -> str:
+        return hashlib.sha256(_log_at(self._url).encode()).hexdigest()[:16]
 
     @property
     def in_use(self) -> bool:

@@ -79,6 +79,15 @@ def forget_command(
             help="Exported tables to erase from; also brings them up to date.",
         ),
     ] = None,
+    spill: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            exists=True,
+            help="Directory with spill files of the log, beside the usual one.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: _Json = False,
 ) -> None:
@@ -114,7 +123,9 @@ def forget_command(
                 f"{what} in {log} would be erased for good, and nobody can be asked here: give --yes"
             )
         typer.confirm(f"Erase {what} in {log} for good?", abort=True, err=True)
-    done = run(lambda: erase_everywhere(log, found.sessions, cache, copy or (), tables or ()))
+    done = run(
+        lambda: erase_everywhere(log, found.sessions, cache, copy or (), tables or (), spill or ())
+    )
     if as_json:
         print_json(done)
     else:

@@ -148,11 +148,11 @@ class RatingUpdated(Update, frozen=True, kw_only=True):
 
 
 class ChatAdvised(Update, frozen=True, kw_only=True):
-    """The human said something, and there is no output: what the rules of chats make of it.
+    """The next move by the rules of chats, after a message of the human.
 
-    In a session that declares no output it follows each message of a human. In one that says nothing
-    about an output and has none yet, it comes only where nothing is to be asked: the human is satisfied,
-    has had enough, or wants a person.
+    It follows each message in a session that declares that there is no output. If a session declares
+    nothing, it comes until the first output, but only if the human is satisfied, has had enough, or
+    wants a person.
 
     Attributes:
         move: the agent's next move; None if the rules cannot read the message.

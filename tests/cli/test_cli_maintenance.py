@@ -14,12 +14,16 @@ import duolog
 import msgspec
 import pytest
 from duolog.cli import main
-from duolog.engine.events import ModelCalled
+from duolog.engine.events import MessageSent, ModelCalled, SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.engine.models import Message, ModelReply, ModelRequest, ResponseCache, request_digest
+from duolog.engine.session.commands import RecordEvent
 from duolog.scoring.columns.kept import kind_of
 from duolog.scoring.columns.rows import FOLD_VERSION
 from duolog.scoring.trajectory.options import Options
+from duolog.telemetry.queue import QueuedCommand, SessionQueue
+from duolog.telemetry.receipt import Receipt
+from duolog.telemetry.spill import Spill, SpillFiles
 
 pytestmark = pytest.mark.usefixtures("plain")
 
@@ -27,6 +31,7 @@ DINNER = "menu-1-two-stage-ab12"
 
 UNREACHED = (
     "backups and exported files; spill files on other machines; exported spans; "
+    "spill files in a directory of your own (name it with --spill); "
     "copies of the log (name them with --copy); exported tables (name them with --tables)"
 )
 NO_CACHE = "replies that a response cache keeps are not erased: name its directory with --cache\n"
@@ -234,3 +239,36 @@ def test_kept_rows_that_do_not_follow_from_the_records_are_named(
     capsys.readouterr()
     assert main(["verify", str(log)]) == 1
     assert f"the log, session {changed}: the rows kept of it differ" in capsys.readouterr().out
+
+
+def test_forget_reaches_spill_files_in_a_directory_of_your_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, place = tmp_path / "chats.db", tmp_path / "spill"
+    with duolog.open_sync(f"sqlite:///{log}") as opened:
+        opened.session("chat-1").human.says("hello", durable=True)
+    place.mkdir()
+    waiting = SpillFiles(Spill(directory=place), f"sqlite:///{log}", None)
+    text = MessageSent(text="my address is 1 Mill Lane")
+    entry = QueuedCommand("says", RecordEvent(text), "human", "human", 1.0, Receipt("chat-1"))
+    waiting.name_entry(entry)
+    waiting.keep(
+        [
+            (
+                SessionQueue(
+                    "chat-1", SessionOpened(task="", instance="", participants=(), clock="utc")
+                ),
+                entry,
+            )
+        ],
+        [],
+    )
+    waiting.leave([])
+    [file] = place.iterdir()
+    assert "Mill Lane" in file.read_text()
+    command = ["forget", str(log), "chat-1", "--yes", "--spill", str(place)]
+    assert main(command) == 0
+    assert "Mill Lane" not in file.read_text()
+    said = capsys.readouterr().err
+    assert f"erased there too: the spill files in {place}" in said
+    assert "name it with --spill" not in said

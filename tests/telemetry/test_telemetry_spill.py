@@ -14,6 +14,7 @@ from typing import cast
 import anyio
 import duolog
 import pytest
+from anyio.to_thread import run_sync
 from duolog.engine.errors import (
     LogAway,
     LogUnavailable,
@@ -348,6 +349,33 @@ async def test_a_log_that_never_comes_is_left_on_the_disk(tmp_path: Path) -> Non
         await (await log.session("s")).human.says("hello")
     assert [(one.session, one.spilled) for one in log.unwritten] == [("s", 2)]
     assert [line["verb"] for line in lines(tmp_path)] == ["session", "says"]
+
+
+@pytest.mark.parametrize(
+    ("written", "named", "same"),
+    [
+        ("postgresql://app@db:5433/work", "postgresql://admin@db:5433/work", True),
+        ("postgresql://db/work?schema=one", "postgresql://db/work?schema=two", False),
+        ("postgresql://db/work", "postgresql://db/other", False),
+        ("sqlite:///chats.db", f"sqlite:///{Path.cwd() / 'chats.db'}", True),
+        ("sqlite:///chats.db", "sqlite:///other.db", False),
+    ],
+)
+async def test_a_log_has_one_set_of_files_whoever_opens_it(
+    tmp_path: Path, gate: Gate, written: str, named: str, same: bool
+) -> None:
+    settings = Spill(directory=tmp_path / "spill", after=0.0)
+    spill = SpillFiles(settings, written, None)
+    async with dying(Recorder(gate.log, retry=0.01, spill=spill), tmp_path) as recorder:
+        gate.fail(away)
+        s = await recorder.session("s")
+        await s.human.says("my address is 1 Mill Lane")
+        await until_kept(recorder, 2)
+    other = SpillFiles(settings, named, None)
+    assert await run_sync(other.exist) is same
+    await other.forget(["s"])
+    [file] = (tmp_path / "spill").iterdir()
+    assert ("Mill Lane" not in file.read_text()) is same
 
 
 def test_servers_have_spill_files_by_default() -> None:
