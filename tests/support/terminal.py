@@ -126,13 +126,16 @@ def at_terminal(
     """Runs a program at a terminal of so many lines and columns."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    inherited = dict(os.environ)
+    for size_of_another in ("COLUMNS", "LINES"):  # pytest-xdist sets them for its workers
+        inherited.pop(size_of_another, None)
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *command],
         stdin=slave,
         stdout=slave,
         stderr=slave,
         cwd=where,
-        env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
+        env={**inherited, "TERM": "xterm-256color", **(environment or {})},
         start_new_session=True,
     )
     os.close(slave)

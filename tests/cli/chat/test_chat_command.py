@@ -49,10 +49,8 @@ def by_person(path: Path) -> Sequence[object]:
 
 @contextmanager
 def chatting(where: Path, *arguments: str, editor: str = "") -> Iterator[Terminal]:
-    """A chat at a terminal on which a whole conversation fits: what scrolled away is not drawn."""
     environment = {"EDITOR": editor, "VISUAL": ""}
-    command = duolog("chat", *arguments)
-    with at_terminal(command, where=where, environment=environment, size=(100, 120)) as terminal:
+    with at_terminal(duolog("chat", *arguments), where=where, environment=environment) as terminal:
         yield terminal
 
 
