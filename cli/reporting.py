@@ -37,7 +37,7 @@ from ..scoring.report import (
     report_document,
     sensitivity_document,
 )
-from ..scoring.report.summary import LISTED
+from ..scoring.report.summary import LISTED, by_rules_alone
 from ..scoring.trajectory.options import Options
 from .lookup import existing_log, one_named
 from .output import print_text, say, say_left_out
@@ -146,6 +146,7 @@ def analysis_of(asked: Asked, analysis: Analysis) -> Document:
         return forks_document(compare_forks(sessions, bootstrap=bootstrap, seed=seed))
     kept = _without_forks(sessions)
     if analysis == "compare":
+        weak = by_rules_alone({one for some in kept.judges.values for one in some})
         return comparison_document(
             compare(
                 kept,
@@ -155,7 +156,8 @@ def analysis_of(asked: Asked, analysis: Analysis) -> Document:
                 pair_by=asked.pair_by,
                 bootstrap=bootstrap,
                 seed=seed,
-            )
+            ),
+            drops=asked.options.judge != "auto" or not weak,
         )
     return _explained(asked, sessions, kept)
 
@@ -264,7 +266,7 @@ def page_of(report: Numbers, asked: Asked) -> str:
             transcripts |= {name: text for name, text in here.items() if text is not None}
     links = {name: f"#t{places[name]}" for name in transcripts}
     return document_page(
-        report_document(report, links=links, commands=commands),
+        report_document(report, links=links, commands=commands, weak=asked.options.judge != "auto"),
         transcripts={
             f"t{place}": (name, transcripts[name])
             for name, place in places.items()

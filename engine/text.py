@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from .diff import matching
+from .diff import Matching, matching
 from .events import JSON
 
 __all__ = (
@@ -20,6 +20,7 @@ __all__ = (
     "quantity",
     "suggestion",
     "text_of",
+    "written_words",
 )
 
 NUMBER_WORDS: Mapping[str, int] = {
@@ -75,9 +76,11 @@ def new_words(old: Sequence[str], new: Sequence[str]) -> str:
 
     So a changed word costs a word, a moved line nothing, and a line that is repeated what it has.
     """
-    if not old:
-        return "\n".join(new)
-    found = matching(old, new)
+    return written_words(matching(old, new), old, new)
+
+
+def written_words(found: Matching, old: Sequence[str], new: Sequence[str]) -> str:
+    """``new_words`` of two texts that were compared already."""
     fresh, gone = found.added(new), found.removed(old)
     if not fresh or not gone:
         return "\n".join(fresh)

@@ -125,7 +125,7 @@ class StrainFold:
             self.inquiries += 1
         elif isinstance(event, SnapshotTaken):
             after = self._lines_of(event)
-            written = written_in(self._output, after)
+            written = written_in(self._output, after).text
             self._edit(after)
         if self._since is not None:
             expected = waiting * self._read + count_words(written) * self._type

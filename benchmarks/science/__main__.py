@@ -36,8 +36,12 @@ by language models there; what does not show is part of the result.
 
 {count} instances of each task (seeds {seeds}, held out: rules were written and fitted on seeds 1 to 5), {person}
 people. Differences are paired by instance; intervals are 95 % bootstrap intervals over instances. A hypothesis
-*holds* where the whole interval lies on the side of 0 that it names, *does not hold* where it lies on the other, and
-is *not shown* where it holds 0. Nothing is adjusted for the number of hypotheses.
+*holds* if the whole interval lies on the side of 0 that it names, *does not hold* if it lies on the other, and
+is *not shown* if it contains 0. Nothing is adjusted for the number of hypotheses.
+
+Hypotheses on the drop are tested under six readings of the ratings: a rating below 2, 3 or 4 is unproductive, and a missing one
+is productive or not. The estimate is that of the usual reading (below 3, productive). If the readings do not all give one
+verdict, the hypothesis *depends* on the reading, and nothing should be claimed from it.
 
 """
 

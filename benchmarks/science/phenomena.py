@@ -1,7 +1,8 @@
 """What the paper reports of its experiments, as hypotheses on ours: each with estimate, interval and verdict.
 
-A hypothesis says on which side of 0 a number lies. It *holds* where the 95 % interval lies there wholly,
-*does not hold* where it lies wholly on the other side, and is *not shown* where it holds 0.
+A hypothesis says on which side of 0 a number lies. It *holds* if the whole 95 % interval lies there, *does not hold* if
+it lies on the other side, and is *not shown* if the interval contains 0. A hypothesis on the drop gets the verdict that all
+readings of the ratings give, and *depends* if they differ.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from duolog.benchmarks.science.cells import Size
 from duolog.benchmarks.science.playing import Played
 from duolog.benchmarks.science.quantities import (
+    RULES,
     Quantity,
+    Rule,
     difference,
     drop,
     final,
@@ -39,7 +42,11 @@ OPAQUE: Final = {"data": "report-dumper"}
 _ROUNDS: Final = 5  # after which the paper's curves are level
 _TENTH: Final = 0.1
 
-Verdict: TypeAlias = Literal["holds", "does not hold", "not shown"]
+Verdict: TypeAlias = Literal["holds", "does not hold", "not shown", "depends"]
+
+_VERDICTS: Final[tuple[Verdict, ...]] = ("holds", "does not hold", "not shown", "depends")
+_USUAL: Final[Rule] = (3, "productive")
+_TITLES: Final[Mapping[Verdict, str]] = {"depends": "depends on the reading of ratings"}
 
 
 class Finding(NamedTuple):
@@ -52,6 +59,7 @@ class Finding(NamedTuple):
         estimate: with its interval.
         sign: 1 where it is said to be above 0, -1 where below.
         percent: whether it is a share.
+        readings: the estimates under all readings of the ratings, if it is about the drop.
     """
 
     hypothesis: str
@@ -60,18 +68,32 @@ class Finding(NamedTuple):
     estimate: Estimate
     sign: int
     percent: bool = False
+    readings: Sequence[Estimate] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the interval lies on the side that is said."""
-        low, high = self.estimate.low, self.estimate.high
-        if low is None or high is None:
-            return "not shown"
-        if self.sign < 0:
-            low, high = -high, -low
-        if low > 0:
-            return "holds"
-        return "does not hold" if high < 0 else "not shown"
+        """Whether the interval lies on the side that is said, under all readings."""
+        verdicts = {_verdict(one, self.sign) for one in self.readings or (self.estimate,)}
+        return verdicts.pop() if len(verdicts) == 1 else "depends"
+
+    @property
+    def counted(self) -> str:
+        """Under how many readings it gets which verdict; empty if there are none."""
+        verdicts = [_verdict(one, self.sign) for one in self.readings]
+        return ", ".join(
+            f"{verdict}: {verdicts.count(verdict)}" for verdict in _VERDICTS if verdict in verdicts
+        )
+
+
+def _verdict(found: Estimate, sign: int) -> Verdict:
+    low, high = found.low, found.high
+    if low is None or high is None:
+        return "not shown"
+    if sign < 0:
+        low, high = -high, -low
+    if low > 0:
+        return "holds"
+    return "does not hold" if high < 0 else "not shown"
 
 
 def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
@@ -91,7 +113,9 @@ def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
             1,
         )
         yield compared("Two-stage ends better", "U, two- less one-stage", utility, 1)
-        yield compared("The drop of two-stage is larger", "D@1, two- less one-stage", drop(1), -1)
+        larger = partial(compared, "The drop of two-stage is larger", "D@1, two- less one-stage")
+        readings = [larger(drop(1, rule), -1).estimate for rule in RULES]
+        yield larger(drop(1, _USUAL), -1)._replace(readings=readings)
         for agent, sessions in (("one-stage", one), ("two-stage", two)):
             name = f"{task}, {agent}"
             yield Finding(
@@ -112,9 +136,10 @@ def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
                 "Who leaves at τ = 1 loses tens of percent",
                 name,
                 "D@1 : final U, and ten percent",
-                _relative(f"drop/{name}", sessions, size),
+                _relative(f"drop/{name}", sessions, size, _USUAL),
                 -1,
                 percent=True,
+                readings=[_relative(f"drop/{name}", sessions, size, rule) for rule in RULES],
             )
         alone = played["auto", NOBODY]
         versus = partial(difference, quantity=utility, first=[alone], resamples=size.resamples)
@@ -143,24 +168,28 @@ def phenomena_text(found: Mapping[str, Played], size: Size) -> str:
     for one in findings(found, size):
         by_hypothesis.setdefault(one.hypothesis, []).append(one)
     lines = table(
-        ("the paper's phenomenon", "holds", "does not hold", "not shown"),
+        ("the paper's phenomenon", *(_TITLES.get(verdict, verdict) for verdict in _VERDICTS)),
         [
-            [
-                hypothesis,
-                *(_places(rows, verdict) for verdict in ("holds", "does not hold", "not shown")),
-            ]
+            [hypothesis, *(_places(rows, verdict) for verdict in _VERDICTS)]
             for hypothesis, rows in by_hypothesis.items()
         ],
     )
     for hypothesis, rows in by_hypothesis.items():
         lines += ["", f"## {hypothesis}", "", f"The number is: {rows[0].measure}.", ""]
+        readings = any(one.readings for one in rows)
         lines += table(
-            ("task", "estimate and 95 % interval", "verdict"),
+            (
+                "task",
+                "estimate and 95 % interval",
+                "verdict",
+                *(("readings",) if readings else ()),
+            ),
             [
                 [
                     one.task,
                     estimate(one.estimate, 1 if one.percent else 3, percent=one.percent),
                     one.verdict,
+                    *((one.counted,) if readings else ()),
                 ]
                 for one in rows
             ],
@@ -189,10 +218,10 @@ def _mean(
     return Sample({"x": column}, size.resamples, name).estimate("x")
 
 
-def _relative(name: str, sessions: Mapping[str, Trajectory], size: Size) -> Estimate:
-    """The drop as a share of the final utility, from a tenth of it on: below 0 where it is more."""
+def _relative(name: str, sessions: Mapping[str, Trajectory], size: Size, rule: Rule) -> Estimate:
+    """The drop as a share of the final utility, from a tenth of it on: below 0 if it is more."""
     items = [sessions[one] for one in sorted(sessions)]
-    lost = drop(1)
+    lost = drop(1, rule)
     columns = {"drop": column_of(map(lost, items)), "final": column_of(map(final, items))}
 
     def share(dropped: Array, ended: Array) -> Array:

@@ -31,7 +31,7 @@ _NOT_SOUND = 1
     epilog=example(
         "duolog replay demo.db --session travel-3-two-stage --speed 10",
         "duolog replay demo.db --session travel-3-two-stage --until r2",
-        "duolog replay demo.db --json",
+        "duolog replay demo.db --json --utility retention",
         "duolog replay demo.db --check",
     ),
 )
@@ -53,6 +53,10 @@ def replay_command(
     rounds: Annotated[
         Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")
     ] = "handoff",
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Compare what was recorded with what is computed again."),
@@ -72,6 +76,8 @@ def replay_command(
         raise InvalidInput("--check looks at what is recorded, at once: no --until or --speed")
     if task is not None and not check:
         raise InvalidInput("--task is for --check")
+    if utility is not None and check:
+        raise InvalidInput("--check compares all measurements: no --utility")
     if check:
         from ..scoring import ScorerFinder
 
@@ -91,10 +97,13 @@ def replay_command(
 
         async with existing_log(log) as opened:
             name = None if session is None else (await find_session(opened, session)).session
+            scored = Options(rounds=rounds, utility=utility)
+            if utility is not None:
+                from ...experiments.sources import check_scorers
+
+                await check_scorers(opened, scored)
             show = printer(name, as_json=as_json, flush=pace is not None)
-            steps = Replay(
-                opened, session=name, options=Options(rounds=rounds), speed=pace, until=point
-            )
+            steps = Replay(opened, session=name, options=scored, speed=pace, until=point)
             async for step in steps:
                 show(step)
 

@@ -226,7 +226,7 @@ def report_command(
     )
     report = None if analysis else report_of(asked)
     document = (
-        report_document(report, whole=figures is not None)
+        report_document(report, whole=figures is not None, weak=judge != "auto")
         if report
         else analysis_of(asked, analysis or "explain")
     )

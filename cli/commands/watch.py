@@ -51,6 +51,10 @@ def watch_command(
     rounds: Annotated[
         Literal["handoff", "human-turn"], typer.Option(help="How rounds are counted.")
     ] = "handoff",
+    utility: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Whose utility counts: NAME or NAME@VERSION."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show all of each output.")] = False,
 ) -> None:
     """Shows the sessions of a log, and one as it grows; goes back to how they were at any event."""
@@ -68,6 +72,11 @@ def watch_command(
         async with existing_log(log) as opened:
             begin = None if session is None else (await find_session(opened, session)).session
             await check_labels(opened, query, order)
+            options = Options(rounds=rounds, utility=utility)
+            if utility is not None:
+                from ...experiments.sources import check_scorers
+
+                await check_scorers(opened, options)
             _check_screen()
             from ...engine.log.sqlite.file import parse
             from ..watch.app import watch_log
@@ -75,7 +84,7 @@ def watch_command(
 
             watched = WatchedLog(
                 opened,
-                Options(rounds=rounds),
+                options,
                 session=begin,
                 full=full,
                 file=parse(opened.url).path,

@@ -70,6 +70,12 @@ class SessionTranscript(msgspec.Struct, kw_only=True):
     options: Options
     stops: Mapping[int, int]
 
+    @property
+    def wanted(self) -> str | None:
+        """Whose utility counts, by the options or the session's opening; None if neither names a scorer."""
+        named = None if self.opened is None else self.opened.config.get("utility")
+        return self.options.utility or (named if isinstance(named, str) else None)
+
 
 async def load_transcript(
     log: EventLog, summary: SessionSummary, options: Options
@@ -154,6 +160,8 @@ def transcript_data(transcript: SessionTranscript) -> dict[str, object]:
         "clock": None if opened is None else opened.clock,
         "convention": transcript.options.rounds,
         "scorer": transcript.trajectory.scorer,
+        "wanted": transcript.wanted,
+        "candidates": transcript.trajectory.candidates,
         "utility_missing": missing_utility(transcript.trajectory),
         "stops": {str(tau): number for tau, number in transcript.stops.items()},
         "process": transcript.trajectory.process,

@@ -122,6 +122,10 @@ class _TranscriptPrinter:
                 text.append(f" (at best {max(scored):.3f})")
             if trajectory.scorer is not None:
                 text.append(f" by {clean(trajectory.scorer)}")
+            elif wanted := self._transcript.wanted:
+                text.append(f" by {clean(wanted)}, which measured nothing here")
+            else:
+                text.append(" by no scorer")
         elif points:
             text.append(f", utility {missing_utility(trajectory) or NO_ROUND}")
         stops = [f"τ = {tau} after round {n}" for tau, n in self._transcript.stops.items()]

@@ -305,6 +305,7 @@ _SESSION: Final[Mapping[str, str]] = {
     "forked_at": "int64",
     "faults": "counts",
     "lost": "int64",
+    "coarse": "int64",
     "rounds": "int64",
 }
 """Columns of the session table: fields of ``SessionRow``. Process measures and effort come after them."""
@@ -346,8 +347,9 @@ _NUMBERS: Final = (
     "forked_version",
     "forked_at",
     "lost",
+    "coarse",
 )
-_LATER: Final = ("forked_version", "lost", "problem")
+_LATER: Final = ("forked_version", "lost", "coarse", "problem")
 """Columns that tables of older versions do not have; their values are missing there."""
 
 COLUMNS: Final = hashlib.sha256(

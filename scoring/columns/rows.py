@@ -36,7 +36,7 @@ __all__ = (
 ERASED: Final = "erased: what was measured is gone"
 """Why a forgotten session has no utility."""
 
-FOLD_VERSION: Final = 4
+FOLD_VERSION: Final = 5
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
 
 PROCESS_MEASURES: Final = (
@@ -93,6 +93,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         faults: faults of the simulated user, by kind.
         process: how the parties worked together; None if it was not measured.
         lost: events that could not be recorded; rounds and effort of such a session are incomplete.
+        coarse: versions of the output that were not compared in full with what went before, so that changed
+            stretches count whole.
         rounds: how many rounds it has, a closing one included.
         waiting: approvals that an agent has asked for and no human has answered yet.
         unreadable: why a record could not be read, if there was one; the row says what the others give.
@@ -123,6 +125,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     faults: Mapping[str, int] = {}
     process: Process | None = None
     lost: int = 0
+    coarse: int = 0
     rounds: int = 0
     waiting: int = 0
     unreadable: str = ""
@@ -199,6 +202,7 @@ def rows_of(
         faults=trajectory.faults,
         process=trajectory.process,
         lost=trajectory.lost,
+        coarse=trajectory.coarse,
         rounds=len(trajectory.points),
         waiting=waiting,
         unreadable=unreadable,
@@ -236,6 +240,7 @@ def trajectory_of(folded: Folded) -> Trajectory:
         faults=row.faults,
         process=row.process,
         lost=row.lost,
+        coarse=row.coarse,
     )
 
 

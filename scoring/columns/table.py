@@ -121,6 +121,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
         final: final performance, if it is known apart from the rounds.
         final_missing: sessions whose final performance is said to be missing.
         lost: events that could not be recorded; not a number if the source does not say.
+        coarse: versions of the output that were not compared in full; not a number if the source does not say.
         process: process measures by name.
         effort: effort at the end of each session, by measure.
         starts: where the rounds of each session begin, and the number of all rounds.
@@ -150,6 +151,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     final: Floats
     final_missing: Flags
     lost: Floats
+    coarse: Floats
     process: Mapping[str, Floats]
     effort: Mapping[str, Floats]
     starts: Integers
@@ -253,6 +255,7 @@ _NUMBERS: Final = (
     "human_tokens",
     "final",
     "lost",
+    "coarse",
 )
 _CODED: Final = (
     "state",

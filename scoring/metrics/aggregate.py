@@ -484,6 +484,8 @@ class _ReportFold:
             pending_ratings=int(tallies.pending[rows].sum()),
             incomplete_sessions=int((columns.lost[rows] > 0).sum()),
             lost_events=int(np.nansum(columns.lost[rows])),
+            coarse_sessions=int((columns.coarse[rows] > 0).sum()),
+            coarse_versions=int(np.nansum(columns.coarse[rows])),
             estimated_tokens=int(columns.estimated[rows].sum()),
             unvalued_sessions=sum(reasons[1:]) - (reasons[3] if published else 0),
             unevaluated_sessions=reasons[1],

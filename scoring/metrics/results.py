@@ -169,6 +169,9 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         incomplete_sessions: sessions of which events could not be recorded: in no mean of rounds,
             effort and process measures.
         lost_events: how many events those were.
+        coarse_sessions: sessions in which versions of the output were not compared in full, so that changed
+            stretches count whole in tokens read and written.
+        coarse_versions: how many versions those were.
         estimated_tokens: sessions whose tokens are estimated from texts.
         unvalued_sessions: sessions without any utility, for one of the next two reasons, or for
             want of any round and final performance: in no mean.
@@ -197,6 +200,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     pending_ratings: int = 0
     incomplete_sessions: int = 0
     lost_events: int = 0
+    coarse_sessions: int = 0
+    coarse_versions: int = 0
     estimated_tokens: int = 0
     unvalued_sessions: int = 0
     unevaluated_sessions: int = 0

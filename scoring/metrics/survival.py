@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from statistics import NormalDist
+from typing import Final, final
 
 import msgspec
 
@@ -32,6 +33,9 @@ LEFT = frozenset({"abandoned", "tolerance"})
 """Close reasons that say that the human left before the end."""
 
 
+_WIDEST: Final = 700.0  # beyond that the interval is all of 0 to 1, and its ends overflow
+
+
 class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
     """The survival function after one round.
 
@@ -46,6 +50,9 @@ class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
         censored: sessions that ended otherwise in round k, or are open there.
         finished: those of these that the human finished, satisfied.
         incidence: the share of sessions that are abandoned by the end of round k (Aalen-Johansen).
+        incidence_low: lower end of its pointwise interval (log-log transform of the delta-method variance,
+            Marubini and Valsecchi 1995); None before the first human left, and if the incidence is 1.
+        incidence_high: upper end of it.
     """
 
     round: int
@@ -57,6 +64,8 @@ class SurvivalPoint(msgspec.Struct, frozen=True, kw_only=True):
     censored: int
     finished: int = 0
     incidence: float = 0.0
+    incidence_low: float | None = None
+    incidence_high: float | None = None
 
 
 class Hazard(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +119,7 @@ def survival_of_counts(
     at_risk = sum(count for (k, _), count in sessions.items() if k > 0)
     survival, greenwood = 1.0, 0.0
     going, incidence = 1.0, 0.0  # neither left nor finished; left
+    variance = _IncidenceVariance()
     points: list[SurvivalPoint] = []
     for k in range(1, max((k for k, _ in sessions), default=0) + 1):
         left, censored = sessions.get((k, True), 0), sessions.get((k, False), 0)
@@ -120,8 +130,10 @@ def survival_of_counts(
         done = finished.get(k, 0)
         if left or done:
             incidence += going * left / at_risk
+            variance.add(incidence, going, at_risk, left, done)
             going *= 1 - (left + done) / at_risk
         low, high = _log_log(survival, greenwood, level)
+        lowest, highest = _log_log(incidence, variance.relative(incidence), level)
         points.append(
             SurvivalPoint(
                 round=k,
@@ -133,21 +145,72 @@ def survival_of_counts(
                 censored=censored,
                 finished=done,
                 incidence=incidence,
+                incidence_low=lowest,
+                incidence_high=highest,
             )
         )
         at_risk -= left + censored
     return tuple(points)
 
 
+@final
+class _IncidenceVariance:
+    """Variance of the Aalen-Johansen estimate by the delta method, round by round."""
+
+    def __init__(self) -> None:
+        self._ended = self._ended_at = self._ended_squared = 0.0
+        self._own = 0.0
+        self._both = self._both_at = 0.0
+
+    def add(self, incidence: float, going: float, at_risk: int, left: int, finished: int) -> None:
+        """Takes a round in which sessions ended.
+
+        Args:
+            incidence: F(k), after it.
+            going: the share that was going on when it began.
+            at_risk: sessions that were.
+            left: sessions whose human left in it.
+            finished: sessions that the human finished in it.
+        """
+        over = left + finished
+        if over < at_risk:  # else no round follows
+            ended = over / (at_risk * (at_risk - over))
+            self._ended += ended
+            self._ended_at += incidence * ended
+            self._ended_squared += incidence * incidence * ended
+        self._own += going * going * (at_risk - left) * left / at_risk**3
+        both = going * left / at_risk**2
+        self._both += both
+        self._both_at += incidence * both
+
+    def relative(self, incidence: float) -> float:
+        """The variance over the squared incidence, as of the last round that was taken."""
+        found = (
+            incidence * incidence * self._ended
+            - 2.0 * incidence * self._ended_at
+            + self._ended_squared
+            + self._own
+            - 2.0 * incidence * self._both
+            + 2.0 * self._both_at
+        )
+        return max(found, 0.0) / incidence**2 if incidence else 0.0
+
+
 def _log_log(
-    survival: float, greenwood: float, level: float
+    share: float, variance: float, level: float
 ) -> tuple[float, float] | tuple[None, None]:
-    """The interval exp(-exp(log(-log S) ± z σ)), which stays within 0 and 1."""
-    if not 0 < survival < 1:
+    """The interval exp(-exp(log(-log p) ± z σ)), which stays within 0 and 1.
+
+    Args:
+        share: p.
+        variance: that of log p.
+        level: coverage.
+    """
+    if not 0 < share < 1:
         return None, None
     z = NormalDist().inv_cdf((1 + level) / 2)
-    log = math.log(survival)
-    width = z * math.sqrt(greenwood) / abs(log)
+    log = math.log(share)
+    width = min(z * math.sqrt(variance) / abs(log), _WIDEST)
     return math.exp(log * math.exp(width)), math.exp(log * math.exp(-width))
 
 

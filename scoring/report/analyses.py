@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from ...engine.text import quantity
 from ..comparison.agreement import Agreement, Pair
 from ..comparison.pairs import Comparison, Difference
@@ -58,22 +60,51 @@ __all__ = (
 )
 
 
-def comparison_document(comparisons: Sequence[Comparison]) -> Document:
-    """Agents in pairs: a table per pair and group, and the differences drawn."""
+_NO_DROPS: Final = (
+    "Drops are not compared, since only the rule judge rated. Compare them anyway: --judge rule-judge, or "
+    "--outcome drop@2."
+)
+
+
+def comparison_document(comparisons: Sequence[Comparison], *, drops: bool = True) -> Document:
+    """Agents in pairs: a table per pair and group, and the differences drawn.
+
+    Args:
+        comparisons: what was compared.
+        drops: with the drops that are not declared outcomes.
+    """
+    shown = [
+        one
+        if drops
+        else msgspec.structs.replace(
+            one,
+            differences=tuple(
+                [
+                    each
+                    for each in one.differences
+                    if each.outcome or not each.quantity.startswith("drop@")
+                ]
+            ),
+        )
+        for one in comparisons
+    ]
     legend = (
         "Difference: the second agent less the first on the same problem, mean and 95 % interval over problems "
         "(from 10 pairs BCa bootstrap, from 6 the exact sign-flip test; below 6 none exists). p: sign-flip "
         "test; Holm: adjusted over the agent pairs and outcomes of one task. Secondary quantities are not "
         "tested. d: effect size, mean over standard deviation of the differences."
     )
-    drawn = forest(comparisons)
-    sections = [_pair(one) for one in comparisons]
+    drawn = forest(shown)
+    sections = [_pair(one) for one in shown]
     if drawn is not None:
         sections.append(Section(title="Differences", figures=(drawn,)))
     return Document(
         title="Agents in pairs",
         sections=sections,
-        notes=noted(legend),
+        notes=(
+            *noted(legend),
+            *noted(*(() if drops else (_NO_DROPS,)), warning=True),
+        ),
         data=comparisons,
         rows=[
             {"agent_first": one.first, "agent_second": one.second, **one.group} | flat_row(each)

@@ -275,13 +275,15 @@ def incidence(panels: Panels) -> Figure | None:
     if not any(point.left for point in points):
         return None
     longest = max(point.round for point in points) + 0.5
-    most = max(point.incidence for point in points)
+    most = max(point.incidence_high or point.incidence for point in points)
 
     def line(group: Group) -> Line:
-        course = [Point(x=0, y=0)] + [
+        course = [Point(x=0, y=0, low=0, high=0)] + [
             Point(
                 x=point.round,
                 y=point.incidence,
+                low=point.incidence if point.incidence_low is None else point.incidence_low,
+                high=point.incidence if point.incidence_high is None else point.incidence_high,
                 values={
                     "at risk": point.at_risk,
                     "left": point.left,
@@ -297,8 +299,8 @@ def incidence(panels: Panels) -> Figure | None:
         name="incidence",
         title="Abandonment",
         note=(
-            "Share of sessions that the human has left by the end of each round (Aalen-Johansen). Finishing, "
-            "satisfied, competes with leaving; all other ends are censored."
+            "Share of sessions that the human has left by the end of each round (Aalen-Johansen), with 95 % "
+            "intervals. Finishing, satisfied, competes with leaving; all other ends are censored."
         ),
         x=Axis(title="Rounds", low=0, high=longest, ticks=_ticks(0, longest, 8, whole=True)),
         y=Axis(title="Share abandoned", low=-0.03, high=1.05 * most, ticks=_ticks(0, most, 6)),

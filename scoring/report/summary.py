@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from ...engine.scorers.choice import split_stream
 from ...engine.text import quantity
 from ..columns.table import Columns
 from ..comparison.sensitivity import (
@@ -60,7 +61,7 @@ from .drawings import Panels, report_figures
 from .export import group_estimates, outcomes_of, report_data, report_rows
 from .rows import Rows, rows_of
 
-__all__ = ("LISTED", "completeness", "make_report", "report_document")
+__all__ = ("LISTED", "by_rules_alone", "completeness", "make_report", "report_document")
 
 _SPENT: Final = (
     ("Minutes", "seconds", 60.0, MEAN),
@@ -168,6 +169,7 @@ def report_document(
     links: Mapping[str, str] = {},
     commands: Mapping[str, str] = {},
     labels: Sequence[str] | None = None,
+    weak: bool = False,
 ) -> Document:
     """The document of a report.
 
@@ -177,10 +179,11 @@ def report_document(
         links: by session, the address that shows it.
         commands: by session, the command that shows it, for sessions without an address.
         labels: those that distinguish series in the figures; see ``Panels``.
+        weak: with the drop even if all ratings are those of the rule judge, which finds few unproductive rounds.
     """
     rows = rows_of(report)
     panels = Panels(report, labels)
-    tables = _Tables(report, rows, panels)
+    tables = _Tables(report, rows, panels, weak=weak)
     people = sum(group.sessions for group in report.groups if not group.baseline)
     automated = sum(group.sessions for group in report.groups if group.baseline)
     size = quantity(people, "session")
@@ -200,7 +203,7 @@ def report_document(
         notes=[
             *noted(*notes),
             *noted(*(f"{w[0].upper()}{w[1:]}." for w in report.warnings), warning=True),
-            *noted(*_weak_ratings(report), warning=True),
+            *noted(*_weak_ratings(report, weak=weak), warning=True),
         ],
         data=report_data(report),
         rows=report_rows(report),
@@ -210,15 +213,13 @@ def report_document(
 class _Tables:
     """Makes the sections of a report; all tables have the same rows."""
 
-    def __init__(self, report: Numbers, rows: Rows, panels: Panels) -> None:
+    def __init__(self, report: Numbers, rows: Rows, panels: Panels, *, weak: bool) -> None:
         self._report = report
         self._rows = rows
         self._panels = panels
         self._labels = [self._label(name) for name in (*rows.sections, rows.label)]
         # Without ratings there is no drop, whatever the tolerance.
-        self._dropped = any(
-            drop.abs.value is not None for group in report.groups for drop in group.drops
-        )
+        self._dropped = _has_drop(report) and (weak or not by_rules_alone(report.judges))
 
     def sections(self) -> Iterator[Section]:
         groups = self._rows.groups
@@ -231,7 +232,7 @@ class _Tables:
             *absences,
             *_bounds(every, self._rows),
             *_variances(every, self._rows),
-            *_robust(self._report, self._rows),
+            *(_robust(self._report, self._rows) if self._dropped else ()),
             self._about(),
         ]
         tables = [self._utility()]
@@ -611,14 +612,35 @@ def _bounds(groups: Sequence[Group], rows: Rows) -> Iterator[str]:
         )
 
 
-def _weak_ratings(report: Numbers) -> Iterator[str]:
-    """A warning if nobody but the rule judge rated, and a drop goes by that."""
-    judges = {name.partition("@")[0] for name in report.judges}
-    dropped = any(drop.abs.value is not None for group in report.groups for drop in group.drops)
-    if judges == {RULE_JUDGE} and dropped:
+def _has_drop(report: Numbers) -> bool:
+    return any(drop.abs.value is not None for group in report.groups for drop in group.drops)
+
+
+def by_rules_alone(judges: Iterable[str]) -> bool:
+    """Whether nobody but the rule judge rated, given whose ratings count."""
+    return {split_stream(name)[0] for name in judges} == {RULE_JUDGE}
+
+
+def _weak_ratings(report: Numbers, *, weak: bool) -> Iterator[str]:
+    """What to know about a drop that goes by the rule judge."""
+    if not _has_drop(report):
+        return
+    alone = by_rules_alone(report.judges)
+    if alone and not weak:
+        yield (
+            "The drop is not shown, since only the rule judge rated. It finds few of the rounds that users rate as "
+            "unproductive (docs/measures.md). Score the log by labels-judge or model-judge, or show it anyway: "
+            "--judge rule-judge."
+        )
+    elif alone:
         yield (
             "The drop goes by the rule judge alone, which finds few of the rounds that users rate as "
             "unproductive. Compare it with ratings of users or of a model: --agreement."
+        )
+    elif any(split_stream(name)[0] == RULE_JUDGE for name in report.judges):
+        yield (
+            "Some ratings are those of the rule judge, which finds few of the rounds that users rate as "
+            "unproductive. --judge chooses whose ratings count."
         )
 
 
@@ -641,14 +663,7 @@ def completeness(report: Numbers) -> Iterator[str]:
         yield f"{missing:,} of {quantity(rounds, 'round')} {have} no progress rating."
     if pending := sum(one.pending_ratings for one in counts):
         yield f"{quantity(pending, 'rating')} {_be(pending)} pending."
-    if lost := sum(one.incomplete_sessions for one in counts):
-        events = quantity(sum(one.lost_events for one in counts), "event")
-        yield (
-            f"{events} of {quantity(lost, 'session')} could not be recorded, so that "
-            f"{'it is' if lost == 1 else 'they are'} in no mean of rounds, effort, process measures, curves and D@τ."
-        )
-    if estimated := sum(one.estimated_tokens for one in counts):
-        yield f"Tokens of {quantity(estimated, 'session')} are estimated from texts."
+    yield from _about_effort(counts)
     if many := sum(group.counts.undecided_sessions for group in groups):
         yield (
             f"In {quantity(many, 'session')} several scorers measured utility, and none is chosen: choose one "
@@ -662,6 +677,24 @@ def completeness(report: Numbers) -> Iterator[str]:
         yield f"{quantity(running, 'session')} {_be(running)} still open."
     if faulty := sum(one.faulty_sessions for one in counts):
         yield f"Simulated users were at fault in {quantity(faulty, 'session')} ({_faults(counts)})."
+
+
+def _about_effort(counts: Sequence[Counts]) -> Iterator[str]:
+    """Sentences that say whose effort is missing, coarse or estimated."""
+    if lost := sum(one.incomplete_sessions for one in counts):
+        events = quantity(sum(one.lost_events for one in counts), "event")
+        yield (
+            f"{events} of {quantity(lost, 'session')} could not be recorded, so that "
+            f"{'it is' if lost == 1 else 'they are'} in no mean of rounds, effort, process measures, curves and D@τ."
+        )
+    if coarse := sum(one.coarse_sessions for one in counts):
+        versions = quantity(sum(one.coarse_versions for one in counts), "version")
+        yield (
+            f"{versions} of the output in {quantity(coarse, 'session')} took too long to compare, so that changed "
+            "stretches count whole in tokens read and written."
+        )
+    if estimated := sum(one.estimated_tokens for one in counts):
+        yield f"Tokens of {quantity(estimated, 'session')} are estimated from texts."
 
 
 def _provenance(report: Numbers) -> Iterator[str]:

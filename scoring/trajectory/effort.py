@@ -99,13 +99,21 @@ class EffortMeter:
         self._seen: Lines = {}  # the output in lines, as a human last saw it
         self._latest: Lines = self._seen
         self._digest: str | None = None
+        self._version = 0  # of the latest output
         self._unread: tuple[int, float] | None = (0, 0.0)
+        self._unread_coarse = False
+        self._coarse: set[int] = set()
         self.generated = Generated()
 
     @property
     def acts(self) -> int:
         """How many acts of humans there were."""
         return self._acts
+
+    @property
+    def coarse(self) -> int:
+        """How many versions of the output were not compared in full with what went before them."""
+        return len(self._coarse)
 
     def opened(self, event: SessionOpened) -> None:
         """Takes the opening of the session.
@@ -149,7 +157,10 @@ class EffortMeter:
         kind = record.kind
         if kind == "SnapshotTaken":
             before = self._take(record)
-            text = "" if before is None else written(before, self._latest)
+            text = ""
+            if before is not None:
+                text, coarse = written(before, self._latest)
+                self._note(coarse)
             self._seen = self._latest
             self._unread = (0, 0.0)
         else:
@@ -228,6 +239,8 @@ class EffortMeter:
             return None
         before, self._latest = self._latest, self._output.of(event)
         self._digest = event.digest
+        self._version = record.version
+        self._unread_coarse = False
         return before
 
     def _draft(self, record: Record) -> None:
@@ -248,6 +261,7 @@ class EffortMeter:
             self._show(record.actor, before, shown)
             return
         text = self._output.new(before, self._latest)
+        self._note(self._output.coarse)
         tokens = self._count(text)
         self.generated.produced(record.actor, "agent", tokens)
         self._unread = (tokens, self._reading(text)) if before is self._seen else None
@@ -258,12 +272,14 @@ class EffortMeter:
         others = {path: lines for path, lines in latest.items() if path not in shown}
         made = [line for lines in shown.values() for line in lines]
         made += self._output.new(before, others).splitlines()
+        self._note(self._output.coarse)
         self.generated.produced(agent, "agent", self._count("\n".join(made)))
         for path, lines in shown.items():
             known, earlier = seen.get(path, []), before.get(path, [])
             text = "\n".join(lines)
             if known is not earlier:
                 text = "\n".join([self._output.new({path: known}, {path: earlier}), *lines])
+                self._note(self._output.coarse)
             self._read += self._count(text)
             self._seconds += self._reading(text)
             seen[path] = latest[path]
@@ -271,12 +287,17 @@ class EffortMeter:
         self._seen = seen if behind else latest
         self._unread = None if behind else (0, 0.0)
 
+    def _note(self, coarse: bool) -> None:
+        if coarse:
+            self._coarse.add(self._version)
+
     def _reading(self, text: str) -> float:
         return _words_of(text) * self._per_read if self._per_read else 0.0
 
     def _compare(self) -> tuple[int, float]:
         text = self._output.new(self._seen, self._latest)
         self._unread = (self._count(text), self._reading(text))
+        self._unread_coarse = self._output.coarse
         return self._unread
 
     def _catch_up(self) -> None:
@@ -284,6 +305,8 @@ class EffortMeter:
         if self._seen is self._latest:
             return
         tokens, seconds = self._unread or self._compare()
+        self._note(self._unread_coarse)
+        self._unread_coarse = False
         self._read += tokens
         self._seconds += seconds
         self._seen = self._latest

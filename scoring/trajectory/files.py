@@ -20,7 +20,8 @@ as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``,
 go by (the instance if left out, null if not known); ``"silent": true`` (see ``Trajectory``);
 ``"evaluated": false`` if nobody measured utility; ``"output": false`` if it poses no shared output; ``scorer``, ``candidates``; ``judges``;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
-(see ``Process``); ``lost`` (events that could not be recorded). Other fields are ignored.
+(see ``Process``); ``lost`` (events that could not be recorded); ``coarse``
+(versions of the output that were not compared in full). Other fields are ignored.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class _Line(msgspec.Struct, kw_only=True):
     faults: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     process: Process | msgspec.UnsetType = msgspec.UNSET
     lost: float | msgspec.UnsetType = msgspec.UNSET
+    coarse: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Sniffed(msgspec.Struct):
@@ -202,8 +204,13 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         forked_at=None if raw.forked_at is msgspec.UNSET else raw.forked_at,
         faults=_faults(raw.faults),
         process=_process(raw.process),
-        lost=0 if raw.lost is msgspec.UNSET else _whole(raw.lost, 0, None, "lost") or 0,
+        lost=_count(raw.lost, "lost"),
+        coarse=_count(raw.coarse, "coarse"),
     )
+
+
+def _count(value: float | msgspec.UnsetType, name: str) -> int:
+    return 0 if value is msgspec.UNSET else _whole(value, 0, None, name) or 0
 
 
 def _problem(raw: _Line) -> str | None:
@@ -243,6 +250,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             faults=dict(trajectory.faults) or msgspec.UNSET,
             process=trajectory.process or msgspec.UNSET,
             lost=trajectory.lost or msgspec.UNSET,
+            coarse=trajectory.coarse or msgspec.UNSET,
         )
     )
 

@@ -170,6 +170,7 @@ class TrajectoryFold:
             forked_at=self._forked_at,
             faults=self._counted_faults(),
             lost=self._lost,
+            coarse=self._meter.coarse,
         )
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 from ...engine.diff import matching
 from ...engine.events import SnapshotTaken
 from ...engine.files import is_edit_of_file
-from ...engine.text import new_words, text_of
+from ...engine.text import text_of, written_words
 
-__all__ = ("Lines", "OutputLines", "shown_lines", "written")
+__all__ = ("Lines", "OutputLines", "Written", "shown_lines", "written")
 
 Lines: TypeAlias = Mapping[str, list[str]]
 """The lines of an output by file; an output that is not of files has the path ``""``."""
@@ -22,9 +22,12 @@ class OutputLines:
 
     Folds of one session may share it, which are given the same records in turn. What it gives is not
     to be changed.
+
+    Attributes:
+        coarse: the last two outputs that ``new`` compared were not compared in full: see ``Matching.whole``.
     """
 
-    __slots__ = ("_event", "_fresh", "_lines", "_new", "_old")
+    __slots__ = ("_event", "_fresh", "_lines", "_new", "_old", "coarse")
 
     def __init__(self) -> None:
         self.clear()
@@ -36,6 +39,7 @@ class OutputLines:
         self._old: Lines = self._lines
         self._new: Lines = self._lines
         self._fresh = ""
+        self.coarse = False
 
     def of(self, event: SnapshotTaken) -> Lines:
         """The lines of an output: of the snapshot, and of files that it did not change."""
@@ -59,19 +63,40 @@ class OutputLines:
         """The lines that a diff of two outputs adds, file by file: see ``text.new_lines``."""
         if new is not self._new or old is not self._old:
             self._old, self._new = old, new
+            self.coarse = False
             fresh: list[str] = []
             for path, lines in new.items():
                 known = old.get(path)
-                if lines is not known:
-                    fresh += matching(known, lines).added(lines) if known else lines
+                if known and lines is not known:
+                    found = matching(known, lines)
+                    self.coarse |= found.whole
+                    fresh += found.added(lines)
+                elif lines is not known:
+                    fresh += lines
             self._fresh = "\n".join(fresh)
         return self._fresh
 
 
-def written(old: Lines, new: Lines) -> str:
-    """The words that were written to make one output of another, file by file: see ``text.new_words``."""
-    found = [new_words(old.get(path, []), lines) for path, lines in new.items()]
-    return "\n".join(text for text in found if text)
+class Written(NamedTuple):
+    """The words that were written to make one output of another.
+
+    ``coarse`` says that the two were not compared in full, so that changed stretches count whole.
+    """
+
+    text: str
+    coarse: bool
+
+
+def written(old: Lines, new: Lines) -> Written:
+    """What was written to make one output of another, file by file: see ``text.new_words``."""
+    texts: list[str] = []
+    coarse = False
+    for path, lines in new.items():
+        known = old.get(path) or []
+        found = matching(known, lines)
+        coarse |= found.whole
+        texts.append(written_words(found, known, lines))
+    return Written("\n".join(text for text in texts if text), coarse)
 
 
 def shown_lines(event: SnapshotTaken, path: str) -> list[str] | None:

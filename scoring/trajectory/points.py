@@ -95,6 +95,8 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
             or where nobody looked.
         process: how the parties worked together; None where it was not measured.
         lost: events that could not be recorded; rounds and effort of such a session are incomplete.
+        coarse: versions of the output that were not compared in full with what went before, so that changed
+            stretches count whole.
     """
 
     session: str
@@ -120,6 +122,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     faults: Mapping[str, int] = {}
     process: Process | None = None
     lost: int = 0
+    coarse: int = 0
 
 
 def undecided(candidates: Iterable[str]) -> str | None:

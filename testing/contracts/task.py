@@ -56,6 +56,8 @@ async def check_task(task: CheckedTask, *, seed: int = 1, instances: int = 3) ->
 
     - Instances are the same each time, and differ; the witness of each is worth what it says, and
       nobody reaches more while goals stay as they were.
+    - Each session records the key of its problem, computed from the instance: it is the same whoever plays and
+      whatever the session draws, and other instances have other keys, those of another seed too.
     - Utility is in [0, 1], has named parts, and is measured in every session; measured again, it is
       the same.
     - The hidden profile is in the human's view alone: nothing that an agent sees copies it before the
@@ -82,6 +84,7 @@ async def check_task(task: CheckedTask, *, seed: int = 1, instances: int = 3) ->
     require(bool(unaided), "there is no human who works without an agent: the other baseline")
     require(bool(pairs), "there is no agent that works with a human")
     _check_instances(task, names, seed)
+    _check_problems(task, names, seed, [*pairs, *((agent, NOBODY) for agent in automated)])
     for name in names:
         await _check_witness(task, name, seed)
     first = [Cell(agent=a, user=u, instance=names[0], seed=seed) for a, u in pairs]
@@ -147,6 +150,36 @@ def _check_instances(task: CheckedTask, names: Sequence[str], seed: int) -> None
         require(opened(name, seed) == opened(name, seed), f"instance {name} is the same each time")
         seen.append(codec.digest(msgspec.to_builtins(opened(name, seed).private)))
     require(len(set(seen)) > 1, "instances differ in what is hidden in them")
+
+
+def _check_problems(
+    task: CheckedTask, names: Sequence[str], seed: int, players: Sequence[tuple[str, str]]
+) -> None:
+    """Sessions have one problem key if, and only if, they pose the same problem."""
+    agent, user = players[0]
+    keys: dict[str, str] = {}  # by key, what it poses
+    for at in (seed, seed + 1):
+        for name in task.instances(len(names), at):
+            cell = Cell(agent=agent, user=user, instance=name, seed=at)
+            opened = _session(task, cell).opened
+            where = f"instance {name} of seed {at}"
+            key = opened.problem
+            require(bool(key), f"{where} has no problem key: pairs and clusters go by it")
+            assert key is not None
+            posed = codec.digest(msgspec.to_builtins([opened.request, opened.private]))
+            require(
+                keys.setdefault(key, posed) == posed,
+                f"{where} has the problem key of another instance, {key}",
+            )
+    for agent, user in players:
+        for repeat in (1, 2):
+            cell = Cell(agent=agent, user=user, instance=names[0], seed=seed, repeat=repeat)
+            found = _session(task, cell).opened.problem
+            require(
+                found in keys and found == next(iter(keys)),
+                f"{agent} with {user or 'nobody'}: the problem key of instance {names[0]} is "
+                f"{next(iter(keys))} whoever plays, and not {found}",
+            )
 
 
 async def _check_witness(task: CheckedTask, name: str, seed: int) -> None:

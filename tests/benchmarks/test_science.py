@@ -50,3 +50,13 @@ def test_the_verdict_goes_by_the_side_of_the_whole_interval(
 ) -> None:
     estimate = Estimate(value=0.1, low=low, high=high, sessions=3)
     assert Finding("it rises", "travel", "rise", estimate, sign).verdict == verdict
+
+
+def test_a_finding_on_the_drop_holds_only_if_it_does_under_all_readings_of_the_ratings() -> None:
+    below, around = (
+        Estimate(value=-0.1, low=-0.2, high=high, sessions=3) for high in (-0.05, 0.05)
+    )
+    finding = Finding("it drops", "travel", "D@1", below, -1, readings=(below, below))
+    assert (finding.verdict, finding.counted) == ("holds", "holds: 2")
+    other = finding._replace(readings=(below, around))
+    assert (other.verdict, other.counted) == ("depends", "holds: 1, not shown: 1")

@@ -230,14 +230,29 @@ def test_an_annotator_that_raises_says_so() -> None:
         fold.feed(script.human("Hi"))
 
 
-@pytest.mark.parametrize(("judges", "warned"), [(("rule-judge@2",), True), (("human",), False)])
-def test_a_report_warns_if_only_the_rule_judge_rated(judges: tuple[str, ...], warned: bool) -> None:
+@pytest.mark.parametrize(
+    ("judges", "weak", "shown", "said"),
+    [
+        (("rule-judge@2",), False, False, "The drop is not shown"),
+        (("rule-judge@2",), True, True, "The drop goes by the rule judge alone"),
+        (("human", "rule-judge@2"), False, True, "Some ratings are those of the rule judge"),
+        (("human",), False, True, None),
+    ],
+)
+def test_a_drop_by_the_rule_judge_alone_is_not_shown_unless_it_is_asked_for(
+    judges: tuple[str, ...], weak: bool, shown: bool, said: str | None
+) -> None:
     points = tuple(
         Point(round=k, utility=k / 4, value=k / 4, rating=2, updated=True) for k in (1, 2)
     )
     rated = Trajectory(session="s", group={"agent": "a"}, points=points, judges=judges)
-    document = report_document(make_report([rated], bootstrap=0), whole=False)
-    assert any("rule judge alone" in note.text for note in document.notes) == warned
+    document = report_document(make_report([rated], bootstrap=0), whole=False, weak=weak)
+    [table, *_] = document.sections[0].tables
+    assert any(heading.title.startswith("Drop") for heading in table.headings) == shown
+    notes = [note.text for note in document.notes if "rule judge" in note.text]
+    assert [note[: len(said or "")] for note in notes] == ([said] if said else [])
+    robust = any("under 6 readings" in note.text for note in document.sections[0].notes)
+    assert robust == shown
 
 
 def test_measures_that_rest_on_weak_labels_are_not_in_the_table() -> None:

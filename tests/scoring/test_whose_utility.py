@@ -111,7 +111,7 @@ def test_else_the_one_that_the_opening_names(log: str, capsys: pytest.CaptureFix
     assert doors(capsys, log, "--utility", "retention") == [(0.9, "retention@2")] * 3
 
 
-@pytest.mark.parametrize("command", ["sessions", "show", "report", "workbench"])
+@pytest.mark.parametrize("command", ["sessions", "show", "report", "workbench", "replay", "watch"])
 def test_an_unknown_scorer_is_refused_at_once(
     log: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +119,32 @@ def test_an_unknown_scorer_is_refused_at_once(
     assert main([command, log, *session, "--utility", "resolution"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "has no utility by 'resolution'; scorers there: feedback@1, retention@2" in said
+
+
+def test_a_replay_goes_by_the_scorer_that_is_asked_for(
+    log: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def last(*asked: str) -> object:
+        assert main(["replay", log, "--json", *asked]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        updates = [update for one in lines for update in one["updates"]]
+        values = [one["value"] for one in updates if one["update"] == "UtilityUpdated"]
+        return values[-1] if values else None
+
+    assert last("--utility", "retention") == 0.9
+    assert last("--utility", "feedback") == 0.0
+    assert main(["replay", log, "--check", "--utility", "retention"]) == 2
+    assert "--check compares all measurements" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("log", [{"utility": "travel"}], indirect=True)
+def test_show_says_that_the_scorer_that_is_named_measured_nothing(
+    log: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", log, "s"]) == 0
+    assert "no score of its output has a value" in capsys.readouterr().out
+    found = printed(capsys, "show", log, "s")
+    assert (found["scorer"], found["wanted"]) == (None, "travel")
 
 
 def test_results_of_runs_go_by_the_same_rule() -> None:

@@ -10,7 +10,9 @@ import pytest
 from duolog.engine.events import JSON, SessionOpened, SnapshotTaken
 from duolog.engine.scorers.protocol import Scorer
 from duolog.engine.session.decisions import Decision, Submit
+from duolog.engine.session.runner import Session
 from duolog.engine.session.view import View
+from duolog.engine.task import Cell, Setting
 from duolog.examples.travel.travel_task import travel_task
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
 from duolog.tasks.actions import ActionTable, action
@@ -131,6 +133,36 @@ async def test_what_a_task_breaks_is_said(name: str) -> None:
     task, why = BROKEN[name]
     with pytest.raises(AssertionError, match=why):
         await check_task(task, instances=2)
+
+
+@pytest.mark.parametrize(
+    ("key_of", "why"),
+    [
+        (lambda cell: None, "instance .* of seed 1 has no problem key"),
+        (lambda cell: cell.instance, "of seed 2 has the problem key of another instance"),
+        (
+            lambda cell: f"{cell.seed} {cell.instance} {cell.agent}",
+            "the problem key of instance .* whoever plays",
+        ),
+        (
+            lambda cell: f"{cell.seed} {cell.instance} {cell.repeat}",
+            "the problem key of instance .* whoever plays",
+        ),
+    ],
+)
+async def test_the_problem_key_goes_by_the_instance_alone(
+    key_of: Callable[[Cell], str | None], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = KitTask.session
+
+    def keyed(task: KitTask[Garden], cell: Cell, setting: Setting) -> Session:
+        made = session(task, cell, setting)
+        opened = msgspec.structs.replace(made.opened, problem=key_of(cell))
+        return msgspec.structs.replace(made, opened=opened)
+
+    monkeypatch.setattr(KitTask, "session", keyed)
+    with pytest.raises(AssertionError, match=why):
+        await check_task(bouquet_task(), instances=2)
 
 
 @pytest.mark.parametrize(

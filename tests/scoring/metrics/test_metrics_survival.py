@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -136,11 +137,18 @@ def test_a_worked_example_of_abandonment() -> None:
     # Of four sessions one is left in round 1, one finished in round 2, one left in round 3, one censored there.
     points = survival_curve([(1, True), (2, False), (3, True), (3, False)], finished={2: 1})
     assert [point.incidence for point in points] == pytest.approx([1 / 4, 1 / 4, 1 / 2])
+    # Of one proportion of 4 it is the binomial variance, p (1 - p) / 4.
+    z = 1.959963984540054 * math.sqrt(0.25 * 0.75 / 4) / (0.25 * math.log(4))
     assert 1 - points[-1].survival == pytest.approx(
         5 / 8
     )  # as if the finished one might still be left
     assert [point.finished for point in points] == [0, 1, 0]
+    assert (points[0].incidence_low, points[0].incidence_high) == pytest.approx(
+        (0.25 ** math.exp(z), 0.25 ** math.exp(-z))
+    )
     assert survival_curve([(1, True), (2, True)])[-1].incidence == 1
+    assert survival_curve([(1, True), (2, True)])[-1].incidence_low is None
+    assert survival_curve([(1, False), (2, True)])[0].incidence_low is None
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # in its standard error
@@ -159,6 +167,7 @@ def test_cumulative_incidence_agrees_with_statsmodels(sessions: list[tuple[int, 
         return
     found = survfunc.CumIncidenceRight(np.array([k for k, _ in sessions]), how)
     expected = dict(zip(found.times.tolist(), found.cinc[0].tolist(), strict=True))
+    errors = dict(zip(found.times.tolist(), found.cinc_se[0].tolist(), strict=True))
     curve = survival_curve(
         [(k, cause == "left") for k, cause in sessions],
         finished=Counter(k for k, cause in sessions if cause == "finished"),
@@ -166,6 +175,20 @@ def test_cumulative_incidence_agrees_with_statsmodels(sessions: list[tuple[int, 
     for point in curve:
         if point.round in expected:
             assert point.incidence == pytest.approx(expected[point.round], abs=1e-12)
+        error = errors.get(point.round)
+        if point.incidence_low is not None and error is not None and np.isfinite(error):
+            log = math.log(point.incidence)
+            width = math.exp(1.959963984540054 * error / (point.incidence * abs(log)))
+            assert point.incidence_low == pytest.approx(point.incidence**width, abs=1e-9)
+            assert point.incidence_high == pytest.approx(point.incidence ** (1 / width), abs=1e-9)
+
+
+def test_an_incidence_next_to_1_has_an_interval() -> None:
+    points = survival_curve([(k, True) for k in (1, 3, 3, 6, 7, 7, 9, 11, 13, 49, 49)])
+    assert all(
+        one.incidence_low is None or 0 <= one.incidence_low <= (one.incidence_high or 0) <= 1
+        for one in points
+    )
 
 
 def test_a_group_tells_finished_sessions_from_censored_ones() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping
 
@@ -18,7 +19,11 @@ from duolog.engine.events import (
 )
 from duolog.engine.text import new_lines, new_words
 from duolog.scoring.live import score_records
+from duolog.scoring.report import make_report
+from duolog.scoring.report.summary import completeness
 from duolog.scoring.trajectory.effort import MEASURES
+from duolog.scoring.trajectory.files import decode_trajectory, encode_trajectory
+from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.points import Trajectory
 from duolog.scoring.trajectory.token_estimate import estimate_tokens
@@ -543,3 +548,28 @@ def test_the_estimate_of_nothing_is_nothing() -> None:
 @given(st.text())
 def test_any_text_can_be_estimated(text: str) -> None:
     assert (estimate_tokens(text) > 0) == bool(text)
+
+
+def test_versions_that_take_too_long_to_compare_are_counted_and_said() -> None:
+    chance = random.Random(1)
+    long, other = ("\n".join(chance.choices("abcdefghij", k=3_000)) for _ in range(2))
+    script = RecordWriter("s")
+    script.opened()
+    script.human("go")
+    script.output(long)
+    script.human("again")
+    script.output(other)
+    script.human("and so")
+    script.output(f"{other}\nmore")
+    script.closed()
+    folds = [TrajectoryFold("s", emit=emit) for emit in (True, False)]
+    for record in script.records:
+        for fold in folds:
+            fold.feed(record)
+    assert [fold.trajectory().coarse for fold in folds] == [1, 1]
+    report = make_report([folds[0].trajectory()], bootstrap=0)
+    [group] = report.groups
+    assert (group.counts.coarse_sessions, group.counts.coarse_versions) == (1, 1)
+    assert any("1 version of the output in 1 session took" in one for one in completeness(report))
+    line = encode_trajectory(folds[0].trajectory())
+    assert decode_trajectory(line).coarse == 1
