@@ -14,6 +14,7 @@ import anyio
 
 from ..engine.errors import DeskError, InvalidInput, StaleBase
 from ..engine.records import Record
+from ..engine.session.decisions import Approve
 from ..engine.session.desk import Desk
 from ..engine.session.view import View
 from .person_commands import HELP, action_help, parse_action, private_text
@@ -204,7 +205,7 @@ class Person:
         asked = desk.view.open_approvals
         if not asked:
             raise InvalidInput("nobody has asked for an approval")
-        await desk.approve(asked[0].version, approved=approved, comment=comment)
+        await desk.emit(Approve(asked[0].version, approved, comment, "person"))
 
     async def _rate(self, desk: Desk, rest: str) -> None:
         number, *why = rest.split(maxsplit=1) or [""]

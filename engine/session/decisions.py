@@ -72,11 +72,15 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Approve(msgspec.Struct, frozen=True):
-    """Give or deny the approval asked for at trace version ``asked``."""
+    """Give or deny the approval asked for at trace version ``asked``.
+
+    ``source`` is ``person`` if a real person decides; None for simulated users and programs.
+    """
 
     asked: int
     approved: bool = True
     comment: str = ""
+    source: Literal["person"] | None = None
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -298,11 +298,11 @@ class Desk:
             case Ask(question, action, arguments, to):
                 asked = ApprovalAsked(question=question, action=action, arguments=arguments, to=to)
                 return RecordEvent(asked)
-            case Approve(version, approved, comment):
+            case Approve(version, approved, comment, source):
                 if version not in self.view.approvals:
                     raise DeskError(f"nobody asked for an approval at version {version}")
                 return GiveApproval(
-                    ApprovalGiven(asked=version, approved=approved, comment=comment)
+                    ApprovalGiven(asked=version, approved=approved, comment=comment, source=source)
                 )
             case Note(text):
                 return RecordEvent(NoteTaken(text=text))

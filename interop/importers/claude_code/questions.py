@@ -61,11 +61,11 @@ class QuestionReader:
                 yield _question(call)
             yield result if result.error else ToolResult(result.call, result.output, text)
             _, _, comment = text.partition(_SAID)
-            yield ApprovalResponse(call.call, approved=False, comment=comment.strip())
+            yield ApprovalResponse(call.call, False, comment.strip(), "person")
         else:
             yield result
             if call.tool in _ASKING and result.error is None:
-                yield ApprovalResponse(call.call, approved=True, comment=_answers(kept, text))
+                yield ApprovalResponse(call.call, True, _answers(kept, text), "person")
 
 
 def _question(call: ToolCall) -> ApprovalRequest:

@@ -322,7 +322,9 @@ class ConversationBuilder:
         if asked is None:
             what = f"an answer to no question (id {step.id!r})"
             return Remark("problem", what, where, self._builder.session)
-        given = ApprovalGiven(asked=asked, approved=step.approved, comment=step.comment)
+        given = ApprovalGiven(
+            asked=asked, approved=step.approved, comment=step.comment, source=step.source
+        )
         return self._builder.put(given, *self._cast.of(HUMAN), time, id=id)
 
     def _submit(self, step: Output, time: float, id: str | None, where: str) -> Foreign:

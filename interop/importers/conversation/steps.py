@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -96,11 +96,12 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
 
 
 class ApprovalResponse(msgspec.Struct, frozen=True):
-    """The answer of a person to an ``ApprovalRequest``."""
+    """The answer to an ``ApprovalRequest``; the source says who decided, None if that is unknown."""
 
     id: str
     approved: bool
     comment: str = ""
+    source: Literal["person"] | None = None
 
 
 class Output(msgspec.Struct, frozen=True):

@@ -333,7 +333,7 @@ def _verb(did: Said | Answered | Rated | Took) -> Verb:
         case Said():
             return Say(did.text)
         case Answered():
-            return Approve(did.asked, did.approved, did.comment)
+            return Approve(did.asked, did.approved, did.comment, "person")
         case Rated():
             return Rate(did.rating, did.explanation)
         case Took():
