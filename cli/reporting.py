@@ -19,8 +19,11 @@ from ..scoring.columns.table import Columns
 from ..scoring.comparison.agreement import agreement
 from ..scoring.comparison.pairs import OUTCOME, PairBy, compare
 from ..scoring.comparison.sensitivity import sensitivity
+from ..scoring.index.query import SessionQuery
+from ..scoring.index.select import check_labels, select
 from ..scoring.metrics import Convention, EffortAxis, Numbers
 from ..scoring.metrics.forks import compare_forks, without_forks
+from ..scoring.oversight import Oversight, OversightReport, fold_oversight, summarise
 from ..scoring.report import (
     Document,
     TerminalDocument,
@@ -34,6 +37,7 @@ from ..scoring.report import (
     explanation_document,
     forks_document,
     make_report,
+    oversight_document,
     report_document,
     sensitivity_document,
 )
@@ -64,7 +68,9 @@ EMBEDDED = 2_000_000
 _LISTED = 100_000  # sessions that a report lists one by one even if only text is wanted
 _WIDTH = 110  # columns of a transcript
 
-Analysis: TypeAlias = Literal["forks", "compare", "sensitivity", "agreement", "explain"]
+Analysis: TypeAlias = Literal[
+    "forks", "compare", "sensitivity", "agreement", "oversight", "explain"
+]
 """What is asked for instead of the report's tables."""
 
 Form: TypeAlias = Literal["text", "json", "csv", "markdown"]
@@ -141,6 +147,11 @@ def analysis_of(asked: Asked, analysis: Analysis) -> Document:
         )
     if analysis == "agreement":
         return agreement_document(agreement(_ratings(asked), resamples=bootstrap, seed=seed))
+    if analysis == "oversight":
+        by = asked.group_by or ("agent",)
+        if len(by) > 1:
+            raise InvalidInput(f"--oversight groups by one label, not by {', '.join(by)}")
+        return oversight_document(oversight_of(asked.sources, by[0]))
     sessions = load(asked.sources, asked.options, workers=asked.workers, on_ended=_say_ended)
     if analysis == "forks":
         return forks_document(compare_forks(sessions, bootstrap=bootstrap, seed=seed))
@@ -160,6 +171,58 @@ def analysis_of(asked: Asked, analysis: Analysis) -> Document:
             drops=asked.options.judge != "auto" or not weak,
         )
     return _explained(asked, sessions, kept)
+
+
+def oversight_of(
+    sources: Sequence[str], by: str, query: SessionQuery | None = None
+) -> OversightReport:
+    """The oversight of the sessions in some logs, grouped by a label.
+
+    Args:
+        sources: the logs.
+        by: the label.
+        query: which sessions; None for all.
+
+    Raises:
+        InvalidInput: a source is not a log, or the query names a label that no session has.
+        LogError: a log cannot be read.
+    """
+    if directory_of(sources) is not None or any(map(is_file, sources)):
+        raise InvalidInput("oversight follows from the events of a log: give the log itself")
+
+    async def read(source: str) -> list[tuple[str, Oversight]]:
+        async with existing_log(source) as log:
+            return await oversight_by(log, by, query)
+
+    groups: dict[str, list[Oversight]] = {}
+    for source in sources:
+        for group, one in run(partial(read, source)):
+            groups.setdefault(group, []).append(one)
+    return OversightReport(
+        by=by, groups={group: summarise(some) for group, some in sorted(groups.items())}
+    )
+
+
+async def oversight_by(
+    log: EventLog, by: str, query: SessionQuery | None = None
+) -> list[tuple[str, Oversight]]:
+    """The oversight of each session that meets a query, with its value of a label.
+
+    Raises:
+        InvalidInput: the query names a label that no session has.
+        LogError: the log cannot be read.
+    """
+    chosen: dict[str, str] = {}
+    if query is not None:
+        await check_labels(log, query, None)
+    if query is not None and query.needs_lines:
+        chosen = {one.session: one.group.get(by, "") async for one in select(log, query)}
+    else:
+        async for one in log.sessions():
+            if query is None or query.admits(one):
+                chosen[one.session] = one.group.get(by, "")
+    found = await fold_oversight(log.read_all(), wanted=chosen.__contains__)
+    return [(chosen[session], one) for session, one in found.items()]
 
 
 def _report(asked: Asked, sessions: Columns) -> Numbers:

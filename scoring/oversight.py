@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import median
 from typing import Final, final
@@ -32,6 +32,7 @@ __all__ = (
     "Approvals",
     "Oversight",
     "OversightFold",
+    "OversightReport",
     "OversightSummary",
     "Quantiles",
     "attended_seconds",
@@ -358,6 +359,18 @@ class OversightSummary(msgspec.Struct, frozen=True, kw_only=True):
     persons: int = 0
     attended: float | None = None
     unattributed: int = 0
+
+
+class OversightReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The oversight of groups of sessions.
+
+    Attributes:
+        by: the label that groups them.
+        groups: by the values of the label.
+    """
+
+    by: str
+    groups: Mapping[str, OversightSummary]
 
 
 def summarise(sessions: Iterable[Oversight]) -> OversightSummary:

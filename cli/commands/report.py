@@ -141,6 +141,12 @@ def report_command(
     agreement: Annotated[
         bool, typer.Option("--agreement", help="Show instead how far the judges agree.")
     ] = False,
+    oversight: Annotated[
+        bool,
+        typer.Option(
+            "--oversight", help="Show instead how people approve, interrupt and correct agents."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, for programs.")] = False,
     json_schema: Annotated[
         bool,
@@ -185,6 +191,7 @@ def report_command(
         "compare": compare is not None,
         "sensitivity": sensitivity,
         "agreement": agreement,
+        "oversight": oversight,
         "explain": explain is not None,
     }
     forms: dict[Form, bool] = {"json": as_json, "csv": as_csv, "markdown": as_markdown}

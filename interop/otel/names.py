@@ -127,6 +127,11 @@ STOPS: Final = "duolog.stop.decisions"
 APPROVALS: Final = "duolog.approvals"
 APPROVAL_LATENCY: Final = "duolog.approval.latency"
 INTERRUPTIONS: Final = "duolog.interruptions"
+STRETCH_ACTS: Final = "duolog.agent.stretch.acts"
+STRETCH_DURATION: Final = "duolog.agent.stretch.duration"
+QUESTIONS: Final = "duolog.agent.questions"
+CORRECTIONS: Final = "duolog.corrections"
+FAILURES_REPORTED: Final = "duolog.failures.reported"
 EFFORT_ROUNDS: Final = "duolog.effort.rounds"
 EFFORT_ACTS: Final = "duolog.effort.acts"
 EFFORT_DEFERRALS: Final = "duolog.effort.deferrals"
@@ -149,7 +154,23 @@ INSTRUMENTS: Final[Mapping[str, Instrument]] = {
         "histogram", "s", "Time that persons took to decide on an approval.", _LONG
     ),
     INTERRUPTIONS: Instrument(
-        "counter", "{message}", "Messages of humans while an action of an agent was in flight."
+        "counter",
+        "{interruption}",
+        "Messages of humans while an action of an agent was in flight, and stops of agents at work.",
+    ),
+    STRETCH_ACTS: Instrument(
+        "histogram",
+        "{act}",
+        "Acts of agents between acts of humans.",
+        tuple(2.0**power for power in range(11)),
+    ),
+    STRETCH_DURATION: Instrument(
+        "histogram", "s", "Time from the first to the last of these acts.", _LONG
+    ),
+    QUESTIONS: Instrument("counter", "{message}", "Messages of agents with a question."),
+    CORRECTIONS: Instrument("counter", "{message}", "Messages of humans that correct an agent."),
+    FAILURES_REPORTED: Instrument(
+        "counter", "{message}", "Messages of humans that report dissatisfaction."
     ),
     TURN_DURATION: Instrument("histogram", "s", "Duration of agents' turns.", _LONG),
     SESSION_DURATION: Instrument("histogram", "s", "Duration of sessions, when they close.", _LONG),

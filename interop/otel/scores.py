@@ -11,8 +11,10 @@ from ...engine.events import SessionOpened, StopAdvised
 from ...engine.log.backoff import FIRST
 from ...engine.log.contract import EventLog
 from ...engine.records import Record
+from ...engine.rounds import is_act
+from ...scoring.oversight import Oversight, OversightFold
 from ...scoring.trajectory.fold import TrajectoryFold
-from ...scoring.trajectory.options import Options
+from ...scoring.trajectory.options import Options, plugged_annotator
 from ...scoring.trajectory.updates import (
     EffortUpdated,
     RoundClosed,
@@ -142,6 +144,8 @@ class ScoreSignals:
 
     def __init__(self, session: str, options: Options) -> None:
         self._fold = TrajectoryFold(session, options)
+        self._oversight = OversightFold(plugged_annotator(options))
+        self._overseen = Oversight()
         self._counted: dict[str, float] = {}
         self._stops: set[tuple[int, int]] = set()
         self._labels: Attributes = {}
@@ -161,6 +165,9 @@ class ScoreSignals:
             self._labels = session_labels(opened)
         for update in self._fold.feed(record):
             yield from self._of_update(update, record)
+        self._oversight.feed(record)
+        if record.kind == "SessionClosed" or (record.role == "human" and is_act(record)):
+            yield from self._oversee()
         event = record.event if record.kind == "StopAdvised" else None
         if isinstance(event, StopAdvised):
             yield from self._stop(record, event.round, event.tau, enforced=event.enforced)
@@ -194,6 +201,23 @@ class ScoreSignals:
             yield from self._count(last.effort)
             self._ended = True
             yield from self._final(last.utility)
+
+    def _oversee(self) -> Iterator[Signal]:
+        """What oversight has grown by; no agent is in the middle of a turn."""
+        before, self._overseen = self._overseen, self._oversight.measures
+        now = self._overseen
+        for acts, seconds in now.stretches[len(before.stretches) :]:
+            yield MetricMeasured(names.STRETCH_ACTS, acts, self._labels)
+            if now.opened is not None:
+                yield MetricMeasured(names.STRETCH_DURATION, seconds, self._labels)
+        for metric, count, counted in (
+            (names.INTERRUPTIONS, now.interruptions, before.interruptions),
+            (names.QUESTIONS, now.questions, before.questions),
+            (names.CORRECTIONS, now.corrections, before.corrections),
+            (names.FAILURES_REPORTED, now.failures, before.failures),
+        ):
+            if count is not None and count > (counted or 0):
+                yield MetricMeasured(metric, count - (counted or 0), self._labels)
 
     def _final(self, utility: float | None) -> Iterator[Signal]:
         """The final utility as a metric, once, be it scored only after the end."""

@@ -169,8 +169,6 @@ class SpanFold:
             yield from self._work(record)
         elif record.kind == "TurnYielded" and (turn := self._turns.get(record.actor)):
             turn.end = max(turn.end, record.time)
-        if record.role == "human" and record.kind == "MessageSent" and self._actions:
-            yield MetricMeasured(names.INTERRUPTIONS, 1, self._labels)
         handle = _HANDLERS.get(record.kind)
         if handle is not None:
             yield from handle(self, record)

@@ -11,6 +11,7 @@ from .analyses import (
     counterfactual_document,
     fork_document,
     forks_document,
+    oversight_document,
     power_document,
     sensitivity_document,
 )
@@ -43,6 +44,7 @@ __all__ = (
     "fork_document",
     "forks_document",
     "make_report",
+    "oversight_document",
     "power_document",
     "report_data",
     "report_document",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -18,6 +18,7 @@ from ..comparison.simulators import Audit, BehaviourGap, PersonaAudit
 from ..metrics.counterfactual import CounterfactualReport
 from ..metrics.forks import Fork, ForkReport
 from ..metrics.results import Estimate
+from ..oversight import OversightReport, Quantiles
 from .document import (
     ABSENT,
     COUNT,
@@ -55,6 +56,7 @@ __all__ = (
     "counterfactual_document",
     "fork_document",
     "forks_document",
+    "oversight_document",
     "power_document",
     "sensitivity_document",
 )
@@ -602,3 +604,113 @@ def _persona(one: PersonaAudit, people: int) -> Section:
 
 def _without(one: PersonaAudit, gap: BehaviourGap) -> Note:
     return Note(text=f"{ABSENT} {one.simulated}, {_BEHAVIOUR[gap.measure]}: {gap.reason}")
+
+
+def oversight_document(found: OversightReport) -> Document:
+    """How people approve, interrupt and correct agents, by group; docs/measures.md has the formulas."""
+    groups = list(found.groups.values())
+
+    def named() -> Column:
+        values = [f"{name or ABSENT} ({one.sessions:,})" for name, one in found.groups.items()]
+        return texts(f"{found.by} (sessions)", values)
+
+    def share(title: str, values: Sequence[float | None]) -> Column:
+        return numbers(title, values, MEAN)
+
+    turns = table_of(
+        named(),
+        counts("Agent turns", [one.agent_turns for one in groups]),
+        heading(
+            "By agent turn",
+            share("Interruptions", [one.interruptions_by_turn for one in groups]),
+            share("Corrections", [one.corrections_by_turn for one in groups]),
+            share("Failures reported", [one.failures_by_turn for one in groups]),
+            share("Pushback", [one.pushback_by_turn for one in groups]),
+        ),
+        heading(
+            "Questions of the agent",
+            counts("All", [one.questions for one in groups]),
+            share("By interruption", [one.questions_by_interruption for one in groups]),
+        ),
+    )
+    alone = table_of(
+        named(),
+        _quantiles("Acts on its own", [one.stretch_acts for one in groups]),
+        _quantiles("Seconds on its own", [one.stretch_seconds for one in groups]),
+        heading(
+            "Attended",
+            numbers("Minutes", [_minutes(one.attended) for one in groups], rounded(1)),
+            counts("Persons", [one.persons for one in groups]),
+            counts("No person named", [one.unattributed for one in groups]),
+        ),
+    )
+    asked = [one.approvals for one in groups]
+    decided = table_of(
+        named(),
+        counts("Asked", [one.asked for one in asked]),
+        heading(
+            "By persons",
+            counts("Approved", [one.approved_by_person for one in asked]),
+            counts("Rejected", [one.rejected_by_person for one in asked]),
+        ),
+        heading(
+            "Decided by",
+            counts("Rules", [one.by_rule for one in asked]),
+            counts("Settings", [one.by_setting for one in asked]),
+            counts("Unknown", [one.by_unknown for one in asked]),
+        ),
+        counts("Expired", [one.expired for one in asked]),
+        counts("Open", [one.unanswered for one in asked]),
+        texts("Never asked", [f"{one.never_asked:,} of {one.actions:,}" for one in asked]),
+    )
+    speed = table_of(
+        named(),
+        column(
+            "Approve everything",
+            [
+                Cell(
+                    value=one.approve_everything,
+                    shown=f"{percent(one.approve_everything)} of {one.decided:,}",
+                )
+                for one in groups
+            ],
+        ),
+        _quantiles("Seconds to decide", [one.latency for one in groups]),
+        numbers(
+            "Trend, seconds a decision",
+            [one.latency_trend for one in groups],
+            rounded(2, signed=True),
+        ),
+    )
+    notes = noted(
+        "Approve everything: the share of the sessions in which a person decided. Trend: below 0, people "
+        f"decide ever faster. {ABSENT}: the log does not say."
+    )
+    return Document(
+        title="Oversight",
+        sections=(
+            Section(title="Turns", tables=(turns, alone)),
+            Section(title="Approvals", tables=(decided, speed)),
+        )
+        if groups
+        else (),
+        notes=notes if groups else noted("No session meets this."),
+        data=found,
+        rows=[{found.by: name, **flat_row(one)} for name, one in found.groups.items()],
+    )
+
+
+def _quantiles(title: str, found: Sequence[Quantiles | None]) -> Heading:
+    def part(name: str, take: Callable[[Quantiles], float]) -> Column:
+        return numbers(name, [None if one is None else take(one) for one in found], rounded(1))
+
+    return heading(
+        title,
+        part("p50", lambda one: one.p50),
+        part("p90", lambda one: one.p90),
+        part("p99", lambda one: one.p99),
+    )
+
+
+def _minutes(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 60

@@ -208,7 +208,7 @@ def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert summary["unattributed"] == 1
     assert main(["oversight", str(path), "person=p1"]) == 0
     out = capsys.readouterr().out
-    assert "agent v7, 2 sessions" in out
-    assert "2: by persons 2 approved, 0 rejected" in out
+    assert "v7 (2)" in out
+    assert "100.0% of 2" in out
     assert main(["oversight", str(path), "persn=p1"]) == 2
     assert "did you mean 'person'" in capsys.readouterr().err

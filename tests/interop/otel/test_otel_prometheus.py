@@ -15,6 +15,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import REGISTRY, generate_latest
 
 NAMES = {
+    "duolog_agent_stretch_acts": "histogram",
+    "duolog_agent_stretch_duration_seconds": "histogram",
     "duolog_effort_acts_total": "counter",
     "duolog_effort_rounds_total": "counter",
     "duolog_effort_time_seconds_total": "counter",

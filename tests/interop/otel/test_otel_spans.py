@@ -28,6 +28,7 @@ from duolog.engine.events import (
 from duolog.engine.records import Draft, Record
 from duolog.interop.otel import names
 from duolog.interop.otel.gen_ai import ModelNamed, call_signals, error_kind, model_named
+from duolog.interop.otel.scores import ScoreSignals
 from duolog.interop.otel.session_export import SessionExporter
 from duolog.interop.otel.signals import (
     SESSION,
@@ -40,6 +41,7 @@ from duolog.interop.otel.signals import (
     still_open,
 )
 from duolog.interop.otel.spans import SpanFold
+from duolog.scoring.trajectory.options import Options
 from duolog.testing import by
 from duolog.testing.folds import records_of
 from hypothesis import given
@@ -208,7 +210,7 @@ def test_tool_calls_of_a_reply_are_parts_of_its_message() -> None:
     )
 
 
-def test_approvals_and_interruptions_are_counted_by_who_decided() -> None:
+def test_approvals_are_counted_by_who_decided_and_oversight_by_the_turn() -> None:
     opened = SessionOpened(task="deploy", instance="", participants=(), clock="utc")
     records = records_of(
         *[
@@ -229,4 +231,14 @@ def test_approvals_and_interruptions_are_counted_by_who_decided() -> None:
     ]
     assert decided == [("approved", "person"), ("expired", "unknown")]
     assert [one.value for one in found if one.name == names.APPROVAL_LATENCY] == [3.0]
-    assert [one.value for one in found if one.name == names.INTERRUPTIONS] == [1]
+    scores = ScoreSignals(records[0].session, Options())
+    seen = [
+        (fact.name, fact.value)
+        for record in records
+        for fact in scores.feed(record)
+        if isinstance(fact, MetricMeasured)
+    ]
+    assert (names.INTERRUPTIONS, 1) in seen
+    stretches = [value for name, value in seen if name == names.STRETCH_ACTS]
+    seconds = [value for name, value in seen if name == names.STRETCH_DURATION]
+    assert (stretches, seconds) == ([1, 2], [0.0, 5.0])  # the human's answer ends the first
