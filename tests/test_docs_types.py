@@ -12,7 +12,6 @@ from documents import page_files, snippets
 ROOT = Path(__file__).parents[1]
 UNTYPED = frozenset(
     {
-        "README",
         "experiments",
         "statistics",
         "write-a-store",
