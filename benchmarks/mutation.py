@@ -17,6 +17,7 @@ import gc
 import inspect
 import os
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -46,7 +47,10 @@ SCOPES = {
 _LEFT_OUT = ("postgres", "contract.py", "__init__.py")  # no simulated run reaches these
 _RUNS: dict[str, int] = {"memory": 1000, "sqlite": 120, "session": 40, "product": 60}
 _TESTS = 40  # of those that call a function, the fastest
-_PATIENCE = 900.0  # seconds after which a mutant is taken not to end
+_PATIENCE = 300.0  # seconds after which a mutant is taken not to end
+_COMPUTED_AT_MOST = (
+    40  # seconds of a processor for the simulator, after which it is taken not to end
+)
 _ANEW = "import it anew"
 _SEED = "DUOLOG_MUTANT_SEED"
 _NUMBER = "DUOLOG_MUTANT"
@@ -317,6 +321,7 @@ def _tested(change: Change, number: int, seed: int) -> str:
 def _hunt_apart(change: Change, share: float, sending: Connection) -> None:
     """In a fork: puts the change into the functions that are there, and runs the simulator."""
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (to its end)
+    resource.setrlimit(resource.RLIMIT_CPU, (_COMPUTED_AT_MOST, _COMPUTED_AT_MOST))
     said: str | None = None
     try:
         said = _hunt(change, share) if _swapped(change) else _ANEW

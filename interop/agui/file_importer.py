@@ -35,7 +35,7 @@ from ..importers.conversation.steps import (
     Utterance,
 )
 from ..importers.conversation.transcript import Entry, Transcript, beginning_of, read_transcript
-from ..importers.json_files import Piece, lines_of, pieces_of
+from ..importers.json_files import Piece, check_held, lines_of, pieces_of
 from ..importers.json_sniff import Shape, shape_of
 from ..importers.protocol import Found, Reading, Remark
 from ..importers.timestamps import seconds_of
@@ -89,6 +89,7 @@ class AguiImporter:
         array = shape is not None and shape.form == "array"
         lines = lines_of(source, growing=reading.growing)
         for piece in pieces_of(source) if array else lines:
+            check_held(piece.number, source)
             data = bytes(piece.data)
             if data.startswith((b":", b"event:", b"id:", b"retry:")):
                 continue  # what server-sent events have besides

@@ -40,7 +40,7 @@ from .conversation.steps import (
     Utterance,
 )
 from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
-from .json_files import Piece, decode, files_in, pieces_of
+from .json_files import Piece, check_held, decode, files_in, pieces_of
 from .json_sniff import Shape, shape_of
 from .protocol import Found, Reading, Remark
 from .timestamps import seconds_of
@@ -404,6 +404,7 @@ def _one(path: Path) -> Iterator[Conversation | Remark]:
             yield found
         else:
             items.append(found)
+            check_held(len(items), path)
     session = _made_id(path.stem, items)
     yield Conversation(session=session, where=str(path), items=items, about={})
 

@@ -18,6 +18,7 @@ __all__ = (
     "AT_ONCE",
     "PIECE",
     "Piece",
+    "check_held",
     "decode",
     "decoder_of",
     "files_in",
@@ -34,6 +35,7 @@ AT_ONCE: Final = 1 << 24
 PIECE: Final = Budget()
 """What a piece of a file may take that is in memory as a whole."""
 _BOM: Final = b"\xef\xbb\xbf"
+_HELD: Final = 1 << 20
 
 
 class Piece(NamedTuple):
@@ -135,6 +137,19 @@ def files_in(directory: Path, pattern: str, *, within: Path | None = None) -> li
     around = within or directory
     found = sorted(directory.glob(pattern))
     return [path for path in found if path.is_file() and is_inside(path, around)]
+
+
+def check_held(count: int, path: Path) -> None:
+    """Checks how many pieces of a file are in memory at once: each becomes an object, however short it is.
+
+    Raises:
+        InvalidInput: there are more than 1,048,576.
+    """
+    if count > _HELD:
+        raise InvalidInput(
+            f"{path} has more than {_HELD:,} messages, events or traces that have to be in memory at "
+            "once; split it into several files"
+        )
 
 
 def size_of(path: Path) -> int:

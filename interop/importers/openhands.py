@@ -39,7 +39,7 @@ from .conversation.steps import (
     Utterance,
 )
 from .conversation.transcript import Entry, Transcript, beginning_of, read_transcript
-from .json_files import PIECE, decode, files_in, pieces_of, read_bytes
+from .json_files import PIECE, check_held, decode, files_in, pieces_of, read_bytes
 from .json_sniff import Shape, shape_of
 from .protocol import Found, Reading, Remark
 from .timestamps import seconds_of
@@ -376,6 +376,7 @@ class OpenHandsImporter:
                 result = msgspec.json.decode(data, type=_Evaluated)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 events.append((piece.where, data))
+                check_held(len(events), source)
                 continue
             yield from _evaluated(result, piece.where, reading)
         if events:

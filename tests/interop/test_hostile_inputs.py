@@ -11,8 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.interop.importers import json_files
 from duolog.interop.importers.inspect_logs import InspectImporter
+from duolog.interop.importers.preview import preview_foreign
 from duolog.interop.importers.protocol import Foreign, Reading
+from duolog.interop.importers.registry import find_importer
 from measured import measure
 
 pytestmark = [
@@ -213,6 +217,19 @@ def test_a_file_takes_memory_by_its_size(case: str, tmp_path: Path) -> None:
     found = measure("import", source, format)
     assert re.match(said, found.said), found.said
     assert found.grew < 8 * source.stat().st_size + 150 * MIB, found
+
+
+@pytest.mark.parametrize("format", ["ag-ui", "chat", "langfuse", "openhands"])
+def test_what_is_held_as_a_whole_has_a_number_of_parts(
+    format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_files, "_HELD", 10)
+    source = tmp_path / "x.jsonl"
+    source.write_bytes(b"{}\n" * 10)
+    preview_foreign(source, find_importer(format), Reading())
+    source.write_bytes(b"{}\n" * 11)
+    with pytest.raises(InvalidInput, match="has more than 10 messages, events or traces"):
+        preview_foreign(source, find_importer(format), Reading())
 
 
 def test_json_lines_take_memory_by_their_size(tmp_path: Path) -> None:

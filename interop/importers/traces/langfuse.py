@@ -19,7 +19,7 @@ from ..conversation.numbers import amount_of, count_of
 from ..conversation.steps import AGENT, Feedback, ToolCall, Utterance
 from ..conversation.transcript import Entry, Transcript, read_transcript
 from ..documents import is_answer, listed_in, listed_keys
-from ..json_files import AT_ONCE, Piece, decode, pieces_of, size_of
+from ..json_files import AT_ONCE, Piece, check_held, decode, pieces_of, size_of
 from ..json_sniff import Shape, shape_of
 from ..json_stream import Member, read_at
 from ..protocol import Found, Reading, Remark
@@ -314,6 +314,7 @@ def _by_session(source: Path) -> Iterator[list[Piece]]:
     what = "line" if shape.form == "lines" else "element"
     for number, (member, data) in enumerate(listed_in(source, shape), start=1):
         where = f"{source}, {what} {number}"
+        check_held(number, source)
         found.setdefault(_key(data) or where, []).append(
             (where, number, member, data if keep else None)
         )
