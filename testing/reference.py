@@ -2,13 +2,13 @@
 
 It is written from the definitions (``docs/measures.md``) in the standard library alone, and shares no code with
 the rest of Duolog. It is slow and plain: each function is one definition. From the records that ``duolog export``
-writes, it gives every number of the report's table but intervals::
+writes, it gives utility, gain and drop of the report's table; ``reference_effort`` beside it has the effort::
 
     duolog export study.db > study.jsonl
     python reference.py study.jsonl
 
-``tests/golden`` holds logs and their numbers. Tokens, which may be estimates, are not covered, nor are ratings by a
-judge that counts rounds otherwise than the report does.
+``tests/golden`` holds logs and their numbers. Intervals are not covered, nor are ratings by a judge that counts rounds
+otherwise than the report does.
 """
 
 from __future__ import annotations

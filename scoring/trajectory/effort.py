@@ -277,7 +277,7 @@ class EffortMeter:
         for path, lines in shown.items():
             known, earlier = seen.get(path, []), before.get(path, [])
             text = "\n".join(lines)
-            if known is not earlier:
+            if known is not earlier and known != earlier:
                 text = "\n".join([self._output.new({path: known}, {path: earlier}), *lines])
                 self._note(self._output.coarse)
             self._read += self._count(text)

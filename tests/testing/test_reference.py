@@ -10,6 +10,7 @@ import runpy
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from duolog.cli import main
@@ -20,7 +21,7 @@ from duolog.scoring.metrics.forks import without_forks
 from duolog.scoring.report import make_report, report_data
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
-from duolog.testing import reference
+from duolog.testing import reference, reference_effort
 from duolog.testing.records import RecordWriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,12 +62,24 @@ def compared(groups: Sequence[object], rows: Sequence[dict[str, object]]) -> lis
     return found + [f"{key}: not in the reference" for key in known]
 
 
+def rows_of(
+    lines: Iterable[reference.Json], convention: Convention, utility: str | None = None
+) -> list[reference.Json]:
+    """The rows of both references; by ``formal`` with the effort."""
+    lines = list(lines)
+    rows = reference.report(lines, convention, TAUS, utility)
+    if convention == "formal":
+        efforts = reference_effort.report_effort(lines)
+        assert [row["group"] for row in efforts] == [row["group"] for row in rows]
+        for row, effort in zip(rows, efforts, strict=True):
+            row["effort"] = effort["effort"]
+    return rows
+
+
 def held(records: Iterable[Record], convention: Convention, utility: str | None) -> list[str]:
     """What is different for some records, read by the fold and by the reference."""
     records = list(records)
-    rows = reference.report(
-        (json.loads(to_jsonl(record)) for record in records), convention, TAUS, utility
-    )
+    rows = rows_of((json.loads(to_jsonl(record)) for record in records), convention, utility)
     options = Options(rounds="handoff" if convention == "formal" else "human-turn", utility=utility)
     folds: dict[str, TrajectoryFold] = {}
     for record in records:
@@ -108,7 +121,7 @@ def of_file(
     assert main(["report", str(log), "--json", "--bootstrap", "0", "--convention", convention]) == 0
     groups = json.loads(capsys.readouterr().out)["groups"]
     lines = Path(f"{log}.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = reference.report(map(json.loads, lines), convention)
+    rows = rows_of(map(json.loads, lines), convention)
     assert rows
     return compared(groups, rows)
 
@@ -140,16 +153,17 @@ def test_golden_logs_have_the_numbers_beside_them(
 ) -> None:
     expected = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
     lines = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    assert reference.report(map(json.loads, lines)) == expected
+    assert rows_of(map(json.loads, lines), "formal") == expected
     log = tmp_path / "log.db"
     assert main(["import", str(GOLDEN / f"{name}.jsonl"), "--log", str(log)]) == 0
     assert of_file(log, capsys) == []
 
 
+@pytest.mark.parametrize("module", [reference, reference_effort])
 def test_it_is_a_program_of_the_standard_library_in_400_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = Path(reference.__file__)
+    source = Path(str(module.__file__))
     text = source.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 400
     modules = re.findall(r"^(?:from|import) (\.*\w*)", text, re.MULTILINE)
@@ -157,7 +171,10 @@ def test_it_is_a_program_of_the_standard_library_in_400_lines(
     monkeypatch.setattr("sys.argv", [str(source), str(GOLDEN / "sessions.jsonl")])
     runpy.run_path(str(source), run_name="__main__")
     expected = json.loads((GOLDEN / "sessions.json").read_text(encoding="utf-8"))
-    assert json.loads(capsys.readouterr().out) == expected
+    found = json.loads(capsys.readouterr().out)
+    assert [
+        {name: whole[name] for name in row} for row, whole in zip(found, expected, strict=True)
+    ] == found
 
 
 def test_a_wrong_number_is_found() -> None:
