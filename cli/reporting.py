@@ -25,22 +25,28 @@ from ..scoring.metrics import Convention, EffortAxis, Numbers
 from ..scoring.metrics.forks import compare_forks, without_forks
 from ..scoring.oversight import Oversight, OversightReport, fold_oversight, summarise
 from ..scoring.report import (
+    FEWEST_DRAWN,
     Document,
+    PagePart,
     TerminalDocument,
     agreement_document,
+    compare_agents,
     comparison_document,
     document_csv,
     document_json,
     document_markdown,
-    document_page,
+    documents_page,
     explain,
     explanation_document,
     forks_document,
     make_report,
+    of_task,
     oversight_document,
     report_document,
     sensitivity_document,
+    tasks_of,
 )
+from ..scoring.report.comparing import MOST_TASKS
 from ..scoring.report.summary import LISTED, by_rules_alone
 from ..scoring.trajectory.options import Options
 from .lookup import existing_log, one_named
@@ -56,10 +62,12 @@ __all__ = (
     "Asked",
     "Form",
     "analysis_of",
+    "numbers_of",
     "page_of",
     "print_document",
     "report_of",
     "sessions_of",
+    "table_of",
 )
 
 EMBEDDED = 2_000_000
@@ -84,6 +92,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         sources: logs, files of trajectories, or a directory of tables.
         options: how to score.
         convention: how sessions are aggregated.
+        task: the one whose sessions count; None for all.
         group_by: labels; None for the usual ones.
         bootstrap: resamples for the intervals.
         seed: of the resampling.
@@ -99,6 +108,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[str]
     options: Options = Options()
     convention: Convention = "formal"
+    task: str | None = None
     group_by: Sequence[str] | None = None
     bootstrap: int = 1000
     seed: int = 0
@@ -118,7 +128,7 @@ def report_of(asked: Asked) -> Numbers:
         InvalidInput: the sources cannot give it.
         LogError: a log cannot be read.
     """
-    return _report(asked, sessions_of(asked))
+    return numbers_of(asked, sessions_of(asked))
 
 
 def sessions_of(asked: Asked) -> Columns:
@@ -128,9 +138,13 @@ def sessions_of(asked: Asked) -> Columns:
         InvalidInput: the sources cannot give them.
         LogError: a log cannot be read.
     """
-    return _without_forks(
-        load(asked.sources, asked.options, workers=asked.workers, on_ended=_say_ended)
-    )
+    return _without_forks(_loaded(asked, asked.options))
+
+
+def _loaded(asked: Asked, options: Options) -> Columns:
+    """The sessions of some sources, of the task that is asked for."""
+    found = load(asked.sources, options, workers=asked.workers, on_ended=_say_ended)
+    return found if asked.task is None else of_task(found, asked.task)
 
 
 def analysis_of(asked: Asked, analysis: Analysis) -> Document:
@@ -152,7 +166,7 @@ def analysis_of(asked: Asked, analysis: Analysis) -> Document:
         if len(by) > 1:
             raise InvalidInput(f"--oversight groups by one label, not by {', '.join(by)}")
         return oversight_document(oversight_of(asked.sources, by[0]))
-    sessions = load(asked.sources, asked.options, workers=asked.workers, on_ended=_say_ended)
+    sessions = _loaded(asked, asked.options)
     if analysis == "forks":
         return forks_document(compare_forks(sessions, bootstrap=bootstrap, seed=seed))
     kept = _without_forks(sessions)
@@ -225,7 +239,8 @@ async def oversight_by(
     return [(chosen[session], one) for session, one in found.items()]
 
 
-def _report(asked: Asked, sessions: Columns) -> Numbers:
+def numbers_of(asked: Asked, sessions: Columns) -> Numbers:
+    """The report on sessions that are at hand."""
     return make_report(
         sessions,
         convention=asked.convention,
@@ -248,7 +263,7 @@ def _explained(asked: Asked, sessions: Columns, kept: Columns) -> Document:
     """A session's numbers; under ``paper`` they depend on the cut of its group."""
     ids = [*sessions.session]
     row = ids.index(one_named(asked.session, ids, "the report"))
-    report = _report(msgspec.structs.replace(asked, bootstrap=0), kept)
+    report = numbers_of(msgspec.structs.replace(asked, bootstrap=0), kept)
     mine = sessions.group(row, report.group_by)
     cuts = [
         group.max_step
@@ -276,9 +291,7 @@ def _by_judge(asked: Asked) -> dict[str, Columns]:
     if not judges:
         raise InvalidInput(f"no round has a progress rating in {', '.join(asked.sources)}")
     options = [msgspec.structs.replace(asked.options, judge=judge) for judge in judges]
-    found = [
-        load(asked.sources, one, workers=asked.workers, on_ended=_say_ended) for one in options
-    ]
+    found = [_loaded(asked, one) for one in options]
     return dict(zip(judges, map(without_forks, found), strict=True))
 
 
@@ -309,33 +322,67 @@ def print_document(document: Document, form: Form = "text") -> None:
         print_text(forms[form](document))
 
 
-def page_of(report: Numbers, asked: Asked) -> str:
-    """The page of a report, with transcripts of its sessions as long as they are not too much text.
+def table_of(asked: Asked, sessions: Columns, *, drawn: bool) -> Document:
+    """The document of the report on sessions that are at hand; ``drawn``: with its figures."""
+    report = numbers_of(asked, sessions)
+    mixed = len({group.group.get("task") for group in report.groups}) > 1
+    return report_document(
+        report,
+        whole=drawn,
+        weak=asked.options.judge != "auto",
+        fewest=FEWEST_DRAWN if mixed else 1,
+    )
+
+
+def page_of(sessions: Columns, asked: Asked) -> str:
+    """The page of a report: task by task, with transcripts as long as they are not too much text.
 
     Raises:
         LogError: a log cannot be read.
     """
-    places = {one.session: place for place, one in enumerate(report.scores)}
+    by_task = asked.group_by is None or "task" in asked.group_by
+    names = tasks_of(sessions) if by_task else {}
+    wanted = {*sessions.session} if 0 < len(sessions) <= LISTED else set[str]()
     transcripts: dict[str, str] = {}
     commands: dict[str, str] = {}
-    for source in asked.sources if 0 < len(places) <= LISTED else ():
+    for source in asked.sources if wanted else ():
         if directory_of([source]) is not None or is_file(source):
             how = ["duolog", "report", source, "--explain"]
-            commands |= {name: shlex.join([*how, name]) for name in places.keys() - commands}
+            commands |= {name: shlex.join([*how, name]) for name in wanted - commands.keys()}
         else:
             room = EMBEDDED - sum(map(len, transcripts.values()))
-            here = run(partial(_read, source, places.keys(), room, asked.options))
+            here = run(partial(_read, source, wanted, room, asked.options))
             commands |= {name: shlex.join(["duolog", "show", source, name]) for name in here}
             transcripts |= {name: text for name, text in here.items() if text is not None}
-    links = {name: f"#t{places[name]}" for name in transcripts}
-    return document_page(
-        report_document(report, links=links, commands=commands, weak=asked.options.judge != "auto"),
-        transcripts={
-            f"t{place}": (name, transcripts[name])
-            for name, place in places.items()
-            if name in transcripts
-        },
-    )
+    pages = []
+    shown: Sequence[str | None] = [*names][:MOST_TASKS]
+    for task in shown or [None]:
+        compared = compare_agents(
+            sessions,
+            task=task,
+            taus=asked.options.taus,
+            convention=asked.convention,
+            group_by=asked.group_by,
+            bootstrap=asked.bootstrap,
+            seed=asked.seed,
+            axis=asked.axis,
+        )
+        places = {one.session: place for place, one in enumerate(compared.report.scores)}
+        links = {name: f"#t{place}" for name, place in places.items() if name in transcripts}
+        pages.append(
+            PagePart(
+                name=task or "",
+                document=compared.document(
+                    links=links, commands=commands, weak=asked.options.judge != "auto"
+                ),
+                transcripts={
+                    f"t{place}": (name, transcripts[name])
+                    for name, place in places.items()
+                    if name in transcripts
+                },
+            )
+        )
+    return documents_page(pages)
 
 
 async def _read(

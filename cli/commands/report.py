@@ -38,6 +38,7 @@ _FORMATS = ("png", "svg", "pdf")
     epilog=example(
         "duolog report demo.db",
         "duolog report demo.db --figures figures --html report.html",
+        "duolog report mixed.db --task travel",
         "duolog report trajectories.jsonl --convention paper --json",
         "duolog report demo.db --explain travel-3-two-stage",
         "duolog report demo.db --compare one-stage,two-stage --outcome overall,drop@2",
@@ -69,6 +70,9 @@ def report_command(
     tau: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Tolerances to give the drop for.")
     ] = "1,2,3",
+    task: Annotated[
+        str | None, typer.Option(metavar="TASK", help="Report on the sessions of this task only.")
+    ] = None,
     group_by: Annotated[
         str | None,
         typer.Option(
@@ -168,7 +172,8 @@ def report_command(
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write tables, curves, scatter and transcripts as one page."
+            metavar="FILE",
+            help="Write one page: which agent is better, tables, figures and transcripts, task by task.",
         ),
     ] = None,
     force: Annotated[
@@ -182,9 +187,16 @@ def report_command(
     """
     from ...engine.log.exchange.output_file import check_output, output_file
     from ...scoring.comparison.pairs import OUTCOME
-    from ...scoring.report import document_page, report_document
+    from ...scoring.report import document_page
     from ...scoring.trajectory.options import Options
-    from ..reporting import Asked, analysis_of, page_of, print_document, report_of
+    from ..reporting import (
+        Asked,
+        analysis_of,
+        page_of,
+        print_document,
+        sessions_of,
+        table_of,
+    )
 
     analyses: dict[Analysis, bool] = {
         "forks": forks,
@@ -201,10 +213,8 @@ def report_command(
     for option, given in (("--outcome", outcome), ("--pair-by", pair_by)):
         if given is not None and compare is None:
             raise InvalidInput(f"{option} needs --compare AGENTS")
-    if convention == "paper" and rounds == "handoff":
-        raise InvalidInput("--convention paper counts rounds by human-turn; leave --rounds out")
-    if convention == "paper" and effort != "rounds":
-        raise InvalidInput("--convention paper has curves by round only; leave --effort out")
+    if convention == "paper":
+        _check_paper(rounds, effort)
     taus = numbers(tau, "--tau")
     labels = None if group_by is None else choices(group_by, "--group-by")
     kinds = one_of(formats, "--formats", _FORMATS)
@@ -220,6 +230,7 @@ def report_command(
         sources=sources,
         options=Options(rounds=counted, taus=taus, utility=utility, judge=judge),
         convention=convention,
+        task=task,
         group_by=labels,
         bootstrap=bootstrap,
         seed=seed,
@@ -231,22 +242,30 @@ def report_command(
         whole=figures is not None or html is not None,
         axis=effort,
     )
-    report = None if analysis else report_of(asked)
+    sessions = None if analysis else sessions_of(asked)
     document = (
-        report_document(report, whole=figures is not None, weak=judge != "auto")
-        if report
-        else analysis_of(asked, analysis or "explain")
+        analysis_of(asked, analysis or "explain")
+        if sessions is None
+        else table_of(asked, sessions, drawn=figures is not None)
     )
     if figures is not None:
         from ...scoring.report.plots import write_figures
 
         _say_written(write_figures(document.figures, figures, kinds, rules), figures)
     if html is not None:
-        page = document_page(document) if report is None else page_of(report, asked)
+        page = document_page(document) if sessions is None else page_of(sessions, asked)
         with output_file(html, rules) as target:
             target.write(page.encode())
         say(f"wrote {html}")
     print_document(document, form)
+
+
+def _check_paper(rounds: str | None, effort: str) -> None:
+    """Raises InvalidInput if an option does not go with the convention ``paper``."""
+    if rounds == "handoff":
+        raise InvalidInput("--convention paper counts rounds by human-turn; leave --rounds out")
+    if effort != "rounds":
+        raise InvalidInput("--convention paper has curves by round only; leave --effort out")
 
 
 def print_report(log: str) -> None:

@@ -1,10 +1,9 @@
-"""Compare: the report of the sessions that a list shows, read, computed and sent to the page."""
+"""Compare: the agents of one task, of the sessions that a list shows, read, computed and sent to the page."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
-from html import escape
 from typing import Final, TypeVar, final
 from urllib.parse import quote
 
@@ -19,16 +18,10 @@ from ...engine.errors import InvalidInput
 from ...engine.log.contract import SessionSummary
 from ...engine.text import quantity
 from ...scoring.columns.rows import Folded, trajectory_of
-from ...scoring.comparison.pairs import compare
+from ...scoring.display.texts import shorten
 from ...scoring.index.lines import AT_ONCE
-from ...scoring.report import (
-    Document,
-    comparison_document,
-    document_html,
-    make_report,
-    report_document,
-)
-from ...scoring.report.document import Note
+from ...scoring.report import Compared, compare_agents, document_html
+from ...scoring.report.comparing import MOST_AGENTS, Picked, marks_of
 from ...scoring.trajectory.points import Trajectory
 from ..http.sse import EventStream
 from .access.guard import identity_of
@@ -36,46 +29,20 @@ from .access.roles import readers
 from .bench import Bench
 from .events import message, streaming
 from .frame import page
-from .markup.html import Node, tag
+from .markup.agents import AgentMarks
+from .markup.html import Html, Node, tag
 from .sessions.address import ListAddress, parse_address
 
-__all__ = ("MOST", "compare_routes", "pairs_document", "shown_document")
+__all__ = ("MOST", "compare_routes")
 
 MOST: Final = 2000
 """Sessions in a report at most: the first ones of the list."""
 
-_AGENTS: Final = 4  # that are compared in pairs
+_OFFERED: Final = 20  # agents that can be chosen
 _LINK: Final = "/session?id="
 _STEP: Final = 25  # sessions between two messages
 
 _Made = TypeVar("_Made")
-
-
-def shown_document(sessions: Sequence[Trajectory], taus: Sequence[int]) -> Document:
-    """The report of sessions, as ``duolog report`` makes it; takes a moment, so call it in a thread.
-
-    Raises:
-        InvalidInput: a utility is not within 0 and 1.
-    """
-    report = make_report(sessions, taus=taus)
-    links = {one.session: _LINK + quote(one.session, safe="") for one in report.scores}
-    return report_document(report, links=links)
-
-
-def pairs_document(sessions: Sequence[Trajectory], taus: Sequence[int]) -> Document:
-    """Agents in pairs; without contents if there are no two. It takes seconds."""
-    names = sorted({one.group["agent"] for one in sessions if "agent" in one.group})
-    title = "Agents in pairs"
-    if len(names) < 2:
-        return Document(title=title)
-    try:
-        found = comparison_document(compare(sessions, names[:_AGENTS], taus=taus))
-    except InvalidInput as error:
-        return Document(title=title, notes=(Note(text=f"No comparison in pairs: {error}."),))
-    if len(names) <= _AGENTS:
-        return found
-    note = Note(text=f"Of {len(names)} agents the first {_AGENTS}.")
-    return msgspec.structs.replace(found, notes=(note, *found.notes))
 
 
 def compare_routes(bench: Bench) -> Sequence[Route]:
@@ -112,9 +79,9 @@ class _Routes:
                 tag("a", "Change the filters", href=str(address)),
                 class_="note",
             ),
+            tag("div", id="choice"),
             tag("p", "Reading …", id="progress", role="status", class_="quiet"),
             tag("div", id="report", class_="report"),
-            tag("div", id="pairs", class_="report"),
         ]
         return page(
             self._bench,
@@ -128,10 +95,14 @@ class _Routes:
 
     async def stream(self, request: Request) -> EventStream:
         """How far the sessions have been read, and then the report."""
-        address = parse_address(request.query_params.multi_items()).first_page()
-        return streaming(self._bench, self._messages(address))
+        parameters = request.query_params.multi_items()
+        address = parse_address(parameters).first_page()
+        wanted = [value for key, value in parameters if key == "agents"]
+        return streaming(self._bench, self._messages(address, wanted))
 
-    async def _messages(self, address: ListAddress) -> AsyncGenerator[ServerSentEvent, None]:
+    async def _messages(
+        self, address: ListAddress, wanted: Sequence[str]
+    ) -> AsyncGenerator[ServerSentEvent, None]:
         index = self._bench.sessions
         while not index.loaded:
             yield message(
@@ -151,8 +122,12 @@ class _Routes:
         yield message("progress", {"text": "computing the report …"})
         whole = [one for one in rows if not one.session.unreadable]
         kept = [trajectory_of(one) for one in self._without_forks(whole)]
-        taus = self._bench.options.taus
-        made = await self._in_thread(partial(_sent, shown_document, kept, taus))
+        made = await self._in_thread(
+            partial(_compared, kept, wanted, self._bench.options.taus, None)
+        )
+        if isinstance(made, InvalidInput):
+            yield message("report", {"html": "", "figures": [], "text": f"{made}."})
+            return
         note = quantity(len(rows), "session")
         if damaged := len(rows) - len(whole):
             note += f"; {damaged:,} of them cannot be read, and are left out"
@@ -160,8 +135,20 @@ class _Routes:
             note += f"; {quantity(forks, 'fork')} left out, since their origins are in the log"
         if left := len(listed) - len(sessions):
             note += f"; the {left:,} that follow in the list are left out"
-        yield message("report", made | {"text": note})
-        yield message("pairs", await self._in_thread(partial(_sent, pairs_document, kept, taus)))
+        marks = AgentMarks(index.values("agent"))
+        links = {one.session: _LINK + quote(one.session, safe="") for one in made.report.scores}
+        document = made.document(
+            marks=marks.places, links=links, weak=self._bench.options.judge != "auto"
+        )
+        yield message(
+            "report",
+            {
+                "pickers": _pickers(made.picked, index.values("task"), address, marks).text,
+                "html": document_html(document),
+                "figures": msgspec.to_builtins(document.figures),
+                "text": note,
+            },
+        )
 
     async def _rows(self, sessions: Sequence[SessionSummary]) -> AsyncIterator[Folded]:
         """The rows of sessions, as the lists have them."""
@@ -190,17 +177,47 @@ class _Routes:
         return await anyio.to_thread.run_sync(make, limiter=self._threads)
 
 
-def _sent(
-    make: Callable[[Sequence[Trajectory], Sequence[int]], Document],
-    sessions: Sequence[Trajectory],
-    taus: Sequence[int],
-) -> dict[str, object]:
-    """A document as its page takes it: HTML, and the figures to draw."""
-    document = make(sessions, taus)
-    if not document.sections and not document.notes:
-        return {"html": "", "figures": []}
-    title = f"<h2>{escape(document.title)}</h2>" if make is pairs_document else ""
-    return {
-        "html": title + document_html(document),
-        "figures": msgspec.to_builtins(document.figures),
-    }
+def _compared(
+    sessions: Sequence[Trajectory], wanted: Sequence[str], taus: Sequence[int], task: str | None
+) -> Compared | InvalidInput:
+    """The agents compared, or why they cannot be."""
+    try:
+        return compare_agents(sessions, agents=wanted, taus=taus, task=task)
+    except InvalidInput as error:
+        return error
+
+
+def _pickers(
+    picked: Picked, tasks: Mapping[str, int], address: ListAddress, marks: AgentMarks
+) -> Html:
+    """The choice of task, of those in the log, and of agents: a form whose address is the page's."""
+    places = marks_of(picked.agents, marks.places)
+    coloured = AgentMarks.at(places)
+    kept = [(key, value) for key, value in address.parameters() if key != "task"]
+    fields: list[Node] = [tag("input", type="hidden", name=key, value=value) for key, value in kept]
+    if len(tasks) > 1:
+        options = [
+            tag(
+                "option",
+                f"{shorten(name, 40)} ({count:,})",
+                value=name,
+                selected=name == picked.task,
+            )
+            for name, count in sorted(tasks.items())
+            if name
+        ]
+        fields.append(tag("label", "Task ", tag("select", options, name="task")))
+    elif picked.task:
+        fields.append(tag("input", type="hidden", name="task", value=picked.task))
+    for name, count in [*picked.others.items()][:_OFFERED]:
+        box = tag(
+            "input", type="checkbox", name="agents", value=name, checked=name in picked.agents
+        )
+        fields.append(
+            tag("label", box, coloured.named(name), tag("small", f" {count:,}"), class_="chip")
+        )
+    if (more := len(picked.others) - _OFFERED) > 0:
+        fields.append(tag("small", f"and {quantity(more, 'agent')} more"))
+    if len(picked.others) > MOST_AGENTS:
+        fields.append(tag("small", f"Up to {MOST_AGENTS} agents are compared."))
+    return tag("form", fields, class_="pickers", id="pickers", action="/compare")

@@ -15,23 +15,28 @@ from .analyses import (
     power_document,
     sensitivity_document,
 )
+from .comparing import FEWEST_DRAWN, Compared, compare_agents, of_task, tasks_of
 from .document import Document
 from .explanation import explanation_document
 from .export import document_csv, document_json, report_data, report_rows, to_dataframe
-from .html import document_html, document_page
+from .html import PagePart, document_html, document_page, documents_page
 from .markdown import document_markdown
 from .schema import report_schema
 from .summary import make_report, report_document
 from .terminal import TerminalDocument
 
 __all__ = (
+    "FEWEST_DRAWN",
+    "Compared",
     "Document",
     "Explanation",
     "Numbers",
+    "PagePart",
     "TerminalDocument",
     "aggregate",
     "agreement_document",
     "audit_document",
+    "compare_agents",
     "comparison_document",
     "counterfactual_document",
     "document_csv",
@@ -39,11 +44,13 @@ __all__ = (
     "document_json",
     "document_markdown",
     "document_page",
+    "documents_page",
     "explain",
     "explanation_document",
     "fork_document",
     "forks_document",
     "make_report",
+    "of_task",
     "oversight_document",
     "power_document",
     "report_data",
@@ -51,5 +58,6 @@ __all__ = (
     "report_rows",
     "report_schema",
     "sensitivity_document",
+    "tasks_of",
     "to_dataframe",
 )

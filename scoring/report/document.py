@@ -237,11 +237,19 @@ Mark = Literal["line", "dashed", "dot", "mean", "square", "hollow"]
 
 
 class Series(msgspec.Struct, frozen=True):
-    """What is told apart by colour and dashes: its name, colour, and lengths of dashes and gaps."""
+    """A kind of line or dot, with its own colour, dashes and shape.
+
+    Attributes:
+        name: its name.
+        colour: its colour; on a page also the name of a colour of the style sheet.
+        dashes: lengths of dashes and gaps.
+        shape: of its dots on a page: 0 circle, 1 square, 2 triangle, 3 diamond, 4 inverted triangle.
+    """
 
     name: str
     colour: str
     dashes: Sequence[float] = ()
+    shape: int = 0
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
@@ -415,6 +423,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         title: its title.
         about: what is added to it: what all rows share.
         size: how much it rests on, for a page.
+        verdict: its answer in one sentence, for a page.
         sections: its parts.
         notes: sentences about all of it: what is missing, where numbers come from, warnings.
         data: the results that it was built from, in the shape of the JSON.
@@ -424,6 +433,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     about: str = ""
     size: str = ""
+    verdict: str = ""
     sections: Sequence[Section] = ()
     notes: Sequence[Note] = ()
     data: object = None

@@ -18,6 +18,7 @@ from .rows import compared_title, rows_of
 __all__ = (
     "AUTOMATED",
     "Panels",
+    "axis_ticks",
     "colours",
     "curve_name",
     "curves",
@@ -74,25 +75,44 @@ class Panels:
         groups: all groups of collaborating sessions.
         by_panel: the groups of each panel, by the labels of the panel.
         series: all series, in the order of their labels.
+        left_out: the groups that are not drawn, since they have too few sessions.
+
+    Args:
+        report: the report.
+        labels: those that distinguish series.
+        marks: the places of agents among the colours and shapes of a page, by name; without them,
+            colours go by the names.
+        fewest: sessions that a group must have to be drawn.
     """
 
-    def __init__(self, report: Numbers, labels: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        report: Numbers,
+        labels: Sequence[str] | None = None,
+        *,
+        marks: Mapping[str, int] = {},
+        fewest: int = 1,
+    ) -> None:
         rows = rows_of(report)
-        self.groups = [group for group in rows.groups if not group.baseline]
+        people = [group for group in rows.groups if not group.baseline]
+        self.groups = [group for group in people if group.sessions >= fewest]
+        self.left_out = [group for group in people if group.sessions < fewest]
         self._labels = tuple(labels) if labels else (rows.label,)
         names = [name for name in (*rows.sections, rows.label) if name not in self._labels]
         self.by_panel: dict[PanelKey, list[Group]] = {}
         for group in self.groups:
             key = tuple((name, group.group[name]) for name in names if name in group.group)
             self.by_panel.setdefault(key, []).append(group)
-        self._keys = sorted({self._key(group.group) for group in self.groups})
+        self._keys = sorted({self._key(group.group) for group in people})
         hues = colours(key[0] for key in self._keys)
+        hues |= {name: f"var(--a{place + 1})" for name, place in marks.items()}
         kinds = sorted({key[1:] for key in self._keys})
         self.series = [
             Series(
                 " · ".join(part for part in key if part) or "all sessions",
                 hues[key[0]],
                 _DASHES[kinds.index(key[1:]) % len(_DASHES)],
+                marks.get(key[0], 0),
             )
             for key in self._keys
         ]
@@ -103,12 +123,11 @@ class Panels:
         return self._keys.index(key) if key in self._keys else None
 
     def keys(self, mark: Mark, groups: Iterable[Group] | None = None) -> list[Key]:
-        """The legend of the series, or of those of some groups."""
-        shown = None if groups is None else {self.place(group.group) for group in groups}
+        """The legend of the series that are drawn, or of those of some groups."""
+        drawn = self.groups if groups is None else groups
+        shown = {self.place(group.group) for group in drawn}
         return [
-            Key(one.name, mark, place)
-            for place, one in enumerate(self.series)
-            if shown is None or place in shown
+            Key(one.name, mark, place) for place, one in enumerate(self.series) if place in shown
         ]
 
     def _key(self, labels: Mapping[str, str]) -> tuple[str, ...]:
@@ -167,8 +186,8 @@ def curves(
             f"Mean utility against {axis[0].lower()}{axis[1:]}; shorter sessions carried forward. "
             "Shaded: ±1\u00a0SEM over N sessions. Dot area: sessions that reached that point."
         ),
-        x=Axis(title=axis, low=left, high=right, ticks=_ticks(left, right, 8, whole=whole)),
-        y=Axis(title="Mean utility", low=low, high=high, ticks=_ticks(low, high, 6)),
+        x=Axis(title=axis, low=left, high=right, ticks=axis_ticks(left, right, 8, whole=whole)),
+        y=Axis(title="Mean utility", low=low, high=high, ticks=axis_ticks(low, high, 6)),
         series=panels.series,
         panels=[
             Panel(
@@ -258,8 +277,8 @@ def survival(panels: Panels) -> Figure | None:
             "intervals. The human leaves if the session is abandoned or stopped by tolerance; all other "
             "ends are censored (+)."
         ),
-        x=Axis(title="Rounds", low=0, high=longest, ticks=_ticks(0, longest, 8, whole=True)),
-        y=Axis(title="Share still there", low=-0.03, high=1.05, ticks=_ticks(0, 1, 6)),
+        x=Axis(title="Rounds", low=0, high=longest, ticks=axis_ticks(0, longest, 8, whole=True)),
+        y=Axis(title="Share still there", low=-0.03, high=1.05, ticks=axis_ticks(0, 1, 6)),
         series=panels.series,
         panels=[
             Panel(title=_title(key), lines=[line(g) for g in groups])
@@ -302,8 +321,8 @@ def incidence(panels: Panels) -> Figure | None:
             "Share of sessions that the human has left by the end of each round (Aalen-Johansen), with 95 % "
             "intervals. Finishing, satisfied, competes with leaving; all other ends are censored."
         ),
-        x=Axis(title="Rounds", low=0, high=longest, ticks=_ticks(0, longest, 8, whole=True)),
-        y=Axis(title="Share abandoned", low=-0.03, high=1.05 * most, ticks=_ticks(0, most, 6)),
+        x=Axis(title="Rounds", low=0, high=longest, ticks=axis_ticks(0, longest, 8, whole=True)),
+        y=Axis(title="Share abandoned", low=-0.03, high=1.05 * most, ticks=axis_ticks(0, most, 6)),
         series=panels.series,
         panels=[
             Panel(title=_title(key), lines=[line(g) for g in groups])
@@ -315,7 +334,12 @@ def incidence(panels: Panels) -> Figure | None:
 
 def tokens(panels: Panels, report: Numbers) -> Figure | None:
     """Effort of both sides: a dot per session on logarithmic axes; None without tokens of both."""
-    people = [(place, one) for place, one in enumerate(report.scores) if not one.baseline]
+    kinds = [group.group for group in panels.groups]
+    people = [
+        (place, one)
+        for place, one in enumerate(report.scores)
+        if not one.baseline and one.group in kinds
+    ]
     shown = [
         (one, one.human_tokens, one.agent_tokens, place)
         for place, one in people
@@ -370,6 +394,7 @@ def tokens(panels: Panels, report: Numbers) -> Figure | None:
         return Axis(title=title, low=low, high=high, ticks=tuple(places), log=True)
 
     drawn = [panel(key, groups) for key, groups in panels.by_panel.items()]
+    tokened = [one.group for one, _, _, _ in shown]
     note = (
         "Tokens that the agent and the (simulated) human generated, a dot per session; ringed: the "
         "mean of an agent. Dashed: equal ratios of agent to human tokens."
@@ -385,7 +410,7 @@ def tokens(panels: Panels, report: Numbers) -> Figure | None:
         y=axis("Agent tokens", up),
         series=panels.series,
         panels=[one for one in drawn if one.dots],
-        legend=panels.keys("dot"),
+        legend=panels.keys("dot", [group for group in panels.groups if group.group in tokened]),
         square=True,
     )
 
@@ -407,7 +432,7 @@ def _mixed(shown: Sequence[_Shown]) -> list[_Shown]:
 def quintiles(panels: Panels, report: Numbers) -> Figure | None:
     """Final performance by quintile of the ratio of agent to human tokens; None without buckets."""
     drawn = [buckets for buckets in report.buckets if buckets.stats]
-    if not drawn:
+    if not drawn or not panels.groups:
         return None
 
     def panel(buckets: Buckets) -> Panel:
@@ -461,7 +486,7 @@ def quintiles(panels: Panels, report: Numbers) -> Figure | None:
             low=-0.5,
             high=max(len(buckets.stats or ()) for buckets in drawn) - 0.5,
         ),
-        y=Axis(title="Final performance", low=-0.04, high=1.15, ticks=_ticks(0, 1, 6)),
+        y=Axis(title="Final performance", low=-0.04, high=1.15, ticks=axis_ticks(0, 1, 6)),
         series=panels.series,
         panels=[panel(buckets) for buckets in drawn],
         legend=(*panels.keys("dot"), Key("mean ±1 SEM", "line")),
@@ -526,7 +551,7 @@ def forest(comparisons: Sequence[Comparison]) -> Figure | None:
             "Difference on the same problem, the second agent less the first: mean and 95 % interval; to the "
             "right of 0, the second is better. n: problems with a value on both sides. Only outcomes are tested."
         ),
-        x=Axis(title="Difference", low=-reach, high=reach, ticks=_ticks(-reach, reach, 6)),
+        x=Axis(title="Difference", low=-reach, high=reach, ticks=axis_ticks(-reach, reach, 6)),
         y=Axis(title="", low=-0.5, high=most - 0.2),
         series=(),
         panels=[panel(one, found) for one, found in drawn],
@@ -579,7 +604,9 @@ def _utility_limits(groups: Iterable[Group], points: Iterable[CurvePoint]) -> Li
     return low, high
 
 
-def _ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[tuple[float, str]]:
+def axis_ticks(
+    low: float, high: float, most: int, *, whole: bool = False
+) -> list[tuple[float, str]]:
     """At most so many round numbers between two limits, with their labels."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))

@@ -12,11 +12,27 @@ from importlib.resources import files
 
 import msgspec
 
+from ...engine.text import quantity
 from .document import ABSENT, Cell, Column, Document, Figure, Note, Section, Table
 
-__all__ = ("document_html", "document_page", "figure_data")
+__all__ = ("PagePart", "document_html", "document_page", "documents_page", "figure_data")
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+class PagePart(msgspec.Struct, frozen=True, kw_only=True):
+    """A document on a page that holds several, one of which is shown.
+
+    Attributes:
+        name: by which it is chosen.
+        document: the document.
+        transcripts: titles and texts to put on the page, by the id of their place: rows and dots lead
+            there.
+    """
+
+    name: str = ""
+    document: Document
+    transcripts: Mapping[str, tuple[str, str]] = {}
 
 
 def document_page(
@@ -27,32 +43,55 @@ def document_page(
     Args:
         document: the document.
         title: of the page; by default the document's.
-        transcripts: titles and texts to put on the page, by the id of their place: rows and dots lead
-            there.
+        transcripts: see ``PagePart``.
+    """
+    return documents_page([PagePart(document=document, transcripts=transcripts)], title=title)
+
+
+def documents_page(parts: Sequence[PagePart], *, title: str | None = None) -> str:
+    """A page of several documents, the first of which is shown until another one is chosen.
+
+    Args:
+        parts: the documents, at least one.
+        title: of the page; by default that of the first document.
     """
     assets = files(__package__).joinpath("page")
-    style = "".join(
-        assets.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "report.css")
+    style, script = (
+        "".join(assets.joinpath(name).read_text(encoding="utf-8") for name in names)
+        for names in (("page.css", "report.css"), ("charts.js", "parts.js"))
     )
-    script = assets.joinpath("charts.js").read_text(encoding="utf-8")
-    name = escape(document.title if title is None else title)
-    about = escape(" · ".join(part for part in (document.about, document.size) if part))
-    body = "\n".join(
-        [f'<h1>{name}</h1>\n<p class="note">{about}</p>', document_html(document)]
-        + list(_transcripts(transcripts))
+    name = escape(parts[0].document.title if title is None else title)
+    choice = ""
+    if len(parts) > 1:
+        options = "".join(f"<option>{escape(part.name)}</option>" for part in parts)
+        choice = f'<p class="choice"><label>Task <select id="part">{options}</select></label></p>\n'
+    others = "".join(
+        f'<template data-part="{escape(part.name)}">{_part(part, title)}{_data(part)}</template>\n'
+        for part in parts[1:]
     )
-    data = figure_data(document).replace("<", "\\u003c")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{name}</title>\n<style>\n{style}</style>\n</head>\n"
-        f'<body>\n<main class="report">\n{body}\n</main>\n'
-        f'<script type="application/json" id="data">{data}</script>\n'
-        f'<script type="module">\n{script}\n'
-        'drawFigures(document.querySelector("main"), JSON.parse(document.getElementById("data").textContent));\n'
+        f'<body>\n{choice}<main class="report">\n{_part(parts[0], title)}\n</main>\n'
+        f"{others}{_data(parts[0], name='data')}\n"
+        f'<script type="module">\n{script}\nshowParts(document.querySelector("main"), drawFigures);\n'
         "</script>\n</body>\n</html>\n"
     )
+
+
+def _part(part: PagePart, title: str | None) -> str:
+    document = part.document
+    about = escape(" · ".join(part for part in (document.about, document.size) if part))
+    name = escape(document.title if title is None else title)
+    head = f'<h1>{name}</h1>\n<p class="note">{about}</p>'
+    return "\n".join([head, document_html(document), *_transcripts(part.transcripts)])
+
+
+def _data(part: PagePart, name: str = "") -> str:
+    data = figure_data(part.document).replace("<", "\\u003c")
+    return f'<script type="application/json"{f" id={chr(34)}{name}{chr(34)}" if name else ""}>{data}</script>'
 
 
 def figure_data(document: Document) -> str:
@@ -63,11 +102,19 @@ def figure_data(document: Document) -> str:
 def document_html(document: Document) -> str:
     """The contents of a document: tables, notes, and places for its figures, without a script."""
     parts: list[str] = []
+    if document.verdict:
+        parts.append(f'<p class="verdict">{escape(document.verdict)}</p>')
     if any(figure.series for figure in document.figures):
         parts.append('<div class="switches" role="group" aria-label="Series"></div>')
     for place, section in enumerate(document.sections):
         parts += _section(section)
-        if place == 0:
+        if place == 0 and document.verdict:
+            warnings = sum(note.warning for note in document.notes)
+            said = f", {quantity(warnings, 'warning')}" if warnings else ""
+            parts.append(f"<details><summary>About the data{said}</summary>")
+            parts += _notes(document.notes)
+            parts.append("</details>")
+        elif place == 0:
             parts += _notes(document.notes)
     if not document.sections:
         parts += _notes(document.notes)
@@ -78,6 +125,8 @@ def _section(section: Section) -> Iterator[str]:
     if section.title and not section.figures:
         about = f" <small>{escape(section.about)}</small>" if section.about else ""
         yield f"<h2>{escape(section.title)}{about}</h2>"
+    if section.only_page and any(table.folded for table in section.tables):
+        yield '<p><input type="search" class="find" placeholder="Find a session" aria-label="Find a session"></p>'
     for table in section.tables:
         yield from _table(table)
     yield from _notes(section.notes)

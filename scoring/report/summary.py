@@ -72,6 +72,8 @@ _SPENT: Final = (
 
 _UNMEASURED: Final = "the sessions have no such measure"
 _NAMED: Final = 6  # groups that a sentence names
+_MOST_TASKS: Final = 5  # that a report of several tasks has a table of
+_MOST_ROWS: Final = 8  # of such a table
 
 _Held = TypeVar("_Held", DropSign, DropOrder)
 
@@ -170,8 +172,10 @@ def report_document(
     commands: Mapping[str, str] = {},
     labels: Sequence[str] | None = None,
     weak: bool = False,
+    marks: Mapping[str, int] = {},
+    fewest: int = 1,
 ) -> Document:
-    """The document of a report.
+    """The document of a report. With several agents on several tasks, it has one table of each task.
 
     Args:
         report: the report.
@@ -180,19 +184,27 @@ def report_document(
         commands: by session, the command that shows it, for sessions without an address.
         labels: those that distinguish series in the figures; see ``Panels``.
         weak: with the drop even if all ratings are those of the rule judge, which finds few unproductive rounds.
+        marks: the places of agents among the colours and shapes of a page; see ``Panels``.
+        fewest: sessions that a row must have to be drawn.
     """
     rows = rows_of(report)
-    panels = Panels(report, labels)
-    tables = _Tables(report, rows, panels, weak=weak)
+    panels = Panels(report, labels, marks=marks, fewest=fewest)
     people = sum(group.sessions for group in report.groups if not group.baseline)
     automated = sum(group.sessions for group in report.groups if group.baseline)
     size = quantity(people, "session")
     if automated:
         size += f", {quantity(automated, 'automated run')}"
-    sections = list(tables.sections())
+    if "task" in rows.sections:
+        sections = [*_tasks(report, rows, panels, weak=weak)]
+        warnings = _shortened(report.warnings)
+    else:
+        sections = [*_Tables(report, rows, panels, weak=weak).sections()]
+        warnings = report.warnings
     if whole:
-        if figures := report_figures(report, panels):
-            sections.append(Section(title="Figures", figures=figures))
+        figures = report_figures(report, panels)
+        left = noted(*_not_drawn(panels, rows, fewest))
+        if figures or left:
+            sections.append(Section(title="Figures", figures=figures, notes=left))
         sections += _sessions(report, rows, links, commands)
     notes = [*completeness(report), *(_provenance(report) if rows.groups else ())]
     return Document(
@@ -202,12 +214,74 @@ def report_document(
         sections=sections,
         notes=[
             *noted(*notes),
-            *noted(*(f"{w[0].upper()}{w[1:]}." for w in report.warnings), warning=True),
+            *noted(*(f"{w[0].upper()}{w[1:]}." for w in warnings), warning=True),
             *noted(*_weak_ratings(report, weak=weak), warning=True),
         ],
         data=report_data(report),
         rows=report_rows(report),
     )
+
+
+def _tasks(report: Numbers, every: Rows, panels: Panels, *, weak: bool) -> Iterator[Section]:
+    """The table of each task, those with most sessions first; the other tasks and rows are named."""
+    people: dict[str, list[Group]] = {}
+    for group in report.groups:
+        if not group.baseline:
+            people.setdefault(group.group.get("task", ""), []).append(group)
+    sizes = {task: sum(group.sessions for group in found) for task, found in people.items()}
+    ordered = sorted(sizes, key=lambda task: (-sizes[task], task))
+    for task in ordered[:_MOST_TASKS]:
+        largest = sorted(people[task], key=lambda group: -group.sessions)
+        kept, rest = largest[:_MOST_ROWS], largest[_MOST_ROWS:]
+        automated = [
+            group
+            for group in report.groups
+            if group.baseline and group.group.get("task", "") == task
+        ]
+        part = msgspec.structs.replace(report, groups=(*kept, *automated), scores=())
+        rows = rows_of(part)
+        about = [value for name, value in rows.shared.items() if name not in every.shared]
+        about = [value for value in about if value != task]
+        notes = [*_absences(part.groups, rows), *_bounds(part.groups, rows)]
+        if rest:
+            names = [rows.name(group) for group in rest]
+            notes.append(f"Not shown, with fewer sessions: {_named(names)}.")
+        yield Section(
+            title=task or "no task",
+            about=" · ".join([*about, quantity(sizes[task], "session")]),
+            named=True,
+            tables=(_Tables(part, rows, panels, weak=weak).utility(),),
+            notes=noted(*notes),
+        )
+    left = [f"{task or 'no task'} ({quantity(sizes[task], 'session')})" for task in ordered]
+    if left := left[_MOST_TASKS:]:
+        yield Section(notes=noted(f"Other tasks: {_named(left)}."))
+    said = _Tables(report, every, panels, weak=weak).about()
+    yield Section(
+        notes=noted(said, "Effort, process and ends of sessions of one task: --task NAME.")
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    """Some names in a sentence, the first ones of many."""
+    found = [*dict.fromkeys(names)]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"{', '.join(found[:_NAMED])}{more}"
+
+
+def _shortened(warnings: Sequence[str]) -> Sequence[str]:
+    """The first warnings of many, and how many follow."""
+    if len(warnings) <= _NAMED // 2:
+        return warnings
+    more = len(warnings) - _NAMED // 2
+    return (*warnings[: _NAMED // 2], f"{quantity(more, 'warning')} more: see each task by --task")
+
+
+def _not_drawn(panels: Panels, rows: Rows, fewest: int) -> Iterator[str]:
+    """Which rows are left out of the figures."""
+    if panels.left_out:
+        names = [f"{rows.name(one)} ({one.sessions:,})" for one in panels.left_out]
+        yield f"Left out of the plots, with fewer than {fewest} sessions: {_named(names)}."
 
 
 class _Tables:
@@ -217,7 +291,8 @@ class _Tables:
         self._report = report
         self._rows = rows
         self._panels = panels
-        self._labels = [self._label(name) for name in (*rows.sections, rows.label)]
+        linked = 0 < len(report.scores) <= LISTED
+        self._labels = [self._label(name, linked) for name in (*rows.sections, rows.label)]
         # Without ratings there is no drop, whatever the tolerance.
         self._dropped = _has_drop(report) and (weak or not by_rules_alone(report.judges))
 
@@ -233,9 +308,9 @@ class _Tables:
             *_bounds(every, self._rows),
             *_variances(every, self._rows),
             *(_robust(self._report, self._rows) if self._dropped else ()),
-            self._about(),
+            self.about(),
         ]
-        tables = [self._utility()]
+        tables = [self.utility()]
         if any(
             one.value is not None
             for group in groups
@@ -264,9 +339,8 @@ class _Tables:
                 notes=noted(*notes),
             )
 
-    def _label(self, name: str) -> Column:
-        rows, linked = self._rows, 0 < len(self._report.scores) <= LISTED
-        last = name == rows.label
+    def _label(self, name: str, linked: bool) -> Column:
+        rows, last = self._rows, name == self._rows.label
         return column(
             name.capitalize(),
             [
@@ -315,7 +389,8 @@ class _Tables:
     def _size(self) -> Column:
         return counts("N", [group.sessions for group in self._rows.groups])
 
-    def _utility(self) -> Table:
+    def utility(self) -> Table:
+        """The paper's table."""
         groups = self._rows.groups
         size = [self._size()]
         if any(group.baseline or group.reference.value is not None for group in groups):
@@ -453,7 +528,8 @@ class _Tables:
         ]
         return self._table([heading("Hazard by unproductive rounds", *columns)])
 
-    def _about(self) -> str:
+    def about(self) -> str:
+        """How the numbers were computed."""
         report = self._report
         about = f"Convention {report.convention}"
         if any(

@@ -76,7 +76,7 @@ def test_process_measures_come_from_logs(
     assert set(two["sessions"].values()) == {1}
     assert groups["auto"]["halts"] is None
     assert as_json(capsys, file)["groups"][0]["process"]["halts"] is None
-    assert main(["report", str(dinner)]) == 0
+    assert main(["report", str(dinner), "--task", "menu"]) == 0
     assert "Interruptions" in capsys.readouterr().out
     assert main(["report", file]) == 0
     assert "Interruptions" not in capsys.readouterr().out

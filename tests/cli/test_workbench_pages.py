@@ -76,7 +76,7 @@ async def walk(page: Page, name: str) -> None:
 
 
 async def fill(log: EventLog) -> None:
-    for number in range(4):
+    for number in range(6):
         script = story(f"s{number}", [1, 2, 1][: number or 3])
         if number % 2:
             script.closed("abandoned")

@@ -1,15 +1,31 @@
-// The report of what a list shows, as it is read, computed and drawn.
+// The agents of one task, compared: the report of what a list shows, as it is read, computed and drawn.
 
 import { drawFigures } from "./charts.js";
 import { pieces } from "./dom.js";
+import { findSessions } from "./parts.js";
 
 const host = document.getElementById("report");
 const progress = document.getElementById("progress");
 
-const show = ({ html, figures, text }, place) => {
-  if (text) progress.textContent = text;
-  place.replaceChildren(pieces(html));
-  drawFigures(place, figures, "/session?id=");
+/** What is chosen is shown at once; the address says it. */
+const pick = (form) => {
+  form.addEventListener("change", ({ target }) => {
+    const fields = new FormData(form);
+    if (target.name === "task") fields.delete("agents"); // another task has others
+    location.search = new URLSearchParams(fields).toString();
+  });
+};
+
+const show = ({ pickers, html, figures, text }) => {
+  progress.textContent = text;
+  if (pickers) {
+    const place = document.getElementById("choice");
+    place.replaceChildren(pieces(pickers));
+    pick(place.querySelector("form"));
+  }
+  host.replaceChildren(pieces(html));
+  drawFigures(host, figures, "/session?id=");
+  findSessions(host);
 };
 
 if (host) {
@@ -17,10 +33,9 @@ if (host) {
   source.addEventListener("progress", (event) => {
     progress.textContent = JSON.parse(event.data).text;
   });
-  source.addEventListener("report", (event) => show(JSON.parse(event.data), host));
-  source.addEventListener("pairs", (event) => {
+  source.addEventListener("report", (event) => {
     source.close();
-    show(JSON.parse(event.data), document.getElementById("pairs"));
+    show(JSON.parse(event.data));
   });
   source.addEventListener("error", (event) => {
     if (event.data) {

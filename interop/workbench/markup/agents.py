@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, final
 
 from ....scoring.display.texts import shorten
@@ -31,6 +31,13 @@ class AgentMarks:
     def __init__(self, names: Iterable[str]) -> None:
         self._places = {name: place for place, name in enumerate(names)}
 
+    @classmethod
+    def at(cls, places: Mapping[str, int]) -> AgentMarks:
+        """The marks of agents whose places are known."""
+        found = cls(())
+        found._places = dict(places)
+        return found
+
     def named(self, name: str) -> Html:
         """The mark and the name of an agent; without a mark where more than five came before it."""
         text, colour = tag("bdi", shorten(name, _NAME)), self.colour(name)
@@ -39,6 +46,11 @@ class AgentMarks:
         shape = _SHAPES[self._places[name]]
         drawing = tag("svg", shape, viewBox="0 0 10 10", aria_hidden="true")
         return tag("span", drawing, text, class_=f"agent {colour}")
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """The places of the agents among colours and shapes; from the sixth on there is none."""
+        return self._places
 
     def colour(self, name: str) -> str:
         """The class of an agent's colour; empty where more than five agents came before it."""

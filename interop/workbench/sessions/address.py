@@ -21,7 +21,7 @@ DEFAULT_SORT: Final = "-written"
 """The latest record comes first."""
 
 _PATH: Final = "/sessions"
-_RESERVED: Final = frozenset({"q", "sort", "effort", "after", "before", "since", "of"})
+_RESERVED: Final = frozenset({"q", "sort", "effort", "after", "before", "since", "of", "agents"})
 _MOST: Final = 4000  # characters of a query
 
 

@@ -139,7 +139,7 @@ const drawLine = (svg, figure, line, x, y) => {
 
 /** Says what the lines of a panel show at the pointer. */
 const follow = (figure, panel, { svg, x, foot, left, top, inner }, hidden) => {
-  const lines = panel.lines.filter((line) => line.series !== null);
+  const lines = panel.lines.filter((line) => line.series !== null && figure.y.ticks.length);
   const places = [...new Set(lines.flatMap((line) => line.points.map((point) => point.x)))];
   if (!places.length) return;
   const guide = svg.appendChild(make("path", { class: "guide" }));
@@ -163,15 +163,25 @@ const follow = (figure, panel, { svg, x, foot, left, top, inner }, hidden) => {
   surface.addEventListener("pointerleave", () => { guide.style.visibility = "hidden"; hide(); });
 };
 
+/** The outline of a dot: an agent has a shape as well as a colour. */
+const outline = (shape, x, y, r) => [
+  "", `M${x - r * 0.9} ${y - r * 0.9}h${r * 1.8}v${r * 1.8}h${-r * 1.8}z`,
+  `M${x} ${y - r * 1.1}l${r * 1.1} ${r * 2}h${-r * 2.2}z`,
+  `M${x} ${y - r * 1.25}l${r * 1.25} ${r * 1.25}l${-r * 1.25} ${r * 1.25}l${-r * 1.25} ${-r * 1.25}z`,
+  `M${x} ${y + r * 1.1}l${r * 1.1} ${-r * 2}h${-r * 2.2}z`,
+][shape];
+
 const drawDots = (figure, panel, { svg, x, y }, open) => {
   for (const dot of panel.dots) {
     const series = dot.series === null ? null : figure.series[dot.series];
     const at = x(dot.x), up = y(dot.y);
     const boxed = dot.mark === "square" || dot.mark === "hollow";
+    const r = dot.mark === "mean" ? 5.5 : 3.2;
+    const look = { class: dot.mark === "mean" ? "mean" : "spot", fill: series?.colour ?? "var(--ink)" };
     const spot = boxed
       ? make("rect", { class: dot.mark, x: at - 4, y: up - 4, width: 8, height: 8 })
-      : make("circle", { class: dot.mark === "mean" ? "mean" : "spot", cx: at, cy: up,
-        r: dot.mark === "mean" ? 5.5 : 3.2, fill: series?.colour ?? "var(--ink)" });
+      : series?.shape ? make("path", { ...look, d: outline(series.shape, at, up, r) })
+        : make("circle", { ...look, cx: at, cy: up, r });
     if (series) spot.dataset.series = dot.series;
     const said = [dot.session, series?.name, ...listed(dot.values)].filter(Boolean).join("\n");
     spot.addEventListener("pointermove", (event) => show(event, said));
@@ -280,6 +290,13 @@ export const rowsOf = (figure, panel) => {
 
 // --- all figures of a report ---
 
+/** Gives a swatch the colour and the shape of a series. */
+const dress = (swatch, series) => {
+  swatch.style.background = series?.colour;
+  if (series?.shape) swatch.dataset.shape = series.shape;
+  return swatch;
+};
+
 /** Opens what holds a place of the page, and scrolls there. */
 const reveal = (id) => {
   const node = id && document.getElementById(id);
@@ -323,7 +340,7 @@ export const drawFigures = (root, figures, link = null) => {
   }
   const series = figures.find((figure) => figure.series.length)?.series ?? [];
   for (const swatch of root.querySelectorAll(".swatch")) {
-    swatch.style.background = series[swatch.dataset.colour]?.colour;
+    dress(swatch, series[swatch.dataset.colour]);
   }
   const apply = () => {
     for (const node of root.querySelectorAll("svg [data-series]")) {
@@ -335,8 +352,7 @@ export const drawFigures = (root, figures, link = null) => {
   };
   const switches = root.querySelector(".switches");
   if (switches && series.length > 1) series.forEach((one, index) => {
-    const swatch = element("span", { class: "swatch" });
-    swatch.style.background = one.colour;
+    const swatch = dress(element("span", { class: "swatch" }), one);
     const button = element("button", { type: "button", "aria-pressed": "true" }, swatch, one.name);
     button.addEventListener("click", () => {
       if (!hidden.delete(index)) hidden.add(index);

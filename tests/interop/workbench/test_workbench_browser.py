@@ -202,7 +202,7 @@ async def test_a_session_in_a_browser() -> None:
 
 async def test_a_report_in_a_browser() -> None:
     async with open_log("memory://") as log, browsing() as browser:
-        for number in range(8):
+        for number in range(12):
             script = session(number)
             script.closed("abandoned" if number % 2 else "finished")
             await put_records(log, script.records)
@@ -222,7 +222,7 @@ async def test_a_report_in_a_browser() -> None:
                 await page.locator("#tokens").get_by_role("button", name="CSV").click()
             rows = (await (await table.value).path()).read_text(encoding="utf-8").splitlines()
             assert rows[0] == "session,series,human_tokens,agent_tokens,performance"
-            assert len(rows) == 9
+            assert len(rows) == 13
             spot = page.locator("#tokens .spot").first
             await spot.dispatch_event("click")
             await page.wait_for_url("**/session?id=s-*")

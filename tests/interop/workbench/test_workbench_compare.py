@@ -10,19 +10,17 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from duolog.cli.reporting import Asked, report_of
+from duolog.cli.reporting import Asked, page_of, report_of, sessions_of
 from duolog.engine.errors import CodecError, InvalidInput
 from duolog.engine.events import Origin, SessionOpened
 from duolog.engine.log.contract import EventLog
 from duolog.engine.log.open import open_log
 from duolog.engine.records import Record
-from duolog.interop.workbench.compare import pairs_document, shown_document
 from duolog.interop.workbench.sessions.address import parse_address
 from duolog.scoring.live import score_log
-from duolog.scoring.report import document_html, report_document
+from duolog.scoring.report import compare_agents, document_html
 from duolog.scoring.report.html import figure_data
 from duolog.scoring.trajectory.fold import TrajectoryFold
-from duolog.scoring.trajectory.points import Trajectory
 from duolog.scoring.trajectory.updates import Update
 from duolog.testing.records import AGENT, HUMAN, RecordWriter
 from duolog.testing.sessions import put_records
@@ -32,13 +30,20 @@ HOSTILE = "</pre><script>alert(1)</script>"
 
 
 async def put(
-    log: EventLog, number: int, agent: str, *, origin: str = "", automated: bool = False
+    log: EventLog,
+    number: int,
+    agent: str,
+    *,
+    origin: str = "",
+    automated: bool = False,
+    task: str = "test",
 ) -> None:
     script = RecordWriter(f"{agent}-{number}")
     script.add(
         SessionOpened(
-            task="test",
+            task=task,
             instance=str(number),
+            problem=str(number),
             participants=(AGENT,) if automated else (HUMAN, AGENT),
             clock="virtual",
             config={"group": {"agent": agent}},
@@ -58,33 +63,23 @@ async def put(
     await put_records(log, script.records)
 
 
-async def pairs_html(sessions: Sequence[Trajectory]) -> str:
-    document = await anyio.to_thread.run_sync(pairs_document, sessions, (1, 2))
-    return document_html(document)
-
-
-async def test_the_report_holds_tables_figures_and_sessions_and_is_escaped() -> None:
+async def test_the_page_is_the_verdict_and_the_report_and_is_escaped() -> None:
     async with open_log("memory://") as log:
         for number in range(6):
             for agent in ("a", HOSTILE):
                 await put(log, number, agent)
         trajectories = [await score_log(log, one.session) async for one in log.sessions()]
-    document = await anyio.to_thread.run_sync(shown_document, trajectories, (1, 2))
+    compared = await anyio.to_thread.run_sync(compare_agents, trajectories)
+    document = compared.document(links={"a-1": "/session?id=a-1"})
     html = document_html(document)
     assert "<script" not in html
     assert "&lt;script&gt;" in html
     assert "style=" not in html
-    assert 'id="curve"' in html
-    assert 'id="survival"' in html
+    for figure in ("overall", "curve", "survival"):
+        assert f'id="{figure}"' in html
     assert "0.450" in html  # mean final utility
     assert 'href="/session?id=a-1"' in html
     assert len(document.figures[0].series) == 2
-    pairs = await pairs_html(trajectories)
-    assert "against" in pairs or "No comparison in pairs" in pairs
-    assert "<script" not in pairs
-    assert await pairs_html(trajectories[:1]) == ""
-    empty = await anyio.to_thread.run_sync(shown_document, [], (1,))
-    assert "no sessions to report on" in document_html(empty)
 
 
 async def sent(visitor: Visitor, **query: str) -> dict[str, Any]:
@@ -99,30 +94,48 @@ async def sent(visitor: Visitor, **query: str) -> dict[str, Any]:
     return found
 
 
-async def played(file: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A log with a fork and an automated run; the report of all of it, and that of the fork alone."""
+async def played(file: str) -> tuple[dict[str, Any], ...]:
+    """A log with a fork, an automated run and another task; the messages to five pages of it."""
     async with open_log(file) as log:
-        for number in range(5):
+        for number in range(6):
             for agent in ("a", "b"):
                 await put(log, number, agent)
         await put(log, 7, "c", origin="a-3")
         await put(log, 8, "auto", automated=True)
+        await put(log, 9, "a", task="other")
         async with visiting(log) as visitor:
-            return await sent(visitor), await sent(visitor, agent="c")
+            return (
+                await sent(visitor),
+                await sent(visitor, agent="c"),
+                await sent(visitor, task="other"),
+                await sent(visitor, agents="b"),
+                await sent(visitor, agents="d"),
+            )
 
 
 def test_it_is_the_report_of_the_command_line(tmp_path: Path) -> None:
     file = str(tmp_path / "some.db")
-    shown, filtered = anyio.run(played, file)
-    report = report_of(Asked(sources=[file]))
+    shown, filtered, other, one, none = anyio.run(played, file)
+    asked = Asked(sources=[file], task="test")
+    report = report_of(asked)
     assert report.groups[-1].baseline
-    assert sum(group.sessions for group in report.groups) == 11
+    assert sum(group.sessions for group in report.groups) == 13
+    compared = compare_agents(sessions_of(asked))
+    assert compared.report == report
     links = {one.session: f"/session?id={one.session}" for one in report.scores}
-    document = report_document(report, links=links)
+    document = compared.document(links=links, marks={"a": 0, "b": 1})
     assert shown["html"] == document_html(document)
     assert shown["figures"] == json.loads(figure_data(document))
-    assert "12 sessions; 1 fork left out" in shown["text"]
+    assert "15 sessions; 1 fork left out" in shown["text"]
     assert "1 fork left out" in filtered["text"]  # though its origin is not in the list
+    page = page_of(sessions_of(asked), asked)
+    assert document.verdict in page  # the page in a file is the same document
+    assert '<option value="test" selected>test (14)</option>' in shown["pickers"]
+    assert '<option value="other" selected>' in other["pickers"]
+    assert 'value="b" checked' in one["pickers"]
+    assert 'value="a" checked' not in one["pickers"]
+    assert one["html"].count("There is no other agent") == 1
+    assert "no session of agent" in none["text"]
 
 
 @pytest.mark.parametrize(
