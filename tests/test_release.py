@@ -169,3 +169,17 @@ def test_installed_it_runs_the_first_program_of_the_readme(
     readme = (root / "README.md").read_text(encoding="utf-8")
     first = next(snippet for snippet in snippets(readme) if snippet.language == "python")
     assert run(installed / "python", "-P", "-W", "error", "-c", first.text, where=tmp_path).strip()
+
+
+def test_the_tag_the_citation_and_the_package_name_one_version(root: Path) -> None:
+    cited = re.search(
+        r"^version: (.+)$", (root / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert cited is not None
+    assert cited[1] == duolog.__version__
+    workflow = (root / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    [command] = re.findall(r'v\$\((sed -n .+? _version\.py)\)"', workflow)
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == duolog.__version__
