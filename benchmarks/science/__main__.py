@@ -3,8 +3,9 @@
     python -P -m duolog.benchmarks.science              # some 13,000 sessions, a quarter of an hour of CPU
     python -P -m duolog.benchmarks.science --tiny --docs /tmp
 
-It plays what its logs do not hold, writes ``science.md``, the paper's phenomena as hypotheses, and the two tables of
-``agents.md``: the goal of the adaptive agent, and what each habit does. The same code gives the same pages.
+It plays what its logs do not hold, and writes ``science.md``, the paper's phenomena as hypotheses; the two tables of
+``agents.md``: the goal of the adaptive agent, and what each habit does; and the numbers and the figure of each page of the
+gallery. The same code gives the same pages.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import anyio
 from duolog.benchmarks.science.ablation import ABLATED, ablated_agents, ablation_text
 from duolog.benchmarks.science.ablation import PERSON as ABLATED_PERSON
 from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, Size
+from duolog.benchmarks.science.gallery import gallery_text, play_gallery
 from duolog.benchmarks.science.goal import goal_text
 from duolog.benchmarks.science.phenomena import OPAQUE, PERSON, phenomena_text
 from duolog.benchmarks.science.playing import Played, load, play
 from duolog.cli.runtime import collect_rarely
+from duolog.scoring.trajectory.points import Trajectory
 
 __all__ = ("main",)
 
@@ -59,11 +62,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = anyio.run(_play, size, given.logs)
     _write(given.docs / "science.md", _science(found, size))
     agents = given.docs / "agents.md"
-    text = agents.read_text(encoding="utf-8") if agents.exists() else _blank()
+    text = agents.read_text(encoding="utf-8") if agents.exists() else _blank("goal", "ablation")
     for name, table in (("goal", goal_text(found, size)), ("ablation", ablation_text(found, size))):
         text = _replaced(text, name, table)
     _write(agents, text)
+    pages = given.docs / "gallery"
+    pages.mkdir(exist_ok=True)
+    logs = given.logs / "gallery"
+    logs.mkdir(exist_ok=True)
+    for task, sessions in anyio.run(_play_gallery, size, logs).items():
+        page = pages / f"{task}.md"
+        text = page.read_text(encoding="utf-8") if page.exists() else _blank("numbers")
+        numbers = gallery_text(sessions, size, pages / f"{task}.svg")
+        _write(page, _replaced(text, "numbers", numbers))
     return 0
+
+
+async def _play_gallery(size: Size, logs: Path) -> dict[str, list[Trajectory]]:
+    found = {}
+    for task in size.tasks:
+        sys.stderr.write(f"{task}, gallery: ")
+        found[task] = await play_gallery(task, size, logs)
+    return found
 
 
 async def _play(size: Size, logs: Path) -> dict[str, Played]:
@@ -94,9 +114,9 @@ def _replaced(text: str, name: str, table: str) -> str:
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
-def _blank() -> str:
-    """A page with places for the tables."""
-    return "\n".join(mark for name in ("goal", "ablation") for mark in _marks(name)) + "\n"
+def _blank(*names: str) -> str:
+    """A page with places for tables."""
+    return "\n".join(mark for name in names for mark in _marks(name)) + "\n"
 
 
 def _marks(name: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
         seeds: of the worlds.
         instances: of each seed, with each person and agent.
         ablated: of each seed, where one habit of an agent is changed.
+        gallery: of the seed of the gallery, with each agent of its pages.
         resamples: for bootstrap intervals.
     """
 
@@ -32,9 +33,12 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     seeds: tuple[int, ...] = (21, 22, 23, 24)
     instances: int = 50
     ablated: int = 25
+    gallery: int = 100
     resamples: int = 2000
 
 
 FULL: Final = Size()
-TINY: Final = Size(tasks=("travel", "data"), seeds=(21,), instances=2, ablated=1, resamples=50)
+TINY: Final = Size(
+    tasks=("travel", "data"), seeds=(21,), instances=2, ablated=1, gallery=2, resamples=50
+)
 """As much as a test has time for; its numbers mean nothing."""

@@ -126,6 +126,10 @@ class _TranscriptPrinter:
                 text.append(f" by {clean(wanted)}, which measured nothing here")
             else:
                 text.append(" by no scorer")
+        elif trajectory.candidates:
+            text.append(
+                f", utility by {clean(' or '.join(trajectory.candidates))}: choose by --utility"
+            )
         elif points:
             text.append(f", utility {missing_utility(trajectory) or NO_ROUND}")
         stops = [f"τ = {tau} after round {n}" for tau, n in self._transcript.stops.items()]

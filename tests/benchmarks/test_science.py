@@ -21,6 +21,13 @@ def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
     assert "18 sessions: 18 run" in capsys.readouterr().err
     pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.md")}
     assert pages.keys() == {"agents.md", "science.md"}
+    for task in ("travel", "data"):
+        page = (tmp_path / "gallery" / f"{task}.md").read_text(encoding="utf-8")
+        assert page.startswith("<!-- numbers -->\n| who | first utility |")
+        assert "| human alone (`human-alone`) | 0.00 |" in page
+        assert "The drop under 6 readings of the ratings" in page
+        assert "<svg" in (tmp_path / "gallery" / f"{task}.svg").read_text(encoding="utf-8")
+    assert "`careful`" in (tmp_path / "gallery" / "travel.md").read_text(encoding="utf-8")
     assert pages["agents.md"].startswith("Before.\n<!-- goal -->\n2 instances per task and person")
     assert "outdated" not in pages["agents.md"]
     assert "\nBetween.\n" in pages["agents.md"]

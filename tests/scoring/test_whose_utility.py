@@ -83,6 +83,9 @@ def test_without_a_choice_there_is_no_number_and_the_candidates_are_named(
         "undecided_sessions"
     ]
     assert printed(capsys, "show", log, "s")["utility_missing"] == CHOOSE
+    assert printed(capsys, "show", log, "s")["candidates"] == ["feedback", "retention"]
+    assert main(["show", log, "s"]) == 0
+    assert "utility by feedback or retention: choose by --utility" in capsys.readouterr().out
     assert printed(capsys, "sessions", log)[0]["utility_missing"] == CHOOSE
     assert printed(capsys, "sessions", log, "utility=0.5..") == []
     assert main(["report", log]) == 0
