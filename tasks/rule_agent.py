@@ -14,9 +14,11 @@ import msgspec
 from ..agents.mind import Intent
 from ..engine.session.decisions import NOTHING, Decision, Finish, Say, Submit
 from ..engine.session.view import View
+from ..users.manner import is_query
+from .phrases import sentences
 from .views import announced, awaits_answer, nudged, owes_reply, unannounced, words_of
 
-__all__ = ("HAND_OVER", "LOOK", "Planner", "Question", "RuleAgent", "Standing")
+__all__ = ("HAND_OVER", "LOOK", "Planner", "Question", "RuleAgent", "Standing", "explained")
 
 K = TypeVar("K")
 
@@ -28,6 +30,9 @@ LOOK = "Please have a look, and tell me if anything should be different."
 """What an agent says at the end of a report without a question."""
 HAND_OVER = "That is as far as I get; please take it from here, and change whatever you like."
 """What it says instead where it leaves the rest to the human."""
+
+_MEANT = ("I mean this:", "Let me ask it again:", "What I would like to know:", "In short:")
+"""Openings of a question that was not understood."""
 
 _DONE = Decision((Finish("there is nothing left to do"),))
 
@@ -96,6 +101,8 @@ class RuleAgent(Generic[K]):
         known = self._planner.know(view)
         if view.in_flight:
             return NOTHING
+        if not alone and (meant := explained(view)) is not None:
+            return meant
         work = self._planner.work(known, view)
         if work is not None:
             if alone or not work.verbs or not isinstance(work.verbs[0], Submit):
@@ -113,6 +120,8 @@ class RuleAgent(Generic[K]):
         known = self._planner.know(view)
         if view.in_flight:
             return "wait"
+        if explained(view) is not None:
+            return "message"
         if awaits_answer(view):
             return "act" if nudged(view) else "wait"
         if view.own_snapshot is None:
@@ -128,6 +137,8 @@ class RuleAgent(Generic[K]):
     async def message(self, view: View) -> Decision:
         """A question before the first output; a report and the next question after it."""
         known = self._planner.know(view)
+        if (meant := explained(view)) is not None:
+            return meant
         if view.own_snapshot is None:
             words = words_of(view)
             question = self._planner.question(known, words)
@@ -137,6 +148,8 @@ class RuleAgent(Generic[K]):
     async def report(self, view: View, *, final: bool) -> Decision:
         """A report without a question."""
         known = self._planner.know(view)
+        if (meant := explained(view)) is not None:
+            return meant
         standing = _standing(view, updated=unannounced(view))
         said = self._planner.report(known, words_of(view), standing)
         return Decision((Say(f"{said} {self._hand_over if final else self._look}"),))
@@ -157,6 +170,18 @@ class RuleAgent(Generic[K]):
         said = self._planner.report(known, words, _standing(view, updated=updated))
         question = self._planner.question(known, words)
         return f"{said} {question.text if question else self._look}"
+
+
+def explained(view: View) -> Decision | None:
+    """The agent's last question once more, if the human has just asked back what it means; else None."""
+    last = view.messages[-1] if view.messages else None
+    if last is None or last.role != "human" or not is_query(last.text):
+        return None
+    for message in reversed(view.messages):
+        asked = [part for part in sentences(message.text) if part.endswith("?")]
+        if message.actor == view.me and asked:
+            return Decision((Say(f"{words_of(view).choice(_MEANT)} {' '.join(asked)}"),))
+    return None
 
 
 def _standing(view: View, *, updated: bool) -> Standing:

@@ -13,6 +13,7 @@ from ..engine.events import JSON
 from ..engine.session.decisions import NOTHING, Approve, ChangeProfile, Decision, Finish, Rate, Say
 from ..engine.session.view import View
 from ..engine.text import text_of
+from ..users.judgement import Felt, felt, rated
 from ..users.personas import Persona
 from ..users.simulated import Changing, UserIntent
 from .phrases import is_deferral, say_deferral
@@ -27,7 +28,7 @@ from .views import (
     words_of,
 )
 
-__all__ = ("VAGUE", "HumanAlone", "Person", "RuleUser", "changing", "compare")
+__all__ = ("VAGUE", "HumanAlone", "Person", "RuleUser", "changing", "compare", "first_output")
 
 S = TypeVar("S")
 
@@ -84,8 +85,8 @@ class Person(Protocol[S]):
         """Whether they leave it at the output that there is; a text says why, if not for satisfaction."""
         ...
 
-    def rate(self, state: S, view: View) -> Rate | None:
-        """How far the agent's last round brought them; see ``ratings.compare``. None for no opinion."""
+    def rate(self, state: S, view: View) -> Felt | None:
+        """The worth of the agent's last round to them; see ``compare``. None for no opinion."""
         ...
 
     def change(self, state: S) -> ChangeProfile | None:
@@ -144,7 +145,8 @@ class RuleUser(Generic[S]):
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
         """Rates the agent's last round, by what they wanted in it."""
-        return self._person.rate(self._person.see(view, view.private), view)
+        one = self._person.rate(self._person.see(view, view.private), view)
+        return None if one is None else rated(one, view, persona)
 
     def _composed(self, view: View, state: S, persona: Persona, intent: UserIntent) -> Decision:
         match intent:
@@ -243,24 +245,45 @@ def _see(person: Person[S], view: View) -> tuple[S, ChangeProfile | None]:
     return (state, None) if change is None else (person.see(view, change.profile), change)
 
 
-# --- how a person rates a round, from what they see to be wrong with the output before and after it ---
+# --- the worth of a round to a person, by the faults of the output that they see before and after it
 
 
-def compare(before: float, after: float, *, changed: bool, complained: bool) -> Rate:
-    """A rating on the Likert scale of 1 to 5.
+def compare(
+    before: float, after: float, *, changed: bool, complained: bool, of: float = 4.0
+) -> Felt:
+    """The worth of a round, by the change in utility as the person estimates it.
 
     Args:
         before: how much the person saw to be wrong with the output at their last act.
         after: how much they see to be wrong with it now.
         changed: whether the output is another one.
         complained: whether they had said so, and were asked nothing in return.
+        of: how much can be wrong.
     """
+    gain = (before - after) / max(of, before, after, 1.0)
     if after < before:
-        return Rate(4 if after else 5, "It fits better.")
+        one = felt(gain, "It fits better.")
+        return one if after else Felt(min(5.0, one.value + _ALL), one.why)
     if after > before:
-        return Rate(1, "It fits worse than before.")
+        return felt(gain, "It fits worse than before.")
     if not after:
-        return Rate(4 if changed else 3, "It fits, as far as I can see.")
+        return Felt(4.0 if changed else 3.0, "It fits, as far as I can see.")
     if changed:
-        return Rate(2, "It changed, and fits no better.")
-    return Rate(1 if complained else 2, "What is wrong with it is still wrong.")
+        return felt(0.0, "It changed, and fits no better.")
+    why = "What is wrong with it is still wrong."
+    return felt(-_IGNORED if complained else 0.0, why)
+
+
+def first_output(wrong: float, of: float) -> Felt:
+    """The worth of a first output: it was expected, so the share of it that fits counts."""
+    return Felt(_HALF + 2.0 * (1.0 - wrong / max(of, wrong, 1.0)), "A first version is there.")
+
+
+_HALF: Final = 2.6
+"""The value of a first output that fits nowhere."""
+
+_ALL: Final = 0.8
+"""Extra points if nothing is wrong any more."""
+
+_IGNORED: Final = 0.03
+"""The loss in utility that it is like to be ignored."""

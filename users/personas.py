@@ -87,6 +87,15 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
         ambiguous: share of what it says that can be read in more than one way.
         mishears: share of questions that it takes for another one.
         contentment: share of what it wants at which it is satisfied.
+        questions: share of what it says that it puts as a question.
+        queries: share of questions to which it first asks back what is meant.
+        repeats: share of what it says of an output that is its last message once more.
+        refuses: share of approvals and offers that it refuses without a visible reason.
+        complains: share of its messages after a round that it rates 1 or 2 that begin with a complaint.
+        praises: share of its messages after a round that it rates 4 or 5 that begin with praise.
+        asides: share of its other messages that begin with something beside the point.
+        strictness: points that it takes off every rating; may be negative.
+        effort_cost: points that a minute of reading and typing takes off the rating of a round.
         stamina: minutes of work without an agent after which it takes what there is.
         cognition: what limits it; nothing does by default.
     """
@@ -101,6 +110,15 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     ambiguous: _Share = 0.0
     mishears: _Share = 0.0
     contentment: _Share = 1.0
+    questions: _Share = 0.45
+    queries: _Share = 0.1
+    repeats: _Share = 0.04
+    refuses: _Share = 0.1
+    complains: _Share = 0.15
+    praises: _Share = 0.25
+    asides: _Share = 0.4
+    strictness: float = 0.0
+    effort_cost: _Least = 0.5
     stamina: _Above = 60.0
     cognition: Cognition = Cognition()
 
@@ -140,6 +158,7 @@ PERSONAS: Mapping[str, Persona] = {
             ambiguous=0.3,
             mishears=0.15,
             contentment=0.7,
+            asides=0.1,
             stamina=15.0,
         ),
         Persona(
@@ -149,6 +168,8 @@ PERSONAS: Mapping[str, Persona] = {
             untold=1,
             ambiguous=0.2,
             mishears=0.1,
+            queries=0.15,
+            effort_cost=0.0,
             stamina=30.0,
             cognition=Cognition(
                 attention=40.0,
@@ -296,6 +317,8 @@ def _range(key: str) -> str:
         return "a whole number from 0"
     if key in _OPTIONAL:
         return "a number above 0, or none"
+    if kind is float:
+        return "a number"
     return "a number from 0 to 1" if kind == _Share else "a number from 0"
 
 

@@ -17,6 +17,7 @@ from ..engine.session.view import View
 from ..engine.task import Brief, Cell, Setting
 from .cognition.mind import AnewMind, LimitedMind, limited_changing, limited_mind
 from .cognition.perception import Perception
+from .manner import Mannered
 from .model_mind import ModelUserMind, prompt_digest, titles, user_messages
 from .personas import Persona, find_persona
 from .simulated import Changing, SimulatedUser, UserIntent, UserMind
@@ -76,7 +77,9 @@ def user_player(
         participant,
         playing_new(
             lambda: SimulatedUser(
-                limited_mind(rules, persona), persona, limited_changing(changing, persona)
+                Mannered(limited_mind(rules, persona)),
+                persona,
+                limited_changing(changing, persona),
             )
         ),
     )

@@ -13,10 +13,11 @@ from typing import final
 import msgspec
 
 from ...engine.events import JSON
-from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
 from ...engine.text import lines_of
 from ...tasks.views import awaits_reaction, is_working, outcomes, own_messages, trait, unannounced
+from ...users.judgement import QUESTION, Felt, felt
 from ...users.personas import Persona
 from .analysis import Sheet, claims_of, query_for, sheet_of
 from .attention import OWN_ANALYSIS, Reading
@@ -140,7 +141,7 @@ class DataPerson:
             return self._rule(state, rulings[0], words, odd=odd)
         offer = self._messages.proposed(question) if self._messages else None
         if offer is not None and offer in _open(state):
-            return HUMAN.say("yes", words)
+            return HUMAN.say("no" if words.random() < persona.refuses else "yes", words)
         clear = persona if not asks_to_rephrase(question) else _clearly(persona)
         said = self.comment(state, clear, words)
         return said or HUMAN.say("done" if offer is None else "no", words)
@@ -175,24 +176,26 @@ class DataPerson:
             return False
         return len(_open(state)) <= persona.untold
 
-    def rate(self, state: Mind, view: View) -> Rate | None:
+    def rate(self, state: Mind, view: View) -> Felt | None:
         """By what they have learned since their last act; by a question, where that was all."""
         gained = [t for t in state.reading.believed if t not in state.before.believed]
-        if any(topic in state.wants.topics for topic in gained):
+        known = sum(topic in state.wants.topics for topic in gained)
+        if known:
+            one = felt(known / len(state.wants.topics), "That answers something that I wanted.")
             done = not _open(state) and not _lacks_advice(state)
-            return Rate(5 if done else 4, "That answers something that I wanted to know.")
+            return Felt(min(5.0, one.value + done), one.why)
         if len(state.reading.unread) >= _TOO_MUCH:
-            return Rate(2, "That is more than I can take in.")
+            return felt(0.0, "That is more than I can take in.")
         last = view.messages[-1].text if view.messages else ""
         if asked_rulings(last):
-            return Rate(3, "A fair question.")
+            return felt(QUESTION, "A fair question.")
         changed = state.reading.believed != state.before.believed
         if changed or state.reading.advice != state.before.advice:
-            return Rate(3, "Something has changed.")
+            return felt(QUESTION, "Something has changed.")
         if read_rulings(state.said[-1]) and not asks_to_rephrase(last):
-            return Rate(3, "They go by what I said.")
+            return felt(QUESTION, "They go by what I said.")
         asked = self._messages is not None and self._messages.read(state.said[-1]).topics
-        return Rate(1 if asked else 2, "I know no more than before.")
+        return felt(-0.03 if asked else 0.0, "I know no more than before.")
 
     def change(self, state: Mind) -> ChangeProfile | None:
         """What they have understood raises further questions, and may turn to another decision."""

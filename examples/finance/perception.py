@@ -8,7 +8,7 @@ from typing import Final, final
 from ...engine.events import ActionResolved, MessageSent, SnapshotTaken
 from ...engine.session.view import ActionSeen, View
 from ...engine.text import count_words, text_of
-from ...tasks.views import trait
+from ...tasks.views import own_messages, trait
 from .language.advice import Figure, read_figures, read_understood
 from .language.statements import read_facts
 from .plan import Plan, try_plan
@@ -31,6 +31,9 @@ _EDITORS: Final = 0.6
 
 _STAMINA: Final = (1000, 2000)
 """Words that a client reads before they leave it at what there is, at least and at most."""
+
+_MESSAGES: Final = (12, 16)
+"""Their own messages after which they stop, at least and at most: forgotten words do not tire."""
 
 _TYPING: Final = 4
 """Words that are read in the time in which one is typed."""
@@ -75,6 +78,7 @@ class Perception:
         self._stamina = mood.randint(*_STAMINA)
         self.talk = mood.randint(*_TALK)
         self.edits = mood.random() < _EDITORS
+        self._most = mood.randint(*_MESSAGES)
         self._read = 0
         self._words = 0
         self._drafted = False
@@ -91,7 +95,7 @@ class Perception:
     @property
     def tired(self) -> bool:
         """Whether they have read and typed enough."""
-        return self._words > self._stamina
+        return self._words > self._stamina or len(own_messages(self._view)) > self._most
 
     def follow(self) -> None:
         """Takes in what the view has shown since the last call."""

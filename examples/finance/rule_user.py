@@ -14,10 +14,11 @@ import msgspec
 
 from ...engine.events import JSON
 from ...engine.session.actors import Policy
-from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
-from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare
+from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare, first_output
 from ...tasks.views import output_before
+from ...users.judgement import QUESTION, Felt, felt
 from ...users.personas import Persona
 from ...users.simulated import Changing, UserMind
 from .client import Client, problems, see, stirred, untold
@@ -166,7 +167,8 @@ class FinanceClient:
             return self._say(state, state.changed[0], words, words.choice(_AGAIN))
         wrong = problems(state, state.plan) if state.plan is not None else ()
         if wrong:
-            return self._say(state, wrong[0], words, words.choice(_WRONG[wrong[0]]))
+            topic = words.choice(wrong)
+            return self._say(state, topic, words, words.choice(_WRONG[topic]))
         open_ = untold(state)
         if not open_:
             return None
@@ -198,28 +200,30 @@ class FinanceClient:
         edited = _edit(state, wrong[0])
         return None if edited == state.plan else Decision((Submit(render_plan(edited)),))
 
-    def content(self, state: Client, persona: Persona) -> bool:
+    def content(self, state: Client, persona: Persona) -> bool | str:
         """Whether no wish is open that they care to mention, or they are tired of it."""
         if state.plan is None:
             return False
         if state.tired:
-            return True
+            return "tired: they leave it at the plan that there is"
         wrong = problems(state, state.plan)
         if persona.contentment < 1.0:
             return len(wrong) <= (1.0 - persona.contentment) * len(TOPICS) and len(state.sent) > 2
         return not wrong and not state.changed and len(untold(state)) <= persona.untold
 
-    def rate(self, state: Client, view: View) -> Rate | None:
+    def rate(self, state: Client, view: View) -> Felt | None:
         """Compares the plan with that at the client's last act."""
         before = output_before(view)
         if not state.output:
-            return Rate(3, "A fair question.") if state.question else Rate(2, "Nothing yet.")
+            return felt(QUESTION, "A fair question.") if state.question else felt(0, "Nothing yet.")
         wrong = self.wrong(state, state.output)
         if not before:
-            return Rate(4 if wrong < len(TOPICS) / 3 else 3, "A first plan is there.")
+            return first_output(wrong, len(TOPICS))
         was = float(len(problems(state, try_plan(before), current=False)))
         complained = any(topic in state.ignored for topic in problems(state, state.plan))
-        return compare(was, wrong, changed=before != state.output, complained=complained)
+        return compare(
+            was, wrong, changed=before != state.output, complained=complained, of=len(TOPICS)
+        )
 
     def change(self, state: Client) -> ChangeProfile | None:
         """What they hold by what they have seen and heard."""

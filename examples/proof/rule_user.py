@@ -7,11 +7,12 @@ from random import Random
 from typing import Final, final
 
 from ...engine.events import JSON, ActionResolved, MessageSent, SnapshotTaken
-from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import View
 from ...tasks.phrases import say_deferral
 from ...tasks.rule_user import compare
 from ...tasks.views import asked_last, awaits_reaction, output_before, own_messages, turn_seed
+from ...users.judgement import QUESTION, Felt, felt
 from ...users.personas import Persona
 from .actions import reading_seconds
 from .environment import OVERLOOKED
@@ -422,16 +423,22 @@ class Mathematician:
             return True
         return state.has_lemma() and all(state.is_settled(one) for one in state.wishes.minor)
 
-    def rate(self, state: PersonState, view: View) -> Rate | None:
+    def rate(self, state: PersonState, view: View) -> Felt | None:
         """By what they see to be open in the output, before and after the agent's round."""
         before, after = output_before(view), view.snapshot_text
         if not after:
             asked = bool(read_questions(asked_last(view)))
-            return Rate(3, "A fair question.") if asked else Rate(2, "Nothing that helps yet.")
+            return (
+                felt(QUESTION, "A fair question.") if asked else felt(0, "Nothing that helps yet.")
+            )
         was = self.wrong(state, before) if before else float(len(state.wishes.core))
         complained = any(state.doubts(label) for label in state.wanted)
         return compare(
-            was, self.wrong(state, after), changed=before != after, complained=complained
+            was,
+            self.wrong(state, after),
+            changed=before != after,
+            complained=complained,
+            of=len(state.wishes.core),
         )
 
     # --- alone ---------------------------------------------------------------------------------------

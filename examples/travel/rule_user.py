@@ -14,10 +14,10 @@ from typing import final
 import msgspec
 
 from ...engine.events import JSON, ProfileChanged
-from ...engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
+from ...engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from ...engine.session.view import MessageSeen, View
 from ...tasks.phrases import say_deferral
-from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare
+from ...tasks.rule_user import HumanAlone, RuleUser, changing, compare, first_output
 from ...tasks.views import (
     Outcomes,
     asked_last,
@@ -27,6 +27,7 @@ from ...tasks.views import (
     trait,
     unannounced,
 )
+from ...users.judgement import QUESTION, Felt, felt
 from ...users.personas import Persona
 from ...users.simulated import Changing
 from .language.facts import ANY, Fact, Slot
@@ -199,7 +200,7 @@ class Traveller:
             return f"You have got me wrong there. {say_fact(state.misread[0], words)}"
         complaints = state.complaints
         if complaints:
-            return say_problem(complaints[0], words)
+            return say_problem(words.choice(complaints), words)
         return _put(state.unseen[0], state, persona, words) if state.unseen else None
 
     def answer(self, state: TravellerState, question: str, persona: Persona, words: Random) -> str:
@@ -245,21 +246,23 @@ class Traveller:
         heard = not state.misread and len(state.unseen) <= persona.untold
         return not wrong and (heard or state.tired)
 
-    def rate(self, state: TravellerState, view: View) -> Rate:
+    def rate(self, state: TravellerState, view: View) -> Felt:
         """Compares the plan with that at the traveller's last act."""
         before = output_before(view)
         if not state.plan:
             asked = any(fact.slot in state.asked for fact in state.wishes)
-            return Rate(3, "A fair question.") if asked else Rate(2, "Nothing that helps yet.")
+            return (
+                felt(QUESTION, "A fair question.") if asked else felt(0, "Nothing that helps yet.")
+            )
         wrong = len(state.problems(state.plan))
         if not before:
-            bad = 3 * wrong > len(state.wishes)
-            return Rate(3 if bad else 4, "A first plan is there.")
+            return first_output(wrong, len(state.wishes))
         return compare(
             len(state.problems(before)),
             wrong,
             changed=state.plan != before,
             complained=bool(state.told) and not state.asked,
+            of=len(state.wishes),
         )
 
     def change(self, state: TravellerState) -> ChangeProfile | None:

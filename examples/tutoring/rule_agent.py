@@ -15,6 +15,7 @@ from ...agents.mind import Intent
 from ...engine.events import JSON
 from ...engine.session.decisions import NOTHING, Act, Decision, Finish, Say, Submit
 from ...engine.session.view import View
+from ...tasks.rule_agent import explained
 from ...tasks.views import awaits_answer, nudged, words_of
 from .language.teaching import HINTS, RULES, TEACHING
 from .maths.rules import MISCONCEPTIONS, Component
@@ -339,24 +340,34 @@ class TutorAgent:
             return NOTHING
         if alone:
             return self._do_homework()
+        if (meant := explained(view)) is not None:
+            return meant
         work = self._work(view, "reactive")
         if work is not None and not isinstance(work.verbs[0], Submit):
             return work
         if work is None and not self._memory.owes:
             return self._end(view)
-        if work is not None:
-            self._memory.items = self._memory.marked()
-        script = write_script(self._memory, "reactive", words_of(view), self._habits)
+        script = self._reactive(view)
         if script.acts:
             return Decision(script.acts)
         said = Say(_joined(script) or TEACHING.say("done", words_of(view)))
         return Decision((*(work.verbs if work is not None else ()), *script.teaches, said))
+
+    def _reactive(self, view: View) -> Script:
+        """The message on the sheet as it will be marked; the marks count once they are submitted."""
+        memory = self._memory
+        before, memory.items = memory.items, memory.marked()
+        script = write_script(memory, "reactive", words_of(view), self._habits)
+        memory.items = before
+        return script
 
     async def plan(self, view: View) -> Intent:
         """Finds out first what the student does not know; then looks up, marks, and speaks."""
         self._memory.read(view)
         if view.in_flight:
             return "wait"
+        if explained(view) is not None:
+            return "message"
         if awaits_answer(view) and not self._memory.owes:
             return "act" if nudged(view) else "wait"
         if self._work(view, "planned") is not None:
@@ -367,12 +378,16 @@ class TutorAgent:
 
     async def message(self, view: View) -> Decision:
         """What there is to say, with a task for the student."""
+        if (meant := explained(view)) is not None:
+            return meant
         script = self._script(view)
         said = _joined(script) or TEACHING.say("done", words_of(view))
         return Decision((*script.teaches, Say(said)))
 
     async def report(self, view: View, *, final: bool) -> Decision:
         """What there is to say, and no task: the student goes on by themselves."""
+        if (meant := explained(view)) is not None:
+            return meant
         script = self._script(view)
         key = "go on" if self._memory.open_items else "done"
         said = f"{script.text} {TEACHING.say(key, words_of(view))}".strip()

@@ -23,6 +23,7 @@ from ...engine.session.decisions import (
 from ...engine.session.view import View
 from ...tasks.phrases import spelled
 from ...tasks.views import awaits_reaction, is_busy, last_act, own_messages, words_of
+from ...users.judgement import QUESTION, Felt, felt, rated
 from ...users.personas import Persona
 from ...users.simulated import UserIntent
 from .language.answers import SAYING, read_said
@@ -47,6 +48,12 @@ _MORE: Final = 2
 
 _TELLS: Final = 0.3
 """Share of the answers with which a student says how they got there."""
+
+_NOTICED, _SEEN = 0.1, 0.3
+"""The rise in knowledge, summed over skills, that a student notices, and that impresses them."""
+
+_EARLY: Final = 3
+"""Own messages, the request included, while questions are welcome though no homework gets done."""
 
 _DOUBT: Final = 0.6
 """A student who knows that they are bad at something asks before they try, below this P(L)."""
@@ -81,21 +88,21 @@ class StudentUser:
 
     async def rate(self, view: View, persona: Persona) -> Rate | None:
         """How far the tutor's last round brought them, as it feels to them: homework first."""
+        return rated(self._felt(view), view, persona)
+
+    def _felt(self, view: View) -> Felt:
         student = self._see(view)
         before, taught = self._fold.student or student, _taught(view)
         gain = sum(student.knows.values()) - sum(before.knows.values())
         marked = [item for item in self._fold.items if item.mark == LOOK_AGAIN]
         if taught.answers:
-            return Rate(5, "That is one less to do.")
-        if gain >= 0.3:
-            return Rate(5, "Now I see it.")
-        if gain >= 0.1:
-            return Rate(4, "That helps.")
+            return Felt(5.0, "That is one less to do.")
+        if gain >= _NOTICED:
+            return felt(gain, "Now I see it." if gain >= _SEEN else "That helps.")
         if taught.asked and not taught.items:
-            return Rate(
-                3 if len(own_messages(view)) <= 3 else 2, "Questions, and no homework done."
-            )
-        return Rate(2 if marked else 3, "Still wrong." if marked else "We get on.")
+            early = len(own_messages(view)) <= _EARLY
+            return felt(QUESTION if early else 0.0, "Questions, and no homework done.")
+        return felt(0.0 if marked else QUESTION, "Still wrong." if marked else "We get on.")
 
     def _see(self, view: View) -> Student:
         """The student as they are, with all that they have heard by now."""

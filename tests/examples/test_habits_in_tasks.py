@@ -114,7 +114,7 @@ SHOWS: dict[tuple[str, str], tuple[str, str, Callable[[Played], int]]] = {
     ("travel", "assumptions"): ("proactive", "1", in_messages("As I understand you")),
     ("travel", "doubts"): ("proactive", "1", in_messages("Nothing that I found")),
     ("travel", "goals"): ("proactive", "2", read_by(lambda t: "generic" in understand_question(t))),
-    ("travel", "level"): ("proactive", "1", asked_again(understand_question)),
+    ("travel", "level"): ("lazy", "1", asked_again(understand_question)),
     ("data", "assumptions"): ("proactive", "0", in_output("Assumption: ")),
     ("data", "doubts"): ("proactive", "1", read_by(asked_rulings)),
     ("data", "goals"): ("proactive", "1", says(AGENT, "next")),
@@ -128,7 +128,7 @@ SHOWS: dict[tuple[str, str], tuple[str, str, Callable[[Played], int]]] = {
     ("proof", "goals"): ("proactive", "0", asks_of_claims("anything")),
     ("proof", "level"): ("feedback", "3", taken("Verify")),
     ("tutoring", "assumptions"): ("proactive", "1", refutations),
-    ("tutoring", "doubts"): ("lazy", "1", lambda one: -refutations(one)),
+    ("tutoring", "doubts"): ("proactive", "2", lambda one: -refutations(one)),
     ("tutoring", "goals"): ("proactive", "1", exercises),
     ("tutoring", "level"): ("proactive", "1", lambda one: len(before_output(one))),
 }

@@ -9,7 +9,7 @@ import msgspec
 from duolog.engine.errors import InvalidInput
 from duolog.engine.events import JSON, SessionOpened, SnapshotTaken
 from duolog.engine.scorers.protocol import Scorer
-from duolog.engine.session.decisions import Act, ChangeProfile, Decision, Rate, Submit
+from duolog.engine.session.decisions import Act, ChangeProfile, Decision, Submit
 from duolog.engine.session.view import View
 from duolog.engine.task import Brief
 from duolog.scoring.scorers.utility import Score, SnapshotUtility
@@ -19,6 +19,7 @@ from duolog.tasks.phrases import Patterns, Phrases
 from duolog.tasks.rule_agent import Question, RuleAgent, Standing
 from duolog.tasks.rule_user import HumanAlone, Person, RuleUser, changing, compare
 from duolog.tasks.views import changes, drafted_on, outcomes, output_before, own_messages
+from duolog.users.judgement import Felt
 from duolog.users.personas import Persona
 
 FLOWERS = ("aster", "daisy", "iris", "lily", "rose", "tulip")
@@ -175,7 +176,7 @@ class Customer:
         patience = 3 if persona.contentment < 1 else 9
         return not state.missing(state.output) or state.said > patience
 
-    def rate(self, state: Mood, view: View) -> Rate | None:
+    def rate(self, state: Mood, view: View) -> Felt | None:
         before = output_before(view)
         after = self.wrong(state, state.output)
         changed = before != state.output

@@ -66,7 +66,8 @@ def test_numbers_and_lists_in_words() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "changed", "complained", "rating"),
     [
-        (3, 1, True, True, 4),
+        (3, 1, True, True, 5),
+        (3, 2.6, True, True, 4),
         (1, 0, True, True, 5),
         (0, 1, True, False, 1),
         (0, 0, False, False, 3),
@@ -78,4 +79,4 @@ def test_numbers_and_lists_in_words() -> None:
 def test_a_round_is_rated_by_what_was_wrong_before_and_after(
     before: float, after: float, changed: bool, complained: bool, rating: int
 ) -> None:
-    assert compare(before, after, changed=changed, complained=complained).rating == rating
+    assert round(compare(before, after, changed=changed, complained=complained).value) == rating

@@ -145,7 +145,8 @@ async def test_two_stage_asks_before_it_writes_and_one_stage_writes_first() -> N
 
 
 async def test_who_is_not_understood_may_look_it_up_themselves_and_their_word_counts() -> None:
-    records = await run("one-stage", instance=3)
+    plain = "proactive+questions=0+queries=0+repeats=0+refuses=0+complains=0+praises=0+asides=0"
+    records = await run("one-stage", plain, instance=3)
     reports = [r for r in records if isinstance(r.event, SnapshotTaken)]
     theirs = next(n for n, r in enumerate(reports) if r.role == "human")
     before, after = (str(reports[n].event.content).splitlines() for n in (theirs - 1, theirs))  # type: ignore[union-attr]

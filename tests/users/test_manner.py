@@ -1,0 +1,163 @@
+"""How people talk: they ask back, repeat, refuse, complain and praise, at the rates of their persona."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from duolog.engine.codec import digest
+from duolog.engine.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    MessageSent,
+    SessionOpened,
+    SnapshotTaken,
+)
+from duolog.engine.records import Draft
+from duolog.engine.session.decisions import Approve, Decision, Rate, Say, Submit
+from duolog.engine.session.view import View
+from duolog.examples.finance.language.statements import read_facts
+from duolog.examples.proof.language.mathematician import PATTERNS
+from duolog.examples.travel.language.messages import understand_message
+from duolog.examples.tutoring.language.answers import Said, read_said
+from duolog.scoring.turns import Turn, annotate
+from duolog.tasks.phrases import is_deferral
+from duolog.tasks.rule_agent import explained
+from duolog.testing import by, records_of
+from duolog.users.manner import ADDED, QUERIES, Mannered, is_query
+from duolog.users.personas import Persona, find_persona
+from duolog.users.simulated import UserIntent
+
+OFF = "feedback+questions=0+queries=0+repeats=0+refuses=0+complains=0+praises=0+asides=0"
+
+
+class Mind:
+    """Says the same each time."""
+
+    def __init__(self, decision: Decision, rating: int = 3) -> None:
+        self.decision = decision
+        self.rating = rating
+
+    async def choose(self, view: View, persona: Persona) -> UserIntent:
+        return "feedback"
+
+    async def compose(self, view: View, persona: Persona, intent: UserIntent) -> Decision:
+        return self.decision
+
+    async def rate(self, view: View, persona: Persona) -> Rate | None:
+        return Rate(self.rating)
+
+
+def said(text: str, role: Literal["human", "agent"] = "agent") -> Draft:
+    return by(role, MessageSent(text=text), actor="user" if role == "human" else role)
+
+
+DRAWN = by("agent", SnapshotTaken(content="A", digest=digest("A")), actor="agent")
+
+
+def view(*facts: Draft, me: str = "user") -> View:
+    opened = SessionOpened(task="t", instance="1", participants=(), clock="virtual")
+    seen = View(me, "human" if me == "user" else "agent", seed=1)
+    for record in records_of(opened, *facts):
+        seen.feed(record)
+    return seen
+
+
+REQUEST = said("A poem, please.", "human")
+BLUE = Decision((Say("I want it blue."),))
+
+
+async def told(seen: View, persona: str, intent: UserIntent, rating: int = 3) -> str:
+    mind = Mannered(Mind(BLUE, rating))
+    [verb] = (await mind.compose(seen, find_persona(persona), intent)).verbs
+    assert isinstance(verb, Say)
+    return verb.text
+
+
+async def test_without_manners_a_person_says_what_there_is_to_say() -> None:
+    seen = view(REQUEST, DRAWN, said("Done?"))
+    intents: tuple[UserIntent, ...] = ("feedback", "answer")
+    for intent in intents:
+        assert await told(seen, OFF, intent) == "I want it blue."
+
+
+async def test_a_question_is_asked_back_once_and_then_answered() -> None:
+    asked = (REQUEST, DRAWN, said("Which shade?"))
+    back = await told(view(*asked), f"{OFF}+queries=1".replace("+queries=0", ""), "answer")
+    assert is_query(back)
+    after = view(*asked, said(back, "human"), said("I mean this: Which shade?"))
+    assert await told(after, f"{OFF}+queries=1".replace("+queries=0", ""), "answer") == (
+        "I want it blue."
+    )
+
+
+def test_an_agent_on_rules_asks_again_what_was_not_understood() -> None:
+    seen = view(REQUEST, said("Fine. Which shade?"), said(QUERIES[0], "human"), me="agent")
+    again = explained(seen)
+    assert again is not None
+    [verb] = again.verbs
+    assert isinstance(verb, Say)
+    assert verb.text.endswith("Which shade?")
+    assert "Fine." not in verb.text
+    assert (
+        explained(view(REQUEST, said("Which shade?"), said("Blue.", "human"), me="agent")) is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "rating", "added"),
+    [("complains", 1, True), ("praises", 5, True), ("complains", 5, False), ("praises", 2, False)],
+)
+async def test_people_complain_and_praise_by_what_the_round_was_worth(
+    rate: str, rating: int, *, added: bool
+) -> None:
+    seen = view(REQUEST, DRAWN)
+    text = await told(seen, OFF.replace(f"{rate}=0", f"{rate}=1"), "feedback", rating)
+    assert text.endswith("I want it blue.")
+    assert (text != "I want it blue.") == added
+    labels = (
+        annotate(Turn(text=text.removesuffix("I want it blue."), before="Here.")) or frozenset()
+    )
+    assert bool(labels & ({"complaint"} if rating < 3 else {"praise", "thanks"})) == added
+
+
+async def test_people_say_the_same_again() -> None:
+    seen = view(REQUEST, DRAWN, said("Make it rhyme.", "human"), said("I have."))
+    text = await told(seen, OFF.replace("repeats=0", "repeats=1"), "feedback")
+    assert text.endswith(" Make it rhyme.")
+    assert "repeat" in (annotate(Turn(text=text, said="Make it rhyme.")) or ())
+
+
+async def test_an_approval_is_refused_once() -> None:
+    asking = by("agent", ApprovalAsked(question="May I?", action="book"), actor="agent")
+    seen = view(REQUEST, asking)
+    version = seen.records[-1].version
+    mind = Mannered(Mind(Decision((Approve(version),))))
+    always = find_persona(OFF.replace("refuses=0", "refuses=1"))
+    [verb] = (await mind.compose(seen, always, "answer")).verbs
+    assert isinstance(verb, Approve)
+    assert not verb.approved
+    assert verb.comment
+    denied = by("human", ApprovalGiven(asked=version, approved=False), actor="user")
+    again = view(REQUEST, asking, denied, asking)
+    mind = Mannered(Mind(Decision((Approve(again.records[-1].version),))))
+    [verb] = (await mind.compose(again, always, "answer")).verbs
+    assert isinstance(verb, Approve)
+    assert verb.approved
+
+
+async def test_a_short_reply_comes_first_and_work_is_left_alone() -> None:
+    talks = find_persona(OFF.replace("asides=0", "asides=1"))
+    seen = view(REQUEST, DRAWN)
+    for verbs in ((Say("Yes, please."),), (Submit("B"),), (Say("One."), Say("Two."))):
+        decision = Decision(verbs)
+        assert await Mannered(Mind(decision)).compose(seen, talks, "feedback") == decision
+
+
+def test_what_is_added_holds_nothing_about_a_task() -> None:
+    for text in (*ADDED, *QUERIES):
+        assert understand_message(text) == ()
+        assert not read_facts(text)
+        assert not is_deferral(text)
+        assert not PATTERNS.read(text)
+        assert read_said(text, ()) == Said()
