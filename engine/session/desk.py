@@ -239,6 +239,11 @@ class Desk:
         self._guard.check()
         await self._sequencer.close(reason, self.name, self.role, detail)
 
+    async def cancel(self, detail: str = "") -> None:
+        """Ends the session as ``cancelled``: it is called off, and says nothing of the collaboration."""
+        self._guard.check()
+        await self._sequencer.close("cancelled", self.name, self.role, detail)
+
     def interrupt(self, why: str | Divergence) -> NoReturn:
         """Leaves the session as the log has it, to be resumed: it cannot go on now, for reasons
         that are not its own.

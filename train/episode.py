@@ -1,0 +1,442 @@
+"""Episodes: one session at a time with a simulated user, whose agent is played from outside, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, final
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from ..engine.errors import (
+    CheckpointConflict,
+    InvalidInput,
+    SessionClosedError,
+    SessionNotFound,
+)
+from ..engine.events import JSON, SessionClosed, StopAdvised
+from ..engine.loading import LoadedFrom
+from ..engine.log.contract import Advance, EventLog
+from ..engine.plugins import PluginCall
+from ..engine.records import Record
+from ..engine.session.limits import Limits
+from ..engine.session.runner import Session, SessionResult, run_session
+from ..engine.session.time.clock import VirtualClock
+from ..engine.session.time.timing import Timing
+from ..engine.session.view import View
+from ..engine.task import Brief, Cell, OwnPart, Setting, Task, find_task
+from ..scoring.stopping import stop_advised
+from ..scoring.trajectory.options import Options
+from ..scoring.trajectory.updates import StopAdvice
+from .rewards import CONFIG, Reward, RewardFold, RewardTerms, reward_from
+from .seat import Action, ChatMessage, Observation, Seat, trainee
+
+__all__ = ("TRAINEE", "Episode", "EpisodeSetting")
+
+TRAINEE: Final = "trainee"
+"""The kind of the agent that is trained, as reports have it."""
+
+_ORIGIN: Final = LoadedFrom(name=f"{trainee.__module__}:{trainee.__name__}", digest="")
+_NOTHING: Final[Mapping[str, float]] = {}
+
+
+class EpisodeSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same in all episodes of a training run.
+
+    Attributes:
+        reward: how rewards are made; recorded in each opening.
+        tau: the tolerance τ that ends an episode once it is used up; None for none.
+        limits: when to close a session.
+        timing: how long things take.
+        interrupts: news that concerns the agent stops it while it types or works: it observes the news,
+            and may go on with what it had decided by deciding the same again.
+        mistakes: how many actions in a row may be invalid before the session closes as ``failed``.
+        agent: what reports call the agent, e.g. which run it is of.
+        user_model: a model behind the simulated user; None for the rules that the task ships.
+        config: recorded in each opening besides, e.g. the step of the optimizer.
+        base: what the sessions are set up with besides, e.g. how models are reached.
+        hold: seconds of wall time that a policy has to decide, at most.
+
+    Raises:
+        InvalidInput: a number is below 1.
+    """
+
+    reward: RewardTerms = RewardTerms()
+    tau: int | None = None
+    limits: Limits = Limits()
+    timing: Timing = Timing()
+    interrupts: bool = False
+    mistakes: int = 5
+    agent: str = TRAINEE
+    user_model: str | None = None
+    config: Mapping[str, JSON] = {}
+    base: Setting = Setting()
+    hold: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("tau", self.tau), ("mistakes", self.mistakes)):
+            if value is not None and value < 1:
+                raise InvalidInput(f"{name} has to be at least 1, not {value}")
+
+
+@final
+class Episode:
+    """Plays episodes, one after the other; as many of these as you like run at once in one process.
+
+    For example::
+
+        from duolog.engine.models.protocol import ToolCall
+        from duolog.train import Episode
+
+        async with Episode(log) as episode:
+            seen = await episode.reset("travel", "0", persona="proactive", seed=7)
+            while not seen.done:
+                call = ToolCall(id="1", name="message", arguments='{"text": "What matters to you?"}')
+                seen = await episode.step(call)
+            print(seen.ended, episode.reward.total)
+
+    The same seeds and actions give the same log, byte for byte. Sessions are like any others: reports,
+    replays and the workbench show them.
+
+    Args:
+        log: where the sessions are recorded; it has to be open.
+        setting: what is the same in all episodes.
+
+    Attributes:
+        session: id of the session; empty before the first.
+        messages: the chat of the episode so far.
+        result: how the session ended; None while it runs.
+    """
+
+    def __init__(self, log: EventLog, setting: EpisodeSetting | None = None) -> None:
+        self.setting = setting or EpisodeSetting()
+        self.session = ""
+        self.messages: list[ChatMessage] = []
+        self.result: SessionResult | None = None
+        self._log = log
+        self._tasks: TaskGroup | None = None
+        self._seat: Seat | None = None
+        self._meter: _Meter | None = None
+        self._observation: Observation | None = None
+        self._error: Exception | None = None
+        self._news = anyio.Event()
+        self._over = anyio.Event()
+        self._played: dict[str, int] = {}
+        self._found: dict[str, Task] = {}
+        self._stepping = False
+        self._given = _NOTHING
+        self._final: Reward | None = None
+        self._detail = ""
+
+    async def __aenter__(self) -> Episode:
+        """Opens what runs the sessions."""
+        if self._tasks is not None:
+            raise InvalidInput("this episode is entered already")
+        self._tasks = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        """Closes a session that is open as ``cancelled``."""
+        assert self._tasks is not None
+        tasks, self._tasks = self._tasks, None
+        if kind is None or issubclass(kind, Exception):
+            try:
+                await self.leave()
+            finally:
+                await tasks.__aexit__(None, None, None)
+            return None
+        tasks.cancel_scope.cancel()
+        return await tasks.__aexit__(kind, error, trace)
+
+    async def reset(
+        self,
+        task: str | Task,
+        problem: str,
+        *,
+        persona: str = "proactive",
+        seed: int = 0,
+        repeat: int = 1,
+        config: Mapping[str, JSON] = {},
+    ) -> Observation:
+        """Begins an episode; one that is under way is closed as ``cancelled`` first.
+
+        Args:
+            task: the task, or its name as ``duolog run`` takes it.
+            problem: which instance of the task.
+            persona: of the simulated user, or another user that the task knows.
+            seed: of the world and of all randomness.
+            repeat: other draws of the session's randomness on the same problem.
+            config: recorded in the opening besides.
+
+        Returns:
+            What the agent sees first; its reward is 0, and what the request took counts with the first
+            step, so that the rewards of all steps add up to the total. The episode may be over already, where the human ended it.
+
+        Raises:
+            InvalidInput: there is no such task, problem or persona; or the episode is not entered.
+        """
+        if self._tasks is None:
+            raise InvalidInput("an episode is used as: async with Episode(log) as episode")
+        await self.leave()
+        found = await self._task(task) if isinstance(task, str) else task
+        cell = Cell(
+            agent=self.setting.agent,
+            user=persona,
+            instance=problem,
+            seed=seed,
+            repeat=repeat,
+            user_model=self.setting.user_model,
+        )
+        brief = getattr(found, "brief", None)
+        seat = Seat(
+            brief if isinstance(brief, Brief) else None,
+            self._take,
+            interrupts=self.setting.interrupts,
+            mistakes=self.setting.mistakes,
+        )
+        made, meter = self._make(found, cell, config, seat)
+        session = await self._fresh(made)
+        self._seat, self._meter = seat, meter
+        self.session, self.result, self._final = session.id, None, None
+        self.messages, self._given = [], _NOTHING
+        self._observation, self._error = None, None
+        self._news, self._over = anyio.Event(), anyio.Event()
+        self._tasks.start_soon(self._run, session)
+        return await self._next(opening=True)
+
+    async def step(self, action: Action) -> Observation:
+        """Carries out an action, and gives what the agent sees once it may act again.
+
+        Args:
+            action: one tool call or several, which are carried out together; or the engine's verbs. Talking
+                is a tool, ``message``, and so is waiting. ``message``, ``ask`` and ``wait`` end when somebody
+                else has said or done something, a task's actions once their outcome is known.
+
+        Returns:
+            What the agent sees. Where the action was none, ``invalid`` says why, and nothing of it was
+            carried out.
+
+        Raises:
+            InvalidInput: no episode was begun, or the step before has not returned yet.
+            SessionClosedError: the episode is over.
+        """
+        seat = self._seat
+        if seat is None:
+            raise InvalidInput("no episode was begun: call reset first")
+        if self.result is not None or self._error is not None:
+            raise SessionClosedError(self.session)
+        if self._stepping or not seat.waiting:
+            raise InvalidInput("the step before has not returned yet: wait for it")
+        try:
+            said = seat.act(action)
+        except InvalidInput as error:
+            messages = seat.refuse(action, str(error))
+            self.messages += messages
+            if seat.failing:
+                return await self._next()
+            return Observation(
+                messages=messages, tools=seat.tools, invalid=str(error), time=messages[-1].time
+            )
+        if said is not None:
+            self.messages.append(said)
+        return await self._next()
+
+    async def leave(self) -> None:
+        """Closes the session as ``cancelled`` where it is open; it stays in the log."""
+        if self._seat is None or self.result is not None or self._error is not None:
+            return
+        self._seat.leave("whoever trains left the episode")
+        await self._over.wait()
+
+    @property
+    def reward(self) -> Reward:
+        """The reward so far; once the episode is over, what ``reward_of`` computes from the log."""
+        if self._final is not None:
+            return self._final
+        if self._meter is None:
+            raise InvalidInput("no episode was begun: call reset first")
+        return self._meter.reward()
+
+    @property
+    def view(self) -> View:
+        """What the agent sees, for policies that read it as the engine has it."""
+        if self._seat is None or self._seat.view is None:
+            raise InvalidInput("no episode was begun: call reset first")
+        return self._seat.view
+
+    # --- making and running ----------------------------------------------------------------------
+
+    def _make(
+        self, task: Task, cell: Cell, config: Mapping[str, JSON], seat: Seat
+    ) -> tuple[Session, _Meter]:
+        setting = self.setting
+        meters: list[_Meter] = []
+
+        def meter(session: str) -> _Meter:
+            meters.append(_Meter(session, setting.reward, setting.tau))
+            return meters[-1]
+
+        recorded = {
+            **setting.base.config,
+            **setting.config,
+            **config,
+            CONFIG: msgspec.to_builtins(setting.reward),
+            **({} if setting.tau is None else {"stop_at": setting.tau}),
+        }
+        agents = {**setting.base.agents, cell.agent: OwnPart(seat.live, _ORIGIN)}
+        base = msgspec.structs.replace(
+            setting.base,
+            timing=setting.timing,
+            limits=setting.limits,
+            stop=meter,
+            config=recorded,
+            agents=agents,
+        )
+        with PluginCall(f"task {task.name!r}"):
+            session = task.session(cell, base)
+        if not isinstance(session.clock, VirtualClock):
+            raise InvalidInput(
+                f"an episode needs simulated people: task {task.name!r} has a real one"
+            )
+        follows = meters[-1] if meters else meter(session.id)
+        clock = VirtualClock(hold=setting.hold)
+        return msgspec.structs.replace(session, clock=clock, stop=follows), follows
+
+    async def _task(self, name: str) -> Task:
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = await anyio.to_thread.run_sync(find_task, name)
+        return found
+
+    async def _fresh(self, session: Session) -> Session:
+        """The session under an id that nobody has: the same problem may be played often, and at once."""
+        number = self._played.get(session.id, 0)
+        while True:
+            number += 1
+            name = session.id if number == 1 else f"{session.id}-{number}"
+            if await self._reserve(name):
+                self._played[session.id] = number
+                return msgspec.structs.replace(session, id=name)
+
+    async def _reserve(self, name: str) -> bool:
+        """Takes the name of a session, for good, by compare-and-set; False where somebody has it."""
+        try:
+            await self._log.summary(name)
+        except SessionNotFound:
+            pass
+        else:
+            return False
+        first = Advance(consumer=f"episode/{name}", version="1", expected=0, position=1)
+        try:
+            await self._log.append(name, [], checkpoint=first)
+        except CheckpointConflict:
+            return False
+        return True
+
+    async def _run(self, session: Session) -> None:
+        try:
+            result = await run_session(self._log, session, fresh=True)
+            records = [r async for r in self._log.read_all(session=session.id)]
+            self._final = reward_from(records, self.setting.reward)
+            self._detail = _detail(records)
+            self.result = result
+        except Exception as error:  # noqa: BLE001  (raised by the step that waits)
+            self._error = error
+        finally:
+            self._over.set()
+            self._news.set()
+
+    # --- what comes of it ------------------------------------------------------------------------
+
+    def _take(self, observation: Observation) -> None:
+        """Takes what the seat observes."""
+        self._observation = observation
+        self._news.set()
+
+    async def _next(self, *, opening: bool = False) -> Observation:
+        """What the agent sees next, with what it earned until then."""
+        self._stepping = True
+        try:
+            await self._news.wait()
+        finally:
+            self._stepping = False
+        self._news = anyio.Event()
+        if self._error is not None:
+            raise self._error
+        seen, self._observation = self._observation, None
+        if self.result is not None:
+            seen = self._last()
+        assert seen is not None
+        self.messages += seen.messages
+        if opening and not seen.done:  # what the request took counts with the first step
+            return seen
+        parts = self.reward
+        gained = {name: value - self._given.get(name, 0.0) for name, value in parts.parts.items()}
+        self._given = parts.parts
+        return msgspec.structs.replace(
+            seen,
+            reward=0.0 if parts.total is None else math.fsum(gained.values()),
+            parts=gained,
+        )
+
+    def _last(self) -> Observation:
+        assert self.result is not None
+        assert self._seat is not None
+        return Observation(
+            messages=self._seat.last_words(),
+            done=True,
+            ended=self.result.reason,
+            detail=self.result.error or self._detail,
+            time=self.result.seconds,
+        )
+
+
+def _detail(records: Sequence[Record]) -> str:
+    """What the close says, in the words of whoever closed."""
+    for record in reversed(records):
+        if isinstance(record.event, SessionClosed):
+            return record.event.detail
+    return ""
+
+
+@final
+class _Meter:
+    """Follows one session from within: its reward so far, and whether its tolerance is used up.
+
+    It is the session's rule for stops, which takes each record as it is measured.
+
+    Args:
+        session: session id.
+        terms: how the reward is made.
+        tau: the tolerance at which the session is stopped; None for none.
+    """
+
+    def __init__(self, session: str, terms: RewardTerms, tau: int | None) -> None:
+        self._terms = terms
+        self._tau = tau
+        self._options = None if tau is None else Options(taus=(tau,))
+        self._fold = self._anew(session)
+
+    def _anew(self, session: str) -> RewardFold:
+        return RewardFold(session, self._terms, self._options, emit=self._tau is not None)
+
+    def feed(self, record: Record) -> StopAdvised | None:
+        """Takes the next record; advises the stop the moment it is due."""
+        if record.kind == "SessionOpened":
+            self._fold = self._anew(record.session)
+        for update in self._fold.feed(record):
+            if isinstance(update, StopAdvice):
+                return stop_advised(update, enforced=True)
+        return None
+
+    def reward(self) -> Reward:
+        """The reward so far."""
+        return self._fold.reward()
