@@ -44,7 +44,7 @@ _NOTHING: Final[Mapping[str, float]] = {}
 
 
 class EpisodeSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same in all episodes of a training run.
+    """The setting of a training run, the same for all its episodes.
 
     Attributes:
         reward: how rewards are made; recorded in each opening.
@@ -177,8 +177,8 @@ class Episode:
             config: recorded in the opening besides.
 
         Returns:
-            What the agent sees first; its reward is 0, and what the request took counts with the first
-            step, so that the rewards of all steps add up to the total. The episode may be over already, where the human ended it.
+            The first observation. Its reward is 0, and the effort of the request counts with the first
+            step: the rewards of all steps add up to the total. The episode may be over already, where the human ended it.
 
         Raises:
             InvalidInput: there is no such task, problem or persona; or the episode is not entered.
@@ -250,7 +250,7 @@ class Episode:
         return await self._next()
 
     async def leave(self) -> None:
-        """Closes the session as ``cancelled`` where it is open; it stays in the log."""
+        """Closes an open session as ``cancelled``. It stays in the log."""
         if self._seat is None or self.result is not None or self._error is not None:
             return
         self._seat.leave("whoever trains left the episode")
@@ -267,7 +267,7 @@ class Episode:
 
     @property
     def view(self) -> View:
-        """What the agent sees, for policies that read it as the engine has it."""
+        """The agent's view, for policies that read the engine's own view."""
         if self._seat is None or self._seat.view is None:
             raise InvalidInput("no episode was begun: call reset first")
         return self._seat.view
@@ -317,7 +317,7 @@ class Episode:
         return found
 
     async def _fresh(self, session: Session) -> Session:
-        """The session under an id that nobody has: the same problem may be played often, and at once."""
+        """The session under a new id: a problem may be played many times, also at the same time."""
         number = self._played.get(session.id, 0)
         while True:
             number += 1
@@ -327,7 +327,7 @@ class Episode:
                 return msgspec.structs.replace(session, id=name)
 
     async def _reserve(self, name: str) -> bool:
-        """Takes the name of a session, for good, by compare-and-set; False where somebody has it."""
+        """Takes the name of a session, by compare-and-set; False if it is taken."""
         try:
             await self._log.summary(name)
         except SessionNotFound:
@@ -362,7 +362,7 @@ class Episode:
         self._news.set()
 
     async def _next(self, *, opening: bool = False) -> Observation:
-        """What the agent sees next, with what it earned until then."""
+        """The next observation, with the reward since the one before."""
         self._stepping = True
         try:
             await self._news.wait()
@@ -400,7 +400,7 @@ class Episode:
 
 
 def _detail(records: Sequence[Record]) -> str:
-    """What the close says, in the words of whoever closed."""
+    """The detail of the close."""
     for record in reversed(records):
         if isinstance(record.event, SessionClosed):
             return record.event.detail

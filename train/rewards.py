@@ -1,4 +1,4 @@
-"""What an episode is worth to whoever trains on it: named parts, each computed from what the log holds.
+"""The reward of an episode: named parts, each computed from the log.
 
 The terms are recorded in the opening of the session, and everything that they go by is in the log. So a
 reward can be computed again from the log alone, and its utility and effort are those of ``duolog score``.
@@ -28,7 +28,7 @@ from ..scoring.trajectory.updates import Update
 __all__ = ("CONFIG", "Reward", "RewardFold", "RewardTerms", "RoundReward", "reward_of")
 
 CONFIG: Final = "reward"
-"""Where the opening of a session has its terms: ``SessionOpened.config["reward"]``."""
+"""The terms in the opening of a session: ``SessionOpened.config["reward"]``."""
 
 _SENTENCE: Final = re.compile(r"[^.!?\n]*\?")
 _WORDS: Final = re.compile(r"\w+")
@@ -71,7 +71,7 @@ class RewardTerms(msgspec.Struct, frozen=True, kw_only=True):
                 )
         if self.effort not in MEASURES:
             raise InvalidInput(
-                f"there is no measure of effort {self.effort!r}; there are: {', '.join(MEASURES)}"
+                f"unknown measure of effort {self.effort!r}; choose one of: {', '.join(MEASURES)}"
             )
         if self.tau < 1:
             raise InvalidInput(f"a tolerance is at least 1, not {self.tau}")
@@ -172,12 +172,12 @@ def reward_from(
             fold = RewardFold(record.session, terms or terms_in(record), options)
         fold.feed(record)
     if fold is None:
-        raise InvalidInput("there is no record of this session: it has no reward")
+        raise InvalidInput("the session has no records, and so no reward")
     return fold.reward()
 
 
 def terms_in(opening: Record) -> RewardTerms:
-    """The terms that the opening of a session holds; the defaults where it holds none.
+    """The terms that the opening of a session holds; the defaults if it holds none.
 
     Raises:
         InvalidInput: they cannot be read.
@@ -231,7 +231,7 @@ def _rounds(
 
 
 def _left_with(trajectory: Trajectory, tau: int) -> float:
-    """U_k_τ: what the human has if they leave once the tolerance is used up."""
+    """U_k_τ: the utility if the human leaves once the tolerance is used up."""
     points = counted(trajectory)
     ratings = (PENDING if point.pending else point.rating for point in points)
     stop = stop_rounds(ratings, (tau,)).get(tau)

@@ -1,4 +1,4 @@
-"""What a state of an episode is worth: the rewards of continuations that another agent plays from it."""
+"""The value of a state of an episode: the rewards of continuations that another agent plays from it."""
 
 from __future__ import annotations
 
@@ -104,5 +104,5 @@ def _same(session: Session) -> Session:
 async def _worth(log: EventLog, session: str, terms: RewardTerms) -> float:
     found = await reward_of(log, session, terms)
     if found.total is None:
-        raise InvalidInput(f"continuation {session!r} has no reward: {found.missing}")
+        raise InvalidInput(f"continuation {session!r} could not be scored: {found.missing}")
     return found.total

@@ -1,4 +1,4 @@
-"""The seat of the agent that is trained: what it sees as chat messages, and its tool calls as decisions.
+"""The seat of the trained agent: its view becomes chat messages, its tool calls become decisions.
 
 The session waits while whoever trains decides: under a virtual clock no session time passes meanwhile. While
 what was decided takes its time, the human may act, and does.
@@ -57,7 +57,7 @@ _SYSTEM_TOKENS: Final = 2_000
 
 
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One message of an episode's chat, as chat-completion interfaces have it, and who is behind it.
+    """One message of an episode's chat, in the form of chat completions, with its author.
 
     Attributes:
         role: system, user, assistant or tool.
@@ -85,7 +85,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent sees once it may act.
+    """The agent's observation, given each time that it may act.
 
     Attributes:
         messages: what is new in the chat since the observation before; the whole is ``Episode.messages``.
@@ -120,7 +120,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Left(Exception):
-    """Whoever trains has left the episode."""
+    """The trainer has left the episode."""
 
 
 @final
@@ -168,7 +168,7 @@ class Seat:
         self._seen = 0
         self._owed: tuple[ToolCall, ...] = ()
         self._since = 0  # trace version at which the last decision was made
-        self._replies = False  # whether the last decision waits for somebody to say something
+        self._replies = False  # whether the last decision waits for an answer
 
     async def live(self, desk: Desk) -> None:
         """The actor."""
@@ -203,7 +203,7 @@ class Seat:
         )
 
     def refuse(self, action: Action, why: str) -> tuple[ChatMessage, ...]:
-        """What the agent is told of an action that cannot be taken; fails it after too many of them."""
+        """The messages about an invalid action; fails the agent after too many of them."""
         self._invalid += 1
         assert self._told is not None
         if self._invalid >= self._mistakes:
@@ -240,7 +240,7 @@ class Seat:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What the agent may call now."""
+        """The tools that the agent may call now."""
         return () if self.view is None else self._actions(self.view).tools
 
     @property
@@ -314,7 +314,7 @@ class Seat:
         return Observation(messages=tuple(messages), tools=self._actions(view).tools, time=view.now)
 
     def last_words(self) -> tuple[ChatMessage, ...]:
-        """What the agent is told of its last calls once the session is over."""
+        """The answers to the agent's last calls after the session's end."""
         owed, self._owed = self._owed, ()
         time = self._now
         return tuple(
@@ -335,7 +335,7 @@ class Seat:
             yield ChatMessage(role="user", author="human", content=view.request, time=view.now)
 
     def _news(self, view: View) -> Iterator[ChatMessage]:
-        """The outcomes of the calls that were made, then what others have done besides."""
+        """The outcomes of the agent's calls, then other news."""
         records = [r for r in view.records if r.version > self._seen]
         others = [said for r in records if r.actor != view.me and (said := _said(view, r))]
         own = _own(view, records)
@@ -374,10 +374,10 @@ _HABITS: Final = habit_lines(USUAL)
 
 
 async def trainee(desk: Desk) -> None:
-    """The agent of a recorded episode: whoever trained it is not here, so that it can only be succeeded."""
+    """The agent of a recorded episode. Its policy is not in the log, so another agent has to succeed it."""
     raise DeskError(
         f"{desk.name!r} was trained in this session, and its policy is not in the log: name another agent "
-        "to go on with, from the view that it has"
+        "to continue it from its view"
     )
 
 
@@ -405,7 +405,7 @@ def _own(view: View, records: Sequence[Record]) -> list[str]:
 
 
 def _said(view: View, record: Record) -> ChatMessage | None:
-    """What another actor did, as a message; None where it is nothing to read."""
+    """What another actor did, as a message; None if there is nothing to read."""
     event = record.event
     match event:
         case MessageSent():
