@@ -34,6 +34,7 @@ COMMANDS = (
     "workbench",
     "fork",
     "counterfactual",
+    "profile",
     "tune",
     "export",
     "import_",

@@ -68,6 +68,7 @@ __all__ = (
     "report_of",
     "sessions_of",
     "table_of",
+    "transcript_text",
 )
 
 EMBEDDED = 2_000_000
@@ -393,13 +394,14 @@ async def _read(
     async with existing_log(source) as log:
         names = [one.session async for one in log.sessions() if one.session in wanted]
         for name in names:
-            text = await _transcript(log, name, options) if room > 0 else ""
+            text = await transcript_text(log, name, options) if room > 0 else ""
             room -= len(text)
             found[name] = text if text and room >= 0 else None
     return found
 
 
-async def _transcript(log: EventLog, session: str, options: Options) -> str:
+async def transcript_text(log: EventLog, session: str, options: Options) -> str:
+    """The transcript of a session as text, as ``duolog show`` prints it."""
     summary = await log.summary(session)
     file = io.StringIO()
     console = Console(

@@ -195,6 +195,11 @@ class KitTask(Generic[W]):
         self.default_agents = (_AUTO, "one-stage", "two-stage")
         self.default_users = ("proactive",)
 
+    @property
+    def spec(self) -> TaskSpec[W]:
+        """The parts that it is put together of."""
+        return self._spec
+
     def automated(self, agent: str) -> bool:
         """Whether this is the agent that works alone."""
         return kind_of_agent(agent) == _AUTO

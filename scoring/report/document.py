@@ -415,6 +415,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     figures: Sequence[Figure] = ()
     only_page: bool = False
 
+    @property
+    def worded(self) -> bool:
+        """Whether it is told in words under its own title: its notes are shown there, and not below all tables."""
+        return self.named and not self.tables
+
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """A report, or another analysis, ready to be rendered.

@@ -21,10 +21,16 @@ def document_markdown(document: Document) -> str:
             if table.title:
                 parts.append(f"**{_escaped(table.title)}**")
             parts.append("\n".join(_lines(table)))
+        if section.worded:
+            parts += [note.text for note in section.notes]
     lead = (
         [Note(text=f"All rows: {document.about.replace(' · ', ', ')}.")] if document.about else []
     )
-    notes = [*lead, *[note for section in shown for note in section.notes], *document.notes]
+    notes = [
+        *lead,
+        *[note for section in shown if not section.worded for note in section.notes],
+        *document.notes,
+    ]
     parts.append(" ".join(note.text for note in dict.fromkeys(notes)))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -48,7 +48,11 @@ class TerminalDocument:
                 if table.title:
                     yield Text(clean(table.title), style="bold")
                 yield from _blocks(table, width)
-        notes = [note for section in shown for note in section.notes]
+            if section.worded:
+                for note in section.notes:
+                    yield Text(clean(note.text), style="yellow" if note.warning else "")
+                yield Text("")
+        notes = [note for section in shown if not section.worded for note in section.notes]
         for note in dict.fromkeys([*notes, *found.notes]):
             style = "yellow" if note.warning else "dim" if tables else ""
             yield Text(clean(note.text), style=style)

@@ -78,11 +78,15 @@ OUTPUTS = {
     ("export", "--output"): "{out}",
     ("report", "--html"): "{out}",
     ("report", "--figures"): "{directory}",
+    ("profile", "--html"): "{out}",
     ("tune", "--output"): "{out}",
 }
 """Options that name what a command writes, and what to give them so that ``out`` is written."""
 
-READ = {"tune": ("travel", "--trials", "1", "--sessions", "1", "--seeds", "1", "--persona", "lazy")}
+READ = {
+    "tune": ("travel", "--trials", "1", "--sessions", "1", "--seeds", "1", "--persona", "lazy"),
+    "profile": ("polisher", "--tasks", "finance", "--bootstrap", "9", "--log", "a.db"),
+}
 """What a command is given before the option, where that is no log."""
 
 INPUTS = {
@@ -93,6 +97,7 @@ INPUTS = {
     ("import", "--mapping"),
     ("run", "--cache"),
     ("score", "--cache"),
+    ("profile", "--cache"),
     ("score", "--rubric"),
     ("serve", "--token-file"),
     ("workbench", "--token-file"),
@@ -174,8 +179,14 @@ def test_no_command_writes_over_a_log(
 
 @pytest.mark.parametrize(("command", "option", "form"), CASES)
 def test_another_file_is_replaced_by_force_only(
-    place: Path, command: str, option: str, form: str, capsys: pytest.CaptureFixture[str]
+    place: Path,
+    command: str,
+    option: str,
+    form: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(place)
     directory = place / "figures"
     out = directory / "curve.png" if "directory" in form else place / "out"
     directory.mkdir()

@@ -1,0 +1,150 @@
+"""Recommends a scaffold, or no collaboration at all, and says how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ...scoring.metrics.results import Estimate
+from .diagnosis import Diagnosis, Kind, estimated, over_problems
+from .signs import Signs
+
+__all__ = ("ALONE", "AUTOMATED", "PRICE", "RULES", "Choice", "Recommendation", "recommend")
+
+AUTOMATED: Final = "auto"
+"""The agent that works alone."""
+
+ALONE: Final = "human-alone"
+"""The human who works alone."""
+
+PRICE: Final = 0.005
+"""Utility that a minute of the human's time is worth: what ``duolog tune`` fits rules with, too."""
+
+RULES: Final[Mapping[Kind, str]] = {
+    "loop": "Stop a session after two unproductive rounds in a row: --stop-at 2.",
+    "early polish": (
+        "Have it ask before its first output: adaptive with least = 1 in its rules (duolog tune)."
+    ),
+    "shifted": (
+        "Limit its questions: adaptive with questions = 1 and insist = 1 in its rules (duolog tune)."
+    ),
+    "opaque": "Have it say what it assumes and doubts: the habits assumptions+doubts.",
+    "flood": "Limit what it writes: max_tokens in its table, and ask for short messages in its prompt.",
+    "plateau": "Hand over once utility has not risen for two rounds: adaptive with persist = 2.",
+    "sustained": "Fit the rules of the adaptive agent to your task: duolog tune.",
+}
+"""The rules of control that answer a kind."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to get the work done: its utility and its cost.
+
+    Attributes:
+        name: a scaffold, ``auto`` or ``human-alone``.
+        utility: final utility.
+        minutes: of the human.
+        net: utility less the price of the human's minutes.
+        wins: share of resamples, by problem, in which it is the best.
+    """
+
+    name: str
+    utility: Estimate
+    minutes: Estimate
+    net: Estimate
+    wins: float
+
+
+class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
+    """The best way to get the work done, by utility less the price of the human's time.
+
+    Attributes:
+        choice: its name.
+        certainty: share of resamples, by problem, in which it is the best.
+        choices: all that were compared, the best first.
+        margin: how much more it is worth than the next.
+        price: of a minute of the human's time.
+        rules: rules of control that answer what was diagnosed.
+    """
+
+    choice: str
+    certainty: float
+    choices: tuple[Choice, ...]
+    margin: Estimate
+    price: float
+    rules: tuple[str, ...] = ()
+
+
+def recommend(
+    signs: Sequence[Signs],
+    diagnoses: Mapping[str, Diagnosis],
+    *,
+    price: float = PRICE,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Recommendation | None:
+    """The recommendation; None without sessions.
+
+    Compared are the problems that every choice has played, if there are any.
+
+    Args:
+        signs: of all sessions: with each scaffold, and of the baselines.
+        diagnoses: by scaffold.
+        price: utility that a minute of the human's time is worth.
+        resamples: how often the problems are drawn anew.
+        seed: of the draws.
+    """
+    names = list(dict.fromkeys(one.agent for one in signs))
+    if not names:
+        return None
+    signs = _shared(signs, names)
+    columns: dict[str, list[float | None]] = {}
+    for name in names:
+        mine = [one if one.agent == name else None for one in signs]
+        columns[f"utility/{name}"] = [one and one.final for one in mine]
+        columns[f"minutes/{name}"] = [one and one.minutes for one in mine]
+    problems = [f"{one.task}/{one.problem}" for one in signs]
+    means = over_problems(problems, columns, resamples, seed)
+    nets = {name: means[f"utility/{name}"] - price * means[f"minutes/{name}"] for name in names}
+    table = np.nan_to_num(np.stack([nets[name] for name in names]), nan=-np.inf)
+    best = np.argmax(table, axis=0)
+    shares = [
+        float(np.mean(best[1:] == place)) if resamples else 0.0 for place in range(len(names))
+    ]
+    counts = {name: sum(one.agent == name for one in signs) for name in names}
+    choices = [
+        Choice(
+            name=name,
+            utility=estimated(means[f"utility/{name}"], counts[name]),
+            minutes=estimated(means[f"minutes/{name}"], counts[name]),
+            net=estimated(nets[name], counts[name]),
+            wins=shares[place],
+        )
+        for place, name in enumerate(names)
+    ]
+    choices.sort(key=lambda one: -(one.net.value if one.net.value is not None else -np.inf))
+    first = choices[0]
+    margin = Estimate(reason="there is nothing to compare it with")
+    if len(choices) > 1:
+        margin = estimated(nets[first.name] - nets[choices[1].name], counts[first.name])
+    kinds = [diagnosis.kind for diagnosis in diagnoses.values()]
+    rules = tuple(dict.fromkeys(RULES[kind] for kind in kinds if kind in RULES))
+    if any(kind not in ("sustained", "unclear") for kind in kinds):
+        rules = tuple(rule for rule in rules if rule != RULES["sustained"])
+    return Recommendation(
+        choice=first.name,
+        certainty=first.wins if resamples else 1.0,
+        choices=tuple(choices),
+        margin=margin,
+        price=price,
+        rules=rules,
+    )
+
+
+def _shared(signs: Sequence[Signs], names: Sequence[str]) -> Sequence[Signs]:
+    """The sessions on problems that all choices have played; all sessions if there are none."""
+    played = [{(s.task, s.problem) for s in signs if s.agent == name} for name in names]
+    both = set.intersection(*played)
+    return [one for one in signs if (one.task, one.problem) in both] if both else signs

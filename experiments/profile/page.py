@@ -1,0 +1,358 @@
+"""The page of a profile: what kind of collaborator it is, what to do, and what both rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ...engine.text import quantity
+from ...scoring.metrics.results import Numbers
+from ...scoring.report import report_document
+from ...scoring.report.document import (
+    COUNT,
+    MEAN,
+    SHARE,
+    SIGNED,
+    Cell,
+    Column,
+    Document,
+    Format,
+    Note,
+    Section,
+    Table,
+    column,
+    counts,
+    estimate,
+    number,
+    percent,
+    table_of,
+    texts,
+)
+from ...scoring.report.drawings import curve_name
+from .advice import ALONE, AUTOMATED, Recommendation
+from .diagnosis import KINDS, Diagnosis, Finding
+from .playing import Profile
+
+__all__ = ("CANNOT", "looked_at", "profile_document")
+
+_SURE: Final = ((0.95, "sure"), (0.8, "fairly sure"), (0.0, "not sure"))
+_CLOSE: Final = 0.8
+
+CANNOT: Final = (
+    "A profile cannot know how people work with this model: its users are simulated. It cannot know other tasks, other "
+    "languages or longer work than the suite's, nor how the model does with another prompt or at another time."
+)
+"""The limits that every page states."""
+
+_SHOWN: Final = ("Utility, gain and drop", "Process")
+"""Sections of the report that a profile shows."""
+
+_OPTIONS: Final[Mapping[str, str]] = {
+    AUTOMATED: "Automate the work: let it work from the request alone",
+    ALONE: "Leave the work to the human alone",
+}
+
+
+def profile_document(
+    found: Profile,
+    numbers: Numbers | None = None,
+    *,
+    links: Mapping[str, str] = {},
+    commands: Mapping[str, str] = {},
+) -> Document:
+    """The document of a profile.
+
+    Args:
+        found: the profile.
+        numbers: the report on the same sessions, by agent; None to leave its tables out.
+        links: by session, the place within the page that shows it.
+        commands: by session, the command that shows it.
+    """
+    sections = [Section(title="Verdict", named=True, notes=list(_verdict(found)))]
+    if found.diagnoses:
+        sections.append(_diagnoses(found.diagnoses))
+        sections.append(_sessions(found.diagnoses, links, commands))
+    if found.recommendation is not None:
+        sections.append(_choices(found.recommendation))
+    if found.sensitivity:
+        sections.append(_sensitivity(found))
+    if found.halves:
+        sections.append(_halves(found))
+    if numbers is not None:
+        sections += _report(numbers)
+    return Document(
+        title=f"Profile of {found.subject}",
+        about=f"{found.suite} · {', '.join(found.tasks)}",
+        size=f"{quantity(found.played, 'session')}, digest {found.digest[:12]}",
+        sections=[one for one in sections if one.tables or one.notes or one.figures],
+        notes=list(_notes(found)),
+        data=found,
+        rows=[
+            {
+                "subject": found.subject,
+                "scaffold": scaffold,
+                "kind": one.kind,
+                "certainty": one.certainty,
+                "sessions": one.sessions,
+                "problems": one.problems,
+                **{finding.limit.sign: finding.sign.value for finding in one.findings},
+            }
+            for scaffold, one in found.diagnoses.items()
+        ],
+    )
+
+
+def _report(numbers: Numbers) -> Iterator[Section]:
+    """Parts of the report on the same sessions: the curve, utility and drops, effort, process."""
+    found = report_document(numbers)
+    curves = [one for one in found.figures if one.name == curve_name(numbers.axis)]
+    if curves:
+        yield Section(title="Utility against effort", figures=curves)
+    for section in found.sections:
+        if section.title in _SHOWN and section.tables:
+            yield Section(
+                title=section.title, named=True, tables=section.tables, notes=section.notes[-1:]
+            )
+
+
+def looked_at(found: Profile) -> tuple[str, ...]:
+    """The sessions that the page names as evidence."""
+    return tuple(
+        dict.fromkeys(
+            session
+            for diagnosis in found.diagnoses.values()
+            for finding in _evidence(diagnosis)
+            for session in finding.sessions
+        )
+    )
+
+
+def _verdict(found: Profile) -> Iterator[Note]:
+    if not found.played:
+        yield Note(
+            text="No session of the suite was scored: there is nothing to say.", warning=True
+        )
+        return
+    for kind in dict.fromkeys(one.kind for one in found.diagnoses.values()):
+        alike = {name: one for name, one in found.diagnoses.items() if one.kind == kind}
+        where = ", ".join(alike)
+        least = min(one.certainty for one in alike.values())
+        yield Note(
+            text=f"With {where} it {KINDS[kind]} ({kind}; {_sure(least)}, {percent(least)} of resamples)."
+        )
+        for name, one in alike.items():
+            if evidence := [_said(finding) for finding in _evidence(one)]:
+                yield Note(text=f"Evidence with {name}: {'; '.join(evidence)}.")
+    advice = found.recommendation
+    if advice is None:
+        return
+    first = advice.choices[0]
+    what = _OPTIONS.get(first.name, f"Work with it as {first.name}")
+    yield Note(
+        text=f"{what}: utility {number(first.utility.value)} for {number(first.minutes.value, 1)} minutes of "
+        f"the human ({_sure(advice.certainty)}: the best choice in {percent(advice.certainty)} of resamples)."
+    )
+    if len(advice.choices) > 1:
+        second = advice.choices[1]
+        span = SIGNED.span(advice.margin.low, advice.margin.high)
+        margin = f"{SIGNED.text(advice.margin.value)}{f' ({span})' if span else ''}"
+        yield Note(
+            text=f"The next choice is {second.name}: utility {number(second.utility.value)} for "
+            f"{number(second.minutes.value, 1)} minutes; the difference is worth {margin} at "
+            f"{advice.price:g} a minute."
+        )
+        if advice.certainty < _CLOSE:
+            yield Note(
+                text=f"{first.name} and {second.name} are not told apart: play more problems before you choose.",
+                warning=True,
+            )
+    for rule in advice.rules:
+        yield Note(text=rule)
+
+
+def _sure(certainty: float) -> str:
+    return next(word for least, word in _SURE if certainty >= least)
+
+
+def _evidence(one: Diagnosis) -> list[Finding]:
+    """The flaws that hold, or else what speaks for the kind."""
+    if one.flaws:
+        return list(one.flaws)
+    return [finding for finding in one.findings if finding.kind == one.kind and finding.holds]
+
+
+def _said(finding: Finding) -> str:
+    value = finding.sign.value
+    shown = percent(value) if finding.limit.percent else number(value, _places(finding))
+    least = (
+        percent(finding.limit.least)
+        if finding.limit.percent
+        else number(finding.limit.least, _places(finding))
+    )
+    if value is not None and value < finding.limit.least:  # a plateau by its tail
+        return "utility stays as it is in most rounds, and the first output is hardly made better"
+    return f"{shown} {finding.limit.words} (limit {least})"
+
+
+def _places(finding: Finding) -> int:
+    return 0 if finding.limit.least >= 10 else 3
+
+
+def _diagnoses(found: Mapping[str, Diagnosis]) -> Section:
+    columns: list[Column] = []
+    ones = list(found.values())
+    names = [limit.kind for limit in ones[0].findings] if ones[0].findings else []
+    for kind in names:
+        cells = []
+        for one in ones:
+            finding = next((each for each in one.findings if each.kind == kind), None)
+            cells.append(Cell() if finding is None else _sign(finding))
+        columns.append(column("gain" if kind == "sustained" else kind, cells))
+    return Section(
+        title="Kind of collaborator",
+        named=True,
+        tables=[
+            table_of(
+                texts("Scaffold", list(found)),
+                texts("Kind", [one.kind for one in ones]),
+                column("Sure", [Cell(value=one.certainty, format=SHARE) for one in ones]),
+                counts("Sessions", [one.sessions for one in ones]),
+                counts("Problems", [one.problems for one in ones]),
+                *columns,
+            )
+        ],
+        notes=[
+            Note(
+                text="Sure: share of resamples of the problems that give the same kind. Each sign is a mean over "
+                "sessions with its 95 % interval; * beyond its limit. "
+                + "; ".join(
+                    f"{'gain' if one.kind == 'sustained' else one.kind}: "
+                    f"{'share ' if one.limit.percent else ''}{one.limit.words}, from "
+                    f"{percent(one.limit.least) if one.limit.percent else f'{one.limit.least:g}'}"
+                    for one in ones[0].findings
+                )
+                + "."
+            )
+        ],
+    )
+
+
+def _sign(finding: Finding) -> Cell:
+    form = SHARE if finding.limit.percent else Format(places=_places(finding), spread=2)
+    if finding.limit.least >= 10:
+        form = COUNT
+    return estimate(finding.sign, form, marked=finding.holds)
+
+
+def _sessions(
+    found: Mapping[str, Diagnosis], links: Mapping[str, str], commands: Mapping[str, str]
+) -> Section:
+    rows = [
+        (scaffold, finding, session)
+        for scaffold, one in found.items()
+        for finding in _evidence(one)
+        for session in finding.sessions
+    ]
+    if not rows:
+        return Section()
+    sessions = [
+        Cell(
+            value=session,
+            link=links.get(session, ""),
+            below="" if session in links else commands.get(session, ""),
+        )
+        for _, _, session in rows
+    ]
+    table = Table(
+        labels=[texts("Scaffold", [scaffold for scaffold, _, _ in rows])],
+        headings=table_of(
+            texts("", []),
+            texts("Shows", [finding.kind for _, finding, _ in rows]),
+            column("Session", sessions, left=True),
+        ).headings,
+    )
+    return Section(title="Sessions to look at", named=True, tables=[table])
+
+
+def _choices(found: Recommendation) -> Section:
+    ones = found.choices
+    return Section(
+        title="Ways to get the work done",
+        named=True,
+        tables=[
+            table_of(
+                texts("Choice", [one.name for one in ones]),
+                column("Utility", [estimate(one.utility) for one in ones]),
+                column("Minutes", [estimate(one.minutes, MEAN) for one in ones]),
+                column("Net", [estimate(one.net) for one in ones]),
+                column("Best", [Cell(value=one.wins, format=SHARE) for one in ones]),
+            )
+        ],
+        notes=[
+            Note(
+                text=f"Net: final utility less {found.price:g} for each minute of the human. Best: share of resamples "
+                "of the problems in which it is the best choice."
+            )
+        ],
+    )
+
+
+def _sensitivity(found: Profile) -> Section:
+    ones = found.sensitivity
+    return Section(
+        title="Other people",
+        named=True,
+        tables=[
+            Table(
+                labels=[texts("Scaffold", [one.scaffold for one in ones])],
+                headings=table_of(
+                    texts("", []),
+                    texts("User", [one.user for one in ones]),
+                    column("Final utility", [estimate(one.difference, SIGNED) for one in ones]),
+                ).headings,
+            )
+        ],
+        notes=[
+            Note(
+                text="Final utility with this user less that with a proactive one, on the same problems."
+            )
+        ],
+    )
+
+
+def _halves(found: Profile) -> Section:
+    names = list(found.halves)
+    return Section(
+        title="Public and secret half",
+        named=True,
+        tables=[
+            table_of(
+                texts("Half", names),
+                column("Final utility", [estimate(found.halves[name], SIGNED) for name in names]),
+            )
+        ],
+        notes=[
+            Note(
+                text="A model that knows the public problems does better on them than on the secret ones."
+            )
+        ],
+    )
+
+
+def _notes(found: Profile) -> Iterator[Note]:
+    if found.played < found.planned:
+        yield Note(
+            text=f"{found.played:,} of {quantity(found.planned, 'session')} of the suite were scored: the rest is "
+            "still to be played, or could not be measured.",
+            warning=True,
+        )
+    if not found.published:
+        yield Note(
+            text=f"This is not {found.suite} as it was published: its tasks or problems have changed here. Compare "
+            "only profiles of one digest.",
+            warning=True,
+        )
+    yield Note(
+        text=f"Intervals and certainty: {found.resamples:,} resamples of the problems, seed {found.seed}."
+    )
+    yield Note(text=CANNOT)
