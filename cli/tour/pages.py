@@ -242,6 +242,14 @@ class _Pages:
             rated = " ".join(_rating(point.rating) for point in trajectory.points)
             console.print(Text(f"  progress by round, {title:<5}{rated}", style="dim"))
         console.print()
+        stop = self._session.stop
+        left = self._points[stop.round - 1].utility
+        stays = "stays to the end" if self._session.stays else "leaves too"
+        _say(
+            console,
+            f"A user with τ = {stop.tau} left the first session with {number(left)}. With this agent the same "
+            f"user {stays}, and has {number(self._session.rescued)}.",
+        )
 
     def _next(self, console: Console) -> None:
         name = self._transcript.summary.session

@@ -18,6 +18,7 @@ from ...engine.task import Cell, Setting, find_task
 from ...experiments.continuations import Changes, Continuations, load_records
 from ...scoring.control import Controller
 from ...scoring.control_rules import Advice
+from ...scoring.metrics.counterfactual import stops_of
 from ...scoring.metrics.forks import Fork, compare_forks
 from ...scoring.trajectory.fold import TrajectoryFold
 from ...scoring.trajectory.options import Options
@@ -27,8 +28,8 @@ from ..text.transcript import SessionTranscript, load_transcript
 __all__ = ("TAU", "TourSession", "record_session")
 
 _TASK: Final = "travel"
-_CELL: Final = Cell(agent="one-stage", user="proactive", instance="3", seed=7)
-"""One of the sessions of the demo, in which the human is misunderstood for a while."""
+_CELL: Final = Cell(agent="one-stage", user="proactive", instance="19", seed=7)
+"""One of the sessions of the demo: a user who quits at ``TAU`` loses a quarter of the utility, and the fork has no stop."""
 _OTHER: Final = "adaptive"
 """The agent that takes over in the fork."""
 TAU: Final = 2
@@ -46,6 +47,8 @@ class TourSession(msgspec.Struct, frozen=True, kw_only=True):
         advice: what the agent was advised to do, whenever that changed.
         fork: how the session went on from before the first of these rounds with another agent.
         forked: that continuation.
+        rescued: the utility that a user with the tolerance ``TAU`` leaves the continuation with; None if unknown.
+        stays: whether that user stays to the end of the continuation.
     """
 
     transcript: SessionTranscript
@@ -54,6 +57,8 @@ class TourSession(msgspec.Struct, frozen=True, kw_only=True):
     advice: Sequence[Advice]
     fork: Fork
     forked: SessionTranscript
+    rescued: float | None
+    stays: bool
 
 
 async def record_session(log: EventLog) -> TourSession:
@@ -90,6 +95,8 @@ async def record_session(log: EventLog) -> TourSession:
     transcript = await load_transcript(log, await log.summary(session.id), options)
     continued = await load_transcript(log, await log.summary(forked.id), options)
     compared = compare_forks([transcript.trajectory, continued.trajectory], bootstrap=0).forks
+    (stops_then,) = stops_of([continued.trajectory], [TAU])
+    last = stops_then.get(TAU, len(continued.trajectory.points))
     return TourSession(
         transcript=transcript,
         scores=scores,
@@ -97,6 +104,8 @@ async def record_session(log: EventLog) -> TourSession:
         advice=advice,
         fork=next(fork for fork in compared if fork.session == forked.id),
         forked=continued,
+        rescued=continued.trajectory.points[last - 1].utility,
+        stays=TAU not in stops_then,
     )
 
 

@@ -59,9 +59,14 @@ def test_what_it_says_is_what_its_log_holds(shown: str, log: Path) -> None:
         assert f"{point.round:>5}     {point.utility:.3f}   " in shown
     bad = [p.round for p in session.points if p.rating is not None and p.rating < 3]
     line = next(line for line in shown.splitlines() if "about to give up" in line)
-    assert int(line.split()[0]) == bad[1] == bad[0] + 1
-    lost = (session.points[bad[1] - 1].utility or 0.0) - (session.points[-1].utility or 0.0)
+    at = next(number for number in bad if number - 1 in bad)  # the second one in a row
+    assert int(line.split()[0]) == at
+    lost = (session.points[at - 1].utility or 0.0) - (session.points[-1].utility or 0.0)
     assert f"a drop of {lost:.3f} at τ = 2" in " ".join(shown.split())
+    assert lost < -0.1  # a loss that one sees
+    rescued = max(point.utility or 0.0 for point in fork.points)
+    assert f"stays to the end, and has {rescued:.3f}." in " ".join(shown.split())
+    assert rescued > (session.points[at - 1].utility or 0.0) - lost / 2
     rounds = next(line for line in shown.splitlines() if line.startswith("Rounds  "))
     assert rounds.split()[1:3] == [str(len(session.points)), str(len(fork.points))]
 
