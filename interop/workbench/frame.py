@@ -21,6 +21,23 @@ _PLACES: Final = (
     ("/new", "New session"),
 )
 _TITLE: Final = 80
+_KEYS: Final = {
+    "/sessions": (
+        ("/", "filter, or search"),
+        ("Backspace", "in the empty field: remove the last filter"),
+    ),
+    "/compare": (
+        ("arrows", "in a figure: from dot to dot"),
+        ("Enter", "open the session of the dot"),
+    ),
+    "session": (
+        ("← →", "record before, record after"),
+        ("[ ]", "round before, round after"),
+        ("Home", "the beginning"),
+        ("f", "follow the session again"),
+    ),
+}
+"""What keys do, by page."""
 
 
 def page(
@@ -60,6 +77,9 @@ def page(
         tag("nav", *navigation, aria_label="Pages"),
         tag("span", shorten(bench.name, _TITLE) if identity.reads_log else None, class_="log"),
         tag("span", identity.role, class_="role", title="what you may do here"),
+        tag("button", "?", type="button", id="show-keys", title="Keys", aria_label="Keys")
+        if identity.reads_log
+        else None,
         tag("span", "", id="connection", role="status", class_="connection"),
         class_="top",
     )
@@ -67,13 +87,22 @@ def page(
         "body",
         header,
         tag("main", *contents, id="main", tabindex=-1, data_position=position),
+        _keys(at or "session") if identity.reads_log else None,
         class_=kind,
     )
-    head = _head(f"{title} · {bench.name}" if identity.reads_log else title, script)
+    scripts = (script, "keys.js") if identity.reads_log else (script,)
+    head = _head(f"{title} · {bench.name}" if identity.reads_log else title, *scripts)
     return HTMLResponse(document(head, body), status)
 
 
-def _head(title: str, script: str | None) -> Html:
+def _keys(at: str) -> Html:
+    """The box that says which keys do what."""
+    pairs = (*_KEYS.get(at, ()), ("?", "these keys"), ("Esc", "close this box"))
+    rows = [[tag("dt", tag("kbd", key)), tag("dd", does)] for key, does in pairs]
+    return tag("dialog", tag("h2", "Keys"), tag("dl", rows), id="keys", aria_label="Keys")
+
+
+def _head(title: str, *scripts: str) -> Html:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -83,7 +112,7 @@ def _head(title: str, script: str | None) -> Html:
         tag("link", rel="icon", href="/assets/icon.svg", type="image/svg+xml"),
         tag("link", rel="stylesheet", href="/assets/report.css"),
         tag("link", rel="stylesheet", href="/assets/workbench.css"),
-        tag("script", type="module", src=f"/assets/{script}") if script else None,
+        [tag("script", type="module", src=f"/assets/{script}") for script in scripts],
     )
 
 
@@ -92,7 +121,7 @@ def problem_page(message: str, status: int) -> Response:
     back = tag("p", tag("a", "All sessions", href="/sessions"))
     said = tag("p", message, class_="problem", role="alert")
     main = tag("main", tag("h1", "Nothing to be seen"), said, back, id="main", class_="entrance")
-    return HTMLResponse(document(_head("Duolog workbench", None), tag("body", main)), status)
+    return HTMLResponse(document(_head("Duolog workbench"), tag("body", main)), status)
 
 
 def _entrance() -> str:

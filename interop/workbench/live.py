@@ -1,8 +1,10 @@
-"""The page of what happens now: the open sessions, those first whose human is about to give up."""
+"""The page of open sessions that moved in the last minutes, those first whose human is about to give up."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import math
+from collections.abc import AsyncGenerator, Callable, Sequence
+from time import time
 from typing import Final, TypeAlias, final
 
 import anyio
@@ -14,7 +16,7 @@ from starlette.routing import Route
 
 from ...engine.log.contract import SessionSummary
 from ...engine.text import quantity
-from ...scoring.display.texts import shorten
+from ...scoring.display.texts import is_virtual, shorten
 from ...scoring.index.lines import SessionLine
 from ...scoring.index.order import parse_order
 from ...scoring.index.query import parse_query
@@ -30,7 +32,9 @@ from .sessions.rows import utility_cell
 
 __all__ = ("LiveSessions", "Urgency", "live_messages", "live_routes", "open_row", "urgency")
 
+_MINUTES: Final = 10  # within which a session has to have moved
 _MOST: Final = 300  # open sessions on the page: those that were written to last
+_AGING: Final = 20.0  # seconds until the page looks which sessions have not moved for too long
 _SLOWER: Final = 5  # times the pace of other pages: there is more to be computed
 _ROWS: Final = 20  # rows in one message
 _NAME: Final = 60
@@ -75,7 +79,7 @@ def live_routes(bench: Bench) -> Sequence[Route]:
 
 
 async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[ServerSentEvent, None]:
-    """All open sessions, whatever the client had, and then those that change."""
+    """The open sessions that moved, whatever the client had, and then those that change."""
     index = live.bench.sessions
     shown: dict[str, int] = {}
     while True:
@@ -91,20 +95,32 @@ async def live_messages(live: LiveSessions, after: int) -> AsyncGenerator[Server
         yield message("live", {"rows": {}, "gone": [], "note": note}, max(position, after))
         shown = now
         if index.position <= position:
-            await index.wait()
+            with anyio.move_on_after(_AGING):
+                await index.wait()
         await anyio.sleep(_SLOWER * live.bench.limits.pace)
 
 
 @final
 class LiveSessions:
-    """The open sessions, shared by all who look at them.
+    """The open sessions that moved in the last minutes, shared by all who look at them.
+
+    A session on a virtual clock has no date. It has moved if this program saw a record of it arrive.
 
     Args:
         bench: what the parts of the workbench share.
+        now: seconds since 1970.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, now: Callable[[], float] = time) -> None:
         self.bench = bench
+        self._now = now
+
+    def _moved(self, summary: SessionSummary) -> bool:
+        """Whether a session has a record of the last minutes."""
+        last = summary.last
+        if is_virtual(summary.opened):
+            last = self.bench.sessions.arrived.get(summary.session, -math.inf)
+        return self._now() - last < _MINUTES * 60
 
     async def row(self, summary: SessionSummary) -> str:
         """The row of an open session."""
@@ -112,25 +128,25 @@ class LiveSessions:
         return open_row(summary, line, self.bench.options.taus).text
 
     def note(self, shown: int) -> str:
-        """How many sessions are open."""
+        """How many sessions moved, and how many are open."""
         index = self.bench.sessions
-        count = index.values("state").get("open", 0)
         if not index.loaded:
             so_far = quantity(len(index), "session")
             return f"open ones among the latest; reading the list: {so_far} so far …"
-        note = f"{quantity(count, 'open session')} of {len(index):,}"
-        if count > shown:
-            note += f"; the {shown} that were written to last are shown"
-        return note
+        count = index.values("state").get("open", 0)
+        note = f"{quantity(shown, 'session')} moved in the last {_MINUTES} minutes"
+        return f"{note}; {count:,} of {len(index):,} are open"
 
     async def open(self) -> Sequence[SessionSummary]:
-        """The open sessions that were written to last."""
+        """The open sessions that moved, those first that were written to last."""
         if not self.bench.sessions.loaded:
-            found = await self.bench.sessions.latest(_MOST)
-            return [summary for summary in found if summary.state == "open"]
-        shown = self.bench.lists.of(_OPEN, _LATEST)
-        await shown.refresh()
-        return shown.page(_MOST).sessions
+            latest = await self.bench.sessions.latest(_MOST)
+            found = [summary for summary in latest if summary.state == "open"]
+        else:
+            shown = self.bench.lists.of(_OPEN, _LATEST)
+            await shown.refresh()
+            found = [*shown.page(_MOST).sessions]
+        return [summary for summary in found if self._moved(summary)]
 
 
 def _contents() -> list[Node]:
@@ -149,7 +165,12 @@ def _contents() -> list[Node]:
     )
     return [
         tag("h1", "Live"),
-        tag("p", "Reading …", id="count", role="status", class_="note"),
+        tag(
+            "p",
+            tag("span", "Reading …", id="count", role="status"),
+            tag("a", "All open sessions", href="/sessions?state=open"),
+            class_="note",
+        ),
         tag("div", table, class_="wide", tabindex=0, role="region", aria_label="Open sessions"),
     ]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from time import time
 from typing import Final, final
 
 import anyio
@@ -42,12 +43,15 @@ class SessionIndex:
     Attributes:
         summaries: by place.
         position: of the log, up to which the summaries that have been read are right.
+        arrived: when the latest record of a session came, in seconds since 1970, of those sessions that
+            changed since the log was opened here.
         loaded: whether all sessions have been read that were there at first.
     """
 
     def __init__(self, log: EventLog) -> None:
         self.summaries: list[SessionSummary] = []
         self.position = 0
+        self.arrived: dict[str, float] = {}
         self.loaded = False
         self._log = log
         self._places: dict[str, int] = {}
@@ -102,6 +106,7 @@ class SessionIndex:
         touched = dict(self._touched)
         for session in touched:
             self._put(await self._log.summary(session))
+            self.arrived[session] = time()
         for session, position in touched.items():
             if self._touched[session] == position:
                 del self._touched[session]

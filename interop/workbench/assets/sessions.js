@@ -1,11 +1,12 @@
 // The list of sessions: rows with what was measured, rows that change while one looks, filters.
 
-import { calmly, get, getPage, pieces, soon } from "./dom.js";
+import { calmly, get, getPage, make, pieces, soon } from "./dom.js";
 import { follow } from "./stream.js";
 import { compareKeys } from "./order.js";
 
 const AT_ONCE = 50;
-const parameters = () => new URLSearchParams(location.search);
+const form = document.getElementById("filters");
+const parameters = () => new URLSearchParams(form.dataset.query); // without what makes no sense
 const paged = parameters().has("after") || parameters().has("before");
 
 let body = document.getElementById("rows");
@@ -146,26 +147,56 @@ const changed = ({ rows, gone, reload: anew, note }) => {
   if (wanted.size) measureSoon();
 };
 
-// What is chosen is applied at once; what is typed, when one pauses.
-const form = document.getElementById("filters");
-const apply = () => {
-  const chosen = [...new FormData(form)].filter(([, value]) => value !== "");
-  const usual = chosen.filter(([key, value]) => !(key === "effort" && value === "seconds"));
-  const query = new URLSearchParams(usual).toString();
+// What is typed is one more condition; the address says all of them.
+const field = document.getElementById("f-q");
+const go = (pairs) => {
+  const query = new URLSearchParams(pairs).toString();
   location.assign(query ? `/sessions?${query}` : "/sessions");
 };
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  apply();
+  const given = [...new FormData(form)].map(([key, value]) => [key, value.trim()]);
+  const text = given.filter(([key, value]) => key === "q" && value).map(([, value]) => value).join(" ");
+  go([...(text ? [["q", text]] : []), ...given.filter(([key, value]) => key !== "q" && value)]);
 });
-form.addEventListener("change", (event) => {
-  if (event.target.tagName === "SELECT") apply();
+field.addEventListener("keydown", (event) => {
+  if (event.key === "Backspace" && !field.value) [...form.querySelectorAll(".away")].at(-1)?.click();
 });
+
+const columns = document.getElementById("columns");
+columns.addEventListener("change", () => {
+  const fields = new FormData(columns);
+  const kept = [...parameters()].filter(([key]) => !["columns", "effort", "after", "before"].includes(key));
+  const effort = fields.get("effort");
+  go([...kept, ...(effort === "seconds" ? [] : [["effort", effort]]),
+    ["columns", fields.getAll("columns").join(",")]]);
+});
+
+// Views are saved in this browser, each under its own conditions.
+const SAVED = "duolog-views";
+const saved = () => JSON.parse(localStorage.getItem(SAVED) ?? "[]");
+const showViews = () => {
+  document.getElementById("views").replaceChildren(...saved().map(({ name, to }) => make("span", { class: "view" },
+    make("a", { href: to, ...(to === location.pathname + location.search && { "aria-current": "page" }) }, name),
+    make("button", { type: "button", "aria-label": `Forget the view ${name}`, onclick: () => {
+      localStorage.setItem(SAVED, JSON.stringify(saved().filter((one) => one.to !== to)));
+      showViews();
+    } }, "×"))));
+};
+document.getElementById("save-view").addEventListener("click", () => {
+  const terms = [...form.querySelectorAll(".chip > span")].map((chip) => chip.textContent);
+  const name = (terms.join(", ") || parameters().get("sort") || "columns").slice(0, 60);
+  const to = location.pathname + location.search;
+  localStorage.setItem(SAVED, JSON.stringify([...saved().filter((one) => one.to !== to), { name, to }]));
+  showViews();
+});
+showViews();
+
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;
   event.preventDefault();
-  document.getElementById("f-q").focus();
+  field.focus();
 });
 
 measureAll();

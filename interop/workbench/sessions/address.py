@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ....engine.errors import InvalidInput
 from ....scoring.index.lists import Key, parse_key
 from ....scoring.index.order import SessionOrder, parse_order
-from ....scoring.index.query import SessionQuery, parse_query, split_query
+from ....scoring.index.query import SessionQuery, join_query, parse_query, split_query
 from ....scoring.trajectory.effort import MEASURES
 
 __all__ = ("DEFAULT_SORT", "ListAddress", "parse_address")
@@ -21,7 +21,9 @@ DEFAULT_SORT: Final = "-written"
 """The latest record comes first."""
 
 _PATH: Final = "/sessions"
-_RESERVED: Final = frozenset({"q", "sort", "effort", "after", "before", "since", "of", "agents"})
+_RESERVED: Final = frozenset(
+    {"q", "sort", "effort", "after", "before", "since", "of", "agents", "columns"}
+)
 _MOST: Final = 4000  # characters of a query
 
 
@@ -33,6 +35,7 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
         conditions: further conditions, each a key and what it has to be.
         sort: what it is sorted by, see ``scoring.index.order``.
         effort: which measure of effort is shown.
+        columns: the columns that are shown; the usual ones if there are none.
         after: the key behind which the page begins.
         before: the key before which it ends.
     """
@@ -41,6 +44,7 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
     conditions: tuple[tuple[str, str], ...] = ()
     sort: str = DEFAULT_SORT
     effort: str = "seconds"
+    columns: tuple[str, ...] = ()
     after: Key | None = None
     before: Key | None = None
 
@@ -68,6 +72,17 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
         """The required value of a key; empty if any value will do."""
         return dict(self.conditions).get(key, "")
 
+    def terms(self) -> list[tuple[str, ListAddress]]:
+        """The terms that narrow the list down, each with the list without it."""
+        typed, found = split_query(self.text), []
+        for place, term in enumerate(typed):
+            rest = join_query([*typed[:place], *typed[place + 1 :]])
+            found.append((term, replace(self.first_page(), text=rest)))
+        for place, (key, value) in enumerate(self.conditions):
+            others = (*self.conditions[:place], *self.conditions[place + 1 :])
+            found.append((f"{key}={value}", replace(self.first_page(), conditions=others)))
+        return found
+
     def first_page(self) -> ListAddress:
         """The same list from its beginning."""
         return replace(self, after=None, before=None)
@@ -87,6 +102,8 @@ class ListAddress(msgspec.Struct, frozen=True, kw_only=True):
             for name in ("sort", "effort")
             if getattr(self, name) != getattr(usual, name)
         ]
+        if self.columns:
+            found.append(("columns", ",".join(self.columns)))
         for name in ("after", "before"):
             key = getattr(self, name)
             if key is not None:
@@ -111,10 +128,11 @@ def parse_address(parameters: Iterable[tuple[str, str]]) -> ListAddress:
     if (effort := named.get("effort", "seconds")) not in MEASURES:
         raise InvalidInput(f"there is no measure of effort {effort!r}: {', '.join(MEASURES)}")
     address = ListAddress(
-        text=named.get("q", ""),
+        text=" ".join(value for key, value in given if key == "q"),
         conditions=tuple((key, value) for key, value in given if key not in _RESERVED),
         sort=named.get("sort", DEFAULT_SORT),
         effort=effort,
+        columns=tuple(one for one in named.get("columns", "").split(",") if one),
         after=parse_key(named["after"]) if "after" in named else None,
         before=parse_key(named["before"]) if "before" in named else None,
     )

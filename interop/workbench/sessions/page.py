@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
 from ....engine.text import quantity
 from ....scoring.display.texts import shorten
 from ....scoring.index.order import SORT_KEYS
-from ....scoring.index.query import STATES
+from ....scoring.index.query import join_query
 from ....scoring.index.sessions import SessionIndex
 from ....scoring.trajectory.effort import MEASURES
 from ..markup.html import Html, Node, tag
-from .address import DEFAULT_SORT, ListAddress
-from .rows import COLUMNS
+from .address import ListAddress
+from .rows import COLUMNS, Column, class_of, columns_of
 
 __all__ = ("list_contents", "paged", "searching_note")
 
 _CHOICES: Final = 200  # values that a choice offers
-_TAUS: Final = ("any", "1", "2", "3")
-_HINT: Final = "a text, or agent=two-stage utility=..0.3 rounds=5.. tau=2"
+_HINT: Final = "Filter: agent=two-stage, utility=..0.3, tau=2, or a text"
+_EXAMPLES: Final = (
+    ("utility=..0.5", "utility of at most 0.5"),
+    ("utility=none", "utility is missing"),
+    ("rounds=5..", "five rounds or more"),
+    ("tau", "some tolerance is used up"),
+    ("tau=2", "a tolerance of 2 is used up"),
+)
+_VIEWS: Final = (
+    ("All", "/sessions"),
+    ("Open", "/sessions?state=open"),
+    ("Given up", "/sessions?state=abandoned%2Ctolerance"),
+    ("Failed", "/sessions?state=failed"),
+)
+"""Views for everybody: the name and the address."""
 
 
 def list_contents(
@@ -33,6 +47,7 @@ def list_contents(
     before: str | None,
     after: str | None,
     problem: str = "",
+    typed: str = "",
 ) -> list[Node]:
     """The contents of the page.
 
@@ -44,19 +59,21 @@ def list_contents(
         before: the address of the page before; None where there is none.
         after: of the page that follows.
         problem: why the address makes no sense; empty where it does.
+        typed: the term that makes none.
     """
-    heads = [_title(index, address, *column) for column in COLUMNS]
+    heads = [_title(index, address, column) for column in columns_of(address)]
     every = tag("input", type="checkbox", id="every", aria_label="Select all that are shown")
     contents: list[Node] = [
         tag(
             "div",
             tag("h1", "Sessions"),
             tag("span", note, id="count", role="status"),
-            tag("a", "Show all", href="/sessions") if not address.plain else None,
+            _views(address),
             tag("a", "Compare these", href=f"/compare{str(address.first_page())[9:]}"),
+            _choose_columns(address),
             class_="list-head",
         ),
-        _filters(index, address),
+        _filters(index, address, typed),
         tag("p", problem, class_="problem", role="alert") if problem else None,
     ]
     if index.loaded and not len(index):
@@ -123,7 +140,8 @@ def searching_note(found: int, total: int, looked: int, *, loaded: bool, complet
     return f"{found:,} of {quantity(total, 'session')}"
 
 
-def _title(index: SessionIndex, address: ListAddress, key: str, title: str, classes: str) -> Html:
+def _title(index: SessionIndex, address: ListAddress, column: Column) -> Html:
+    key, title, classes = column.key, column.title, class_of(column)
     if key not in (*SORT_KEYS, *index.labels):
         return tag("th", title, scope="col", class_=classes)
     now = {key: "ascending", f"-{key}": "descending"}.get(address.sort)
@@ -132,75 +150,89 @@ def _title(index: SessionIndex, address: ListAddress, key: str, title: str, clas
     return tag("th", link, scope="col", aria_sort=now, class_=classes)
 
 
-def _filters(index: SessionIndex, address: ListAddress) -> Html:
-    labels = [key for key in index.labels if len(index.values(key)) <= _CHOICES]
-    states = {state: index.values("state").get(state, 0) for state in STATES}
-    values = {key: dict(index.values(key)) for key in ("task", *labels)}
-    fields: list[Node] = [
-        _field(
-            "q",
-            "Search",
-            tag(
-                "input",
-                id="f-q",
-                name="q",
-                type="search",
-                value=address.text,
-                placeholder=_HINT,
-                autocomplete="off",
-                spellcheck="false",
-            ),
-        ),
-        _choice("state", "State", {one: count for one, count in states.items() if count}, address),
-    ]
-    fields += [_choice(key, key.capitalize(), values[key], address) for key in values]
-    fields += [
-        _field("tau", "τ used up", _select("tau", dict.fromkeys(_TAUS), address)),
-        _field("utility", "Utility", _range("utility", "0.5..0.8", address)),
-        _field("rounds", "Rounds", _range("rounds", "5..", address)),
-        _field("effort", "Effort", _efforts(address)),
-    ]
-    named = {"state", "tau", "utility", "rounds", *values}
-    kept = [(key, value) for key, value in address.conditions if key not in named]
-    if address.sort != DEFAULT_SORT:
-        kept.append(("sort", address.sort))
+def _filters(index: SessionIndex, address: ListAddress, typed: str) -> Html:
+    """One row: a chip for each condition, and a field for the next one with what it can be."""
+    chips = [_chip(term, str(rest)) for term, rest in address.terms()]
+    kept = [(key, value) for key, value in address.first_page().parameters()]
     hidden = [tag("input", type="hidden", name=key, value=value) for key, value in kept]
-    button = tag("button", "Apply", type="submit")
-    return tag("form", fields, hidden, button, class_="filters", action="/sessions", id="filters")
-
-
-def _field(name: str, title: str, control: Html) -> Html:
-    return tag("div", tag("label", title, for_=f"f-{name}"), control, class_="field")
-
-
-def _choice(name: str, title: str, values: Mapping[str, int], address: ListAddress) -> Html | None:
-    if len(values) < 2 and not address.condition(name):
-        return None
-    return _field(name, title, _select(name, dict(sorted(values.items())), address))
-
-
-def _select(name: str, values: Mapping[str, int | None], address: ListAddress) -> Html:
-    chosen = address.condition(name)
-    options = [tag("option", "any" if name != "tau" else "–", value="")]
-    offered = dict(values)
-    if chosen and chosen not in offered:
-        offered[chosen] = None
-    for value, count in offered.items():
-        shown = shorten(value, 40) if count is None else f"{shorten(value, 40)} ({count:,})"
-        options.append(tag("option", shown, value=value, selected=value == chosen))
-    return tag("select", options, id=f"f-{name}", name=name)
-
-
-def _range(name: str, hint: str, address: ListAddress) -> Html:
-    return tag(
+    field = tag(
         "input",
-        id=f"f-{name}",
-        name=name,
-        value=address.condition(name),
-        placeholder=hint,
-        size=8,
+        id="f-q",
+        name="q",
+        type="search",
+        value=typed,
+        list="completions",
+        placeholder=_HINT,
+        aria_label="Filter, or search",
         autocomplete="off",
+        spellcheck="false",
     )
+    options = [tag("option", about, value=term) for term, about in _completions(index)]
+    return tag(
+        "form",
+        chips,
+        hidden,
+        field,
+        tag("datalist", options, id="completions"),
+        class_="filters",
+        action="/sessions",
+        id="filters",
+        data_query=urlencode(address.parameters()),
+    )
+
+
+def _chip(term: str, rest: str) -> Html:
+    """A condition, and the way to the list without it."""
+    key, equals, value = term.partition("=")
+    plain = equals and key and key[-1] not in "!<>"
+    text: Node = shorten(term, 40)
+    if plain:
+        text = [f"{key} ", tag("b", tag("bdi", shorten(value, 40)))]
+    away = tag("a", "×", href=rest, aria_label=f"Remove {shorten(term, 60)}", class_="away")
+    return tag("span", tag("span", text, title=term[:200]), away, class_="chip")
+
+
+def _completions(index: SessionIndex) -> Iterator[tuple[str, str]]:
+    """Conditions to choose from, each with what it means or how many sessions meet it."""
+    yield from _EXAMPLES
+    for key in ("state", "task", *index.labels):
+        values = index.values(key)
+        if len(values) > _CHOICES:
+            yield f"{key}=", f"{len(values):,} values"
+            continue
+        for value, count in sorted(values.items()):
+            if value and '"' not in value:
+                yield join_query([f"{key}={value}"]), quantity(count, "session")
+
+
+def _choose_columns(address: ListAddress) -> Html:
+    """The chooser of columns and of the measure of effort."""
+    shown = columns_of(address)
+    boxes = [
+        tag(
+            "label",
+            tag("input", type="checkbox", name="columns", value=one.name, checked=one in shown),
+            one.title,
+        )
+        for one in COLUMNS[1:]
+    ]
+    effort = tag("label", "Effort ", _efforts(address))
+    return tag(
+        "details",
+        tag("summary", "Columns"),
+        tag("form", boxes, effort, id="columns"),
+        class_="chooser",
+    )
+
+
+def _views(address: ListAddress) -> Html:
+    """Lists that are asked for often, and those that were saved in this browser."""
+    links = [
+        tag("a", name, href=to, aria_current="page" if to == str(address) else None)
+        for name, to in _VIEWS
+    ]
+    save = tag("button", "Save this view", type="button", id="save-view", hidden=address.plain)
+    return tag("nav", links, tag("span", id="views"), save, class_="views", aria_label="Views")
 
 
 def _efforts(address: ListAddress) -> Html:

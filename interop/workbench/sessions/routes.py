@@ -15,6 +15,7 @@ from starlette.routing import Route
 from ....engine.errors import InvalidInput, SessionNotFound
 from ....engine.log.contract import SessionSummary
 from ....scoring.index.lines import SessionLine
+from ....scoring.index.query import join_query, split_query
 from ...http.responses import as_json
 from ...http.sse import EventStream
 from ..access.guard import identity_of
@@ -26,7 +27,7 @@ from ..markup.agents import AgentMarks
 from ..markup.html import Html
 from .address import ListAddress, parse_address
 from .page import list_contents, paged, searching_note
-from .rows import session_row
+from .rows import columns_of, session_row
 
 __all__ = ("session_list_routes",)
 
@@ -56,11 +57,7 @@ class _Routes:
     async def page(self, request: Request) -> Response:
         """The page."""
         bench, index = self._bench, self._index
-        problem = ""
-        try:
-            address = parse_address(request.query_params.multi_items())
-        except InvalidInput as error:
-            address, problem = ListAddress(), str(error)
+        address, problem, typed = self._asked(request.query_params.multi_items())
         position = index.position
         before = after = None
         if address.plain and not index.loaded:
@@ -83,18 +80,49 @@ class _Routes:
                 complete=found.complete,
             )
         contents = list_contents(
-            index, address, rows, note=note, before=before, after=after, problem=problem
+            index,
+            address,
+            rows,
+            note=note,
+            before=before,
+            after=after,
+            problem=problem,
+            typed=typed,
         )
         return page(
             bench,
             identity_of(request),
             "Sessions",
             *contents,
-            script="sessions.js",
+            script="waiting.js" if index.loaded and not len(index) else "sessions.js",
             at="/sessions",
             position=position,
             status=400 if problem else 200,
         )
+
+    def _asked(self, given: Sequence[tuple[str, str]]) -> tuple[ListAddress, str, str]:
+        """The list that an address asks for; without its last term if that makes no sense, and why."""
+        try:
+            return self._checked(given), "", ""
+        except InvalidInput as error:
+            problem = str(error)
+        texts = [value for key, value in given if key == "q"]
+        *typed, last = split_query(" ".join(texts)) or [""]
+        others = [(key, value) for key, value in given if key != "q"]
+        try:
+            address = self._checked([("q", join_query(typed)), *others])
+        except InvalidInput:
+            return ListAddress(), problem, " ".join(texts)
+        return address, problem, last
+
+    def _checked(self, given: Sequence[tuple[str, str]]) -> ListAddress:
+        """The list of an address. Raises InvalidInput if it names what there is not."""
+        address = parse_address(given)
+        columns_of(address)
+        if self._index.loaded and len(self._index):
+            address.query.check_labels(self._index.labels)
+            address.order.check_label(self._index.labels)
+        return address
 
     async def _drawn(self, summaries: Sequence[SessionSummary], address: ListAddress) -> list[Html]:
         """Rows from the measurements that the log keeps; the page asks for the others itself."""

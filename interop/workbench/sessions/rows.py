@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from ....engine.errors import InvalidInput
 from ....engine.log.contract import SessionSummary
 from ....engine.log.summary import FORGOTTEN
+from ....engine.text import suggestion
 from ....scoring.display.texts import duration, is_virtual, lasted, moment, number, shorten
 from ....scoring.index.lines import SessionLine
 from ....scoring.index.lists import Key
@@ -19,6 +21,9 @@ from .address import ListAddress
 
 __all__ = (
     "COLUMNS",
+    "Column",
+    "class_of",
+    "columns_of",
     "effort_text",
     "outcome",
     "session_row",
@@ -27,20 +32,58 @@ __all__ = (
     "utility_cell",
 )
 
+
+class Column(NamedTuple):
+    """A column of a list.
+
+    Attributes:
+        name: by which it is chosen, and the class of its cells.
+        title: its title.
+        key: what it is sorted by; empty for nothing.
+        number: it holds numbers.
+        usual: it is shown if nothing else is chosen.
+    """
+
+    name: str
+    title: str
+    key: str = ""
+    number: bool = False
+    usual: bool = True
+
+
 COLUMNS: Final = (
-    ("session", "Session", "session"),
-    ("agent", "Agent", "agent"),
-    ("user", "User", "user"),
-    ("state", "Outcome", "outcome"),
-    ("utility", "Utility", "utility"),
-    ("", "Effort", "effort number"),
-    ("", "τ used up", "taus"),
-    ("rounds", "Rounds", "rounds number"),
-    ("lasted", "Lasted", "lasted number"),
-    ("", "Labels", "labels"),
-    ("opened", "Began", "began"),
+    Column("session", "Session", "session"),
+    Column("agent", "Agent", "agent"),
+    Column("user", "User", "user"),
+    Column("model", "Model", "model", usual=False),
+    Column("outcome", "Outcome", "state"),
+    Column("utility", "Utility", "utility"),
+    Column("effort", "Effort", number=True),
+    Column("tokens", "Agent tokens", number=True, usual=False),
+    Column("taus", "τ used up"),
+    Column("rounds", "Rounds", "rounds", number=True),
+    Column("records", "Records", "events", number=True, usual=False),
+    Column("lasted", "Lasted", "lasted", number=True),
+    Column("labels", "Labels"),
+    Column("began", "Began", "opened"),
 )
-"""The columns of a list: the key to sort by, the title, and the classes of the cells."""
+"""The columns that a list can have, in their order; the first one is always shown."""
+
+
+def columns_of(address: ListAddress) -> list[Column]:
+    """The columns that a list shows.
+
+    Raises:
+        InvalidInput: the address names one that there is not.
+    """
+    names = [one.name for one in COLUMNS]
+    for name in address.columns:
+        if name not in names:
+            raise InvalidInput(f"there is no column {name!r}{suggestion(name, names)}")
+    chosen = address.columns
+    first, *others = COLUMNS
+    return [first, *[one for one in others if (one.name in chosen if chosen else one.usual)]]
+
 
 _NAME: Final = 60
 _LABEL: Final = 40
@@ -83,33 +126,46 @@ def session_row(
         taus: the tolerances to show.
         marks: of the agents.
     """
-    agent, user = (summary.group.get(label, "") for label in ("agent", "user"))
-    cells: tuple[Node, ...] = (
-        [session_title(summary), _fork(line)],
-        tag("span", marks.named(agent), title=agent[:200]) if agent else "–",
-        tag("bdi", shorten(user, _NAME), title=user[:200]) if user else "–",
-        outcome(summary, line),
-        _utility(line),
-        _effort(line, address.effort),
-        _stops(line, taus),
-        _WAITING if line is None else line.rounds,
-        lasted(summary.opened, summary.last),
-        _labels(summary.group, address),
-        _began(summary),
-    )
-    first, *others = zip(COLUMNS, cells, strict=True)
+    agent, user, model = (summary.group.get(label, "") for label in ("agent", "user", "model"))
+    tokens = None if line is None else line.row.agent_tokens
+    cells: Mapping[str, Node] = {
+        "session": [session_title(summary), _fork(line)],
+        "agent": tag("span", marks.named(agent), title=agent[:200]) if agent else "–",
+        "user": _name(user),
+        "model": _name(model),
+        "outcome": outcome(summary, line),
+        "utility": _utility(line),
+        "effort": _effort(line, address.effort),
+        "tokens": _WAITING if line is None else "–" if tokens is None else f"{tokens:,}",
+        "taus": _stops(line, taus),
+        "rounds": _WAITING if line is None else line.rounds,
+        "records": f"{summary.events:,}",
+        "lasted": lasted(summary.opened, summary.last),
+        "labels": _labels(summary.group, address),
+        "began": _began(summary),
+    }
+    first, *others = columns_of(address)
     name = shorten(summary.session, _NAME)
     box = tag("input", type="checkbox", aria_label=f"Select {name}", autocomplete="off")
     return tag(
         "tr",
         tag("td", box, class_="tick"),
-        tag("th", first[1], scope="row", class_=first[0][2]),
-        [tag("td", cell, class_=classes) for (_, _, classes), cell in others],
+        tag("th", cells[first.name], scope="row", class_=first.name),
+        [tag("td", cells[one.name], class_=class_of(one)) for one in others],
         data_session=summary.session,
         data_key=None if key is None else msgspec.json.encode(key).decode(),
         data_position=summary.position,
         data_measured=line is not None,
     )
+
+
+def class_of(column: Column) -> str:
+    """The classes of the cells of a column."""
+    return f"{column.name} number" if column.number else column.name
+
+
+def _name(text: str) -> Node:
+    return tag("bdi", shorten(text, _NAME), title=text[:200]) if text else "–"
 
 
 def title_of(summary: SessionSummary) -> str:

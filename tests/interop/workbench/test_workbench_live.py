@@ -6,10 +6,11 @@ import json
 
 import anyio
 import pytest
-from duolog.engine.events import ApprovalAsked
+from duolog.engine.events import ApprovalAsked, SessionOpened
 from duolog.engine.log.open import open_log
 from duolog.interop.workbench.live import LiveSessions, live_messages, open_row, urgency
 from duolog.scoring.index.lines import SessionLines
+from duolog.testing.records import HUMAN, RecordWriter
 from duolog.testing.sessions import put_records
 from workbench import story, visiting
 
@@ -62,3 +63,28 @@ async def test_it_is_for_those_to_whom_all_sessions_are_open(role: str, status: 
         assert (await visitor.get("/live")).status_code == status
         if status == 403:
             assert (await visitor.get("/v1/live/stream")).status_code == 403
+
+
+async def test_it_shows_what_moved_in_the_last_minutes() -> None:
+    async with open_log("memory://") as log:
+        await put_records(log, story("simulated before", [1]).records)
+        for name, when in (("old", 1e9), ("new", 2e9)):
+            script = RecordWriter(name)
+            script.add(
+                SessionOpened(task="t", instance="1", participants=(HUMAN,), clock="utc"),
+                "engine",
+                "environment",
+                at=when,
+            )
+            await put_records(log, script.records)
+        async with visiting(log) as visitor:
+            live = LiveSessions(visitor.bench, now=lambda: 2e9 + 100)
+            assert [one.session for one in await live.open()] == ["new"]
+            assert live.note(1) == "1 session moved in the last 10 minutes; 3 of 3 are open"
+            await put_records(log, story("simulated now", [1]).records)
+            visitor.bench.sessions.arrived["simulated before"] = 2e9 - 3600
+            while "simulated now" not in visitor.bench.sessions.arrived:
+                await visitor.bench.sessions.wait()
+            assert "simulated now" in [
+                one.session for one in await LiveSessions(visitor.bench).open()
+            ]

@@ -157,3 +157,57 @@ def test_a_list_says_what_is_still_being_read(
     looked: int, loaded: bool, complete: bool, note: str
 ) -> None:
     assert searching_note(3, 2000, looked, loaded=loaded, complete=complete) == note
+
+
+async def test_conditions_are_chips_that_can_be_taken_away() -> None:
+    async with open_log("memory://") as log:
+        await put(log, 1, agent="two stage", user="ann")
+        async with visiting(log) as visitor:
+            query = "q=utility%3Dnone+ann&q=rounds%3D1..&agent=two+stage"
+            page = (await visitor.client.get(f"/sessions?{query}")).text
+    assert "agent <b><bdi>two stage</bdi></b>" in page
+    assert 'href="/sessions?q=utility%3Dnone+ann+rounds%3D1.."' in page  # without the agent
+    assert 'href="/sessions?q=ann+rounds%3D1..&amp;agent=two+stage"' in page
+    assert 'value="&quot;agent=two stage&quot;">1 session</option>' in page  # completes
+    assert "1 of 1 session" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "utilty=1",
+            "sessions have no label or property &#x27;utilty&#x27;; did you mean &#x27;utility&#x27;?",
+        ),
+        ("utility=high", "utility takes a number"),
+        ("agnt=a", "did you mean &#x27;agent&#x27;?"),
+    ],
+)
+async def test_a_condition_that_makes_no_sense_is_said_and_the_others_stay(
+    query: str, said: str
+) -> None:
+    async with open_log("memory://") as log:
+        await put(log, 1, agent="a")
+        async with visiting(log) as visitor:
+            page = await visitor.get("/sessions", q=f"rounds=1.. {query}")
+    assert page.status_code == 400
+    assert said in page.text
+    assert f'value="{query}"' in page.text  # to be corrected
+    assert "rounds <b><bdi>1..</bdi></b>" in page.text
+
+
+async def test_columns_are_chosen_by_the_address() -> None:
+    async with open_log("memory://") as log:
+        await put(log, 1, agent="a", model="gpt")
+        async with visiting(log) as visitor:
+            rows = await visitor.data("/v1/sessions/rows", of="s-1", columns="records,model")
+            page = (await visitor.get("/sessions", columns="model")).text
+            wrong = await visitor.get("/sessions", columns="modle")
+    assert re.findall(r'<td class="([^"]*)"', rows["rows"]["s-1"]) == [
+        "tick",
+        "model",
+        "records number",
+    ]
+    assert 'name="columns" value="model" checked' in page
+    assert 'name="columns" value="agent" checked' not in page
+    assert "did you mean &#x27;model&#x27;?" in wrong.text
