@@ -126,7 +126,9 @@ def parse_address(parameters: Iterable[tuple[str, str]]) -> ListAddress:
         raise InvalidInput(f"a query has at most {_MOST:,} characters")
     named = {key: value for key, value in given if key in _RESERVED}
     if (effort := named.get("effort", "seconds")) not in MEASURES:
-        raise InvalidInput(f"there is no measure of effort {effort!r}: {', '.join(MEASURES)}")
+        raise InvalidInput(
+            f"unknown measure of effort {effort!r}; choose from {', '.join(MEASURES)}"
+        )
     address = ListAddress(
         text=" ".join(value for key, value in given if key == "q"),
         conditions=tuple((key, value) for key, value in given if key not in _RESERVED),

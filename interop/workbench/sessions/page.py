@@ -151,7 +151,7 @@ def _title(index: SessionIndex, address: ListAddress, column: Column) -> Html:
 
 
 def _filters(index: SessionIndex, address: ListAddress, typed: str) -> Html:
-    """One row: a chip for each condition, and a field for the next one with what it can be."""
+    """One row: a chip for each condition, and a field that completes the next one."""
     chips = [_chip(term, str(rest)) for term, rest in address.terms()]
     kept = [(key, value) for key, value in address.first_page().parameters()]
     hidden = [tag("input", type="hidden", name=key, value=value) for key, value in kept]
@@ -193,7 +193,7 @@ def _chip(term: str, rest: str) -> Html:
 
 
 def _completions(index: SessionIndex) -> Iterator[tuple[str, str]]:
-    """Conditions to choose from, each with what it means or how many sessions meet it."""
+    """Conditions to choose from, each with its meaning or its number of sessions."""
     yield from _EXAMPLES
     for key in ("state", "task", *index.labels):
         values = index.values(key)

@@ -101,7 +101,7 @@ class _Routes:
         )
 
     def _asked(self, given: Sequence[tuple[str, str]]) -> tuple[ListAddress, str, str]:
-        """The list that an address asks for; without its last term if that makes no sense, and why."""
+        """The list that an address asks for; without its last term if the whole is wrong; and why."""
         try:
             return self._checked(given), "", ""
         except InvalidInput as error:

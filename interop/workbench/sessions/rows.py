@@ -79,7 +79,7 @@ def columns_of(address: ListAddress) -> list[Column]:
     names = [one.name for one in COLUMNS]
     for name in address.columns:
         if name not in names:
-            raise InvalidInput(f"there is no column {name!r}{suggestion(name, names)}")
+            raise InvalidInput(f"unknown column {name!r}{suggestion(name, names)}")
     chosen = address.columns
     first, *others = COLUMNS
     return [first, *[one for one in others if (one.name in chosen if chosen else one.usual)]]
