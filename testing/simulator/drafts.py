@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from msgspec.structs import replace
+
 from ...engine.codec import digest
 from ...engine.events import (
     ActionTaken,
@@ -19,9 +23,25 @@ from ...engine.events import (
 from ...engine.records import Draft
 from .scenario import Operation
 
-__all__ = ("drafts_of",)
+__all__ = ("SECRET", "cleaned", "drafts_of")
 
 _LONG = "x" * 5000  # longer than a page
+
+SECRET: Final = "open sesame"
+"""What the redaction hook of a run takes out of messages and snapshots."""
+
+
+def cleaned(draft: Draft) -> Draft:
+    """What is left of a draft by the redaction hook of a run."""
+    event = draft.event
+    if isinstance(event, MessageSent) and SECRET in event.text:
+        return replace(draft, event=MessageSent(text=event.text.replace(SECRET, "-")))
+    if isinstance(event, SnapshotTaken) and isinstance(event.content, dict):
+        content = event.content
+        if content.get("word") == SECRET:
+            content = {**content, "word": "-"}
+            return replace(draft, event=SnapshotTaken(content=content, digest=digest(content)))
+    return draft
 
 
 def drafts_of(operation: Operation) -> list[Draft]:
@@ -51,7 +71,8 @@ def _event(operation: Operation, at: int, tag: str) -> tuple[Event | Unknown, Ro
             return UtilityScored(scorer=scorer, value=draw % 7 / 7), "scorer"
     match draw % 6:
         case 0:
-            return SnapshotTaken(content={"by": tag}, digest=digest({"by": tag})), "agent"
+            content = {"by": tag, "word": SECRET} if operation.draw & 64 else {"by": tag}
+            return SnapshotTaken(content=content, digest=digest(content)), "agent"
         case 1:
             return ActionTaken(name=tag, arguments={"n": draw}), "agent"
         case 2:
@@ -62,4 +83,4 @@ def _event(operation: Operation, at: int, tag: str) -> tuple[Event | Unknown, Ro
             ), "environment"
         case 4 if operation.draw & 16:
             return Unknown("Other", 7, f'{{"kind":"Other","by":"{tag}"}}'.encode()), "agent"
-    return MessageSent(text=tag), "human"
+    return MessageSent(text=f"{SECRET} {tag}" if operation.draw & 128 else tag), "human"

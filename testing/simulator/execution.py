@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias, final
 from ...engine.errors import CodecError, NotALog
 from ...engine.log.contract import EventLog
 from ...engine.records import Draft, Redact
+from .drafts import cleaned
 from .faults import Ended, WildError, failure_text
 from .loop import SimulatedLoop, bury
 from .machine.clock import Wall
@@ -256,8 +257,9 @@ class Execution:
 
     def _redact(self, draft: Draft) -> Draft:
         self._calls += 1
+        self._model.cleans = True
         draw = self._hooks.get(self._calls)
         if draw is None:
-            return draft
+            return cleaned(draft)
         self._happened.append("hook")
         raise (ValueError("hook"), asyncio.CancelledError("hook"), WildError("hook"))[draw % 3]

@@ -26,6 +26,7 @@ def small_limits() -> Iterator[None]:
         (commit, "_FOREIGN", 2),
         (reader, "BATCH", 4),
         (append_writer, "_APPENDS", 2),
+        (append_writer, "_AT_ONCE", 4000),
         (writer, "_EVENTS", 5),
         (file, "_CHECKPOINT", 12),
         (file, "_CACHE", 128),

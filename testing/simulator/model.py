@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias, final
 
+from ...engine.events import Event, Unknown
 from ...engine.log.append import erased
 from ...engine.log.contract import EventLog
 from ...engine.log.exchange.jsonl_export import from_jsonl, to_jsonl
@@ -13,6 +14,7 @@ from ...engine.log.memory import MemoryLog
 from ...engine.records import TRACE, Draft, Record
 from ...engine.rounds import RoundProjector
 from ..tools import collect, require
+from .drafts import cleaned
 from .recording import PREFIX, Recorded
 from .relay import RELAY, Readers
 
@@ -32,6 +34,7 @@ class Attempt:
 
     Attributes:
         tags: the actors of its drafts, which are found again in the log.
+        cleaned: what is left of their events by the redaction hook.
         records: as they were acknowledged.
     """
 
@@ -40,6 +43,7 @@ class Attempt:
         self.stream = stream
         self.drafts = drafts
         self.tags = [draft.actor for draft in drafts]
+        self.cleaned = [cleaned(draft).event for draft in drafts]
         self.fate: Fate = "pending"
         self.tries = 0
         self.records: list[Record] = []
@@ -68,18 +72,27 @@ class Model:
         self.forks: dict[str, set[str]] = {}  # by origin; also those that may be there
         self.checkpoint = 0  # it stands there, or further on
         self.moves: Counter[int] = Counter()  # that were made, or perhaps
+        self.cleans = False  # the log has a redaction hook
         self.lost = False  # the disk lied, and then the power was lost: nothing was promised
 
     def acknowledge(self, attempt: Attempt, records: list[Record]) -> None:
         """An append has returned its records."""
         require(len(records) == len(attempt.drafts), "an append returns a record for each draft")
-        for record, draft in zip(records, attempt.drafts, strict=True):
-            known = record.body is None or record.event == draft.event
+        for record, draft, event in self._wanted(attempt, records):
+            known = record.body is None or record.event == event
             require(known and record.actor == draft.actor, "an append returns what was appended")
             require(record.session == attempt.session, "an append returns its session")
             require(record.stream == attempt.stream, "an append returns its stream")
         require(_contiguous(records), "the records of an append lie one behind the other")
         attempt.fate, attempt.records = "acknowledged", records
+
+    def _wanted(
+        self, attempt: Attempt, records: Sequence[Record]
+    ) -> Iterator[tuple[Record, Draft, Event | Unknown]]:
+        """The records of an append, each with its draft and the event that is to be found in it."""
+        own = [draft.event for draft in attempt.drafts]
+        events = attempt.cleaned if self.cleans else own
+        return zip(records, attempt.drafts, events, strict=True)
 
     def end_of_process(self) -> None:
         """What was under way has an unknown fate."""
@@ -179,13 +192,13 @@ class Model:
         require(_contiguous(there), f"{what} is not in one piece")
         forgotten = attempt.session in self.forgotten
         gone = attempt.session in forgotten_by_then
-        for record, draft in zip(there, attempt.drafts, strict=True):
+        for record, draft, event in self._wanted(attempt, there):
             if record.body is None:
                 allowed = forgotten or attempt.session in self.maybe_forgotten
                 require(allowed, f"{what} has lost its body")
             else:
                 require(not gone or self.lost, f"{what} was forgotten, and is there")
-                require(record.event == draft.event, f"{what} has another body")
+                require(record.event == event, f"{what} has another body")
             envelope = (record.session, record.stream, record.role, record.time, record.caller_id)
             wanted = (attempt.session, attempt.stream, draft.role, draft.time, draft.id)
             require(envelope == wanted, f"{what} has another envelope: {envelope}")

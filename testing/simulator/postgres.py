@@ -26,6 +26,7 @@ from ...engine.log.open import open_log
 from ...engine.records import Draft
 from ..postgres_server import PostgresServer, missing, running_postgres
 from .campaign import described
+from .drafts import cleaned
 from .faults import failure_text
 from .limits import small_limits
 from .model import Model
@@ -103,18 +104,19 @@ class _Run:
 
     def _count(self, draft: Draft) -> Draft:
         self._drafts += 1
+        self._model.cleans = True
         fault = self._faults.pop(self._drafts, None)
         if fault is None:
-            return draft
+            return cleaned(draft)
         self.happened.append(fault.kind)
         if fault.kind == "cancel":
             if self._workload is not None:
                 self._workload.cancel(fault.draw)
-            return draft
+            return cleaned(draft)
         self._failing = True
         work = self._kill_backends(fault.draw) if fault.kind == "backend" else self._kill_server()
         self._tasks.append(asyncio.get_running_loop().create_task(work))
-        return draft
+        return cleaned(draft)
 
     async def _kill_backends(self, chance: int) -> None:
         import asyncpg  # an extra

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, closing
 from functools import partial
 from random import Random
@@ -31,11 +31,22 @@ from ...engine.events import (
     SessionClosed,
     SessionOpened,
 )
+from ...engine.log import memory
 from ...engine.log.consumer import run_consumer
 from ...engine.log.contract import Advance, EventLog, Store
-from ...engine.records import TRACE, Draft
+from ...engine.log.memory import MemoryLog
+from ...engine.records import TRACE, Draft, Record
 from ...telemetry.recorder import Recorder
-from ..tools import collect, require
+from ..tools import collect, raises, require
+from .around import (
+    check_addresses,
+    check_closed,
+    check_counts,
+    check_gaps,
+    check_output_files,
+    check_restoring,
+    check_waiting,
+)
 from .drafts import drafts_of
 from .followers import Followers
 from .leasing import compete, lease
@@ -126,9 +137,13 @@ class Workload:
                         await self._work(log, operations)
                     await settle(self._model.recorded)
                 await self._check(log)
+                begun = await _begun(log)
         except LogUnavailable:
             if not self._failing():
                 raise
+        else:
+            if self._chance().random() < 0.3:
+                await _check_end(log, begun)
         if self.errors:
             raise self.errors[0]
 
@@ -466,10 +481,13 @@ class Workload:
         }
         forks = model.forks.get(session, set())
         model.maybe_forgotten |= {session, *forks}
+        cache = _Cache()
         try:
-            await store.forget(session)
+            result = await store.forget(session, caches=[cache])
         except SessionNotFound:
             return
+        require(set(cache.told) == set(result.sessions), f"a cache forgets too: {cache.told}")
+        require(result.caches == (cache.name,), f"and that is said: {result.caches}")
         model.maybe_forgotten |= model.forks.get(session, set())
         model.forgotten |= {session, *(forks & before)}
 
@@ -508,6 +526,28 @@ class Workload:
 
     # --- the whole --------------------------------------------------------------------------------
 
+    def _chance(self) -> Random:
+        """Draws what is checked, and changes nothing of what comes after."""
+        chance = Random()
+        chance.setstate(self._random.getstate())
+        return chance
+
+    async def _check_around(self, log: EventLog, records: Sequence[Record]) -> None:
+        """What lies around an idle log."""
+        chance = self._chance()
+        draw = chance.randrange(1 << 20)
+        if chance.random() < 0.4:
+            await check_counts(log, records)
+        if chance.random() < 0.2:
+            await check_restoring(records, draw)
+        if chance.random() < 0.2:
+            await check_gaps(records, draw)
+        if self._virtual and chance.random() < 0.1:
+            await check_waiting(log, records)
+        if chance.random() < 0.03:
+            await check_output_files(log, records)
+            check_addresses()
+
     async def _last_positions(self, log: EventLog) -> dict[str | None, int]:
         try:
             records = await collect(log.read_all())
@@ -528,6 +568,8 @@ class Workload:
                 if settled and self._random.random() < 0.4:
                     await check_derived(log, self._model.forgotten, 4)
                     await check_reading(log, records, self._random.randrange(1000))
+                if settled:
+                    await self._check_around(log, records)
             await self._verify(log)
         except LogUnavailable:
             if not self._failing():
@@ -539,6 +581,34 @@ class Workload:
         attempt = self._model.attempts[-1] = Attempt("last", TRACE, drafts)
         await self._try(log, attempt, None, None)
         require(attempt.fate == "acknowledged", "in the end, an append is taken")
+
+
+async def _begun(log: EventLog) -> AsyncIterator[Record] | None:
+    """A read that goes on when the log is closed, if it has to go back to the log for that."""
+    if not isinstance(log, MemoryLog) or log.statistics().position <= memory._BATCH:
+        return None
+    begun = log.read_all()
+    await anext(begun)
+    return begun
+
+
+async def _check_end(log: EventLog, begun: AsyncIterator[Record] | None) -> None:
+    await check_closed(log)
+    if begun is not None:
+        await raises(LogClosed, collect(begun))
+
+
+@final
+class _Cache:
+    """Holds nothing, and is told what to forget."""
+
+    name = "cache"
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def forget(self, sessions: Sequence[str]) -> None:
+        self.told += sessions
 
 
 async def _recorder(stack: AsyncExitStack, log: EventLog) -> Recorder:

@@ -264,5 +264,5 @@ def _placeholder(record: Record, version: int) -> Record:
         None,
         None,
         None,
-        b'{"kind":"Lost"}',
+        None if record.body is None else b'{"kind":"Lost"}',  # nothing, in a forgotten session
     )

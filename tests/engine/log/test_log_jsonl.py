@@ -202,6 +202,20 @@ async def test_missing_and_doubled_lines(tmp_path: Path, target: Store) -> None:
             await import_jsonl(target, io.BytesIO(one + one))
 
 
+async def test_a_forgotten_session_with_missing_lines_is_taken(target: Store) -> None:
+    async with open_log("memory://") as source, target:
+        await source.append("a", [said(str(number)) for number in range(1, 5)])
+        await source.forget("a")
+        out = io.BytesIO()
+        await export_jsonl(source, out)
+        one, two, _, four = out.getvalue().splitlines(keepends=True)
+        data = io.BytesIO(one + two + four)
+        imported = await import_jsonl(target, data, keep_going=True)
+        assert (imported.records, imported.lost, imported.problems) == (3, 1, ())
+        assert [record.body async for record in target.read("a")] == [None] * 4
+        assert (await target.verify()).problems == ()
+
+
 async def test_another_log_under_the_same_names(tmp_path: Path, target: Store) -> None:
     async with open_log("memory://") as source, target:
         await source.append("a", [said("one"), said("two")])
