@@ -145,7 +145,7 @@ def _reached(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
             skipped = [node.returns, node.args, *node.decorator_list]
             function, prefix = prefix + node.name, f"{prefix}{node.name}.<locals>."
         elif isinstance(node, ast.ClassDef):
-            skipped = [*node.bases, *node.decorator_list, *(one.value for one in node.keywords)]
+            skipped = [*node.bases, *node.decorator_list, *node.keywords]
             prefix += f"{node.name}."
         waiting += [
             (child, function, prefix)
@@ -421,6 +421,9 @@ def main() -> int:
         "--within", default="", help="only mutants of these packages: engine/log, say"
     )
     parser.add_argument(
+        "--only", default="", help="only these of the sample, by number: 3,17,20, say"
+    )
+    parser.add_argument(
         "--first", type=int, default=0, help="the first mutant of the sample to judge"
     )
     parser.add_argument("--tests", action="store_true", help="run the tests on those that survive")
@@ -445,7 +448,9 @@ def main() -> int:
     numbers = [
         number
         for number, change in enumerate(drawn)
-        if number >= options.first and change.path.startswith(options.within)
+        if number >= options.first
+        and (not options.only or str(number) in options.only.split(","))
+        and change.path.startswith(options.within)
     ]
     _import_all(drawn)
     print("| | mutant | noticed by | seconds | by what |\n|---|---|---|---|---|")

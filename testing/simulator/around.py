@@ -26,13 +26,15 @@ from ...engine.errors import (
 )
 from ...engine.events import MessageSent
 from ...engine.log.backoff import Backoff
-from ...engine.log.contract import EventLog, Store, Subscription
+from ...engine.log.contract import Derived, EventLog, SessionSummary, Store, Subscription
 from ...engine.log.exchange.jsonl_export import export_jsonl, to_jsonl
 from ...engine.log.exchange.jsonl_import import import_jsonl
 from ...engine.log.exchange.output_file import OutputRules, check_output, output_file
 from ...engine.log.follower import Follower
 from ...engine.log.memory import MemoryLog
 from ...engine.log.open import open_log
+from ...engine.log.ranked import Ranked
+from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Draft, Record
 from ..tools import collect, message, raises, require
 from .drafts import SECRET, cleaned
@@ -45,6 +47,7 @@ __all__ = (
     "check_gaps",
     "check_output_files",
     "check_restoring",
+    "check_rows",
     "check_waiting",
 )
 
@@ -93,7 +96,7 @@ async def _made(made: object) -> None:
 
 
 async def check_counts(log: EventLog, records: Sequence[Record]) -> None:
-    """What an idle log counts is what its records say."""
+    """An idle log counts as many as there are."""
     stands = log.statistics()
     require(stands.waiting == 0, f"nothing waits in an idle log: {stands.waiting}")
     require(stands.events <= len(records), f"a log counts what it has committed: {stands}")
@@ -116,7 +119,7 @@ async def check_counts(log: EventLog, records: Sequence[Record]) -> None:
 
 
 async def check_restoring(records: Sequence[Record], draw: int) -> None:
-    """An import takes out what the hook does, and refuses a damaged record alone."""
+    """An import calls the redaction hook, and refuses a damaged record alone."""
     said = [record for record in records if record.kind == "MessageSent" and record.body]
     if not said:
         return
@@ -155,7 +158,7 @@ async def check_gaps(records: Sequence[Record], draw: int) -> None:
     if not missing or missing[-1] is stream[-1]:
         return
     if any(record.kind == "SessionClosed" for record in stream[: begin + len(missing)]):
-        return  # a placeholder is no feedback
+        return  # only feedback may follow
     left = [record for record in records if record not in missing]
     data = b"".join(map(to_jsonl, left))
     async with MemoryLog() as copy:
@@ -224,8 +227,74 @@ def _refused(call: Callable[[], object], what: str) -> None:
     require(False, f"{what} is refused")
 
 
+async def check_rows(log: EventLog, draw: int) -> None:
+    """Rows that folds keep are found by session, in the order of their numbers, until they are dropped."""
+    listed = [summary async for summary in log.sessions()]
+    open_ = [summary for summary in listed if summary.state != FORGOTTEN]
+    if not open_:
+        return
+    kind = "fold of all"
+    numbers = [
+        (draw * (7 + at) % 5, None if (draw + at) % 4 == 0 else at) for at in range(len(open_))
+    ]
+    rows = [
+        Derived(
+            session=summary.session,
+            kind=kind,
+            version=1,
+            position=summary.position - (at == draw % 9),
+            payload=summary.session.encode(),
+            numbers=(float(first), None if second is None else float(second)),
+        )
+        for at, (summary, (first, second)) in enumerate(zip(open_, numbers, strict=True))
+    ]
+    other = Derived(session="nobody", kind=kind, version=1, position=0, payload=b"")
+    require(await log.keep_derived([*rows, other]) == len(rows), "it says how many rows it keeps")
+    require(await collect(log.derived(kind, 1)) == rows, "rows are in the order of sessions")
+    require(await collect(log.derived(kind, 2)) == [], "and have one version")
+    some = [row for at, row in enumerate(rows) if draw >> at % 16 & 1]
+    names = [row.session for row in reversed(some)]
+    found = await collect(log.derived(kind, 1, sessions=[*names, "nobody"]))
+    require(found == some, f"rows of some sessions are found: {names}")
+    if isinstance(log, Ranked):
+        late = [row.session for at, row in enumerate(rows) if at == draw % 9]
+        require(await log.outdated(kind, 1) == late, f"a row that is behind is outdated: {late}")
+        missing = [summary.session for summary in open_]
+        require(await log.outdated(kind, 2) == missing, "and so is one that is not there")
+        for number in (0, 1):
+            for descending in (False, True):
+                await _check_rank(log, kind, number, rows, listed, descending=descending)
+    await log.drop_derived()
+    require(await collect(log.derived(kind, 1)) == [], "rows that are dropped are gone")
+
+
+async def _check_rank(
+    log: Ranked,
+    kind: str,
+    number: int,
+    rows: Sequence[Derived],
+    listed: Sequence[SessionSummary],
+    *,
+    descending: bool,
+) -> None:
+    own = {row.session: row.numbers[number] for row in rows}
+
+    def place(summary: SessionSummary) -> tuple[bool, float]:
+        value = own.get(summary.session)
+        return value is None, 0.0 if value is None else -value if descending else value
+
+    wanted = [summary.session for summary in sorted(listed, key=place)]
+    for limit in (1, len(wanted)):
+        found = await log.ranked(kind, 1, number, descending=descending, limit=limit)
+        require(list(found) == wanted[:limit], f"sessions are in the order of a number: {found}")
+
+
 def check_addresses() -> None:
-    """What names no log is refused."""
+    """What names no log is refused, and a log tells its own address."""
+    for url in ("sqlite:////tmp/a%25b%3Fc.db", "sqlite:////tmp/a.db?durability=normal"):
+        made = open_log(url)
+        require(open_log(made.url).url == made.url, f"a log tells its address: {made.url}")
+        require(made.url.split("?")[0] == url.split("?")[0], f"as it was given: {made.url}")
     for url in (
         "",
         "sqlite://",

@@ -28,11 +28,11 @@ __all__ = ("SECRET", "cleaned", "drafts_of")
 _LONG = "x" * 5000  # longer than a page
 
 SECRET: Final = "open sesame"
-"""What the redaction hook of a run takes out of messages and snapshots."""
+"""The words that the redaction hook of a run removes."""
 
 
 def cleaned(draft: Draft) -> Draft:
-    """What is left of a draft by the redaction hook of a run."""
+    """The redaction hook of a run."""
     event = draft.event
     if isinstance(event, MessageSent) and SECRET in event.text:
         return replace(draft, event=MessageSent(text=event.text.replace(SECRET, "-")))

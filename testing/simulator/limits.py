@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...engine.log import append_writer, decide, memory, subscriptions
-from ...engine.log.exchange import copying
-from ...engine.log.sqlite import commit, file, reader, writer
+from ...engine.log import append, append_writer, decide, memory, subscriptions
+from ...engine.log.exchange import copying, jsonl_export
+from ...engine.log.sqlite import commit, derived, file, reader, writer
 
 __all__ = ("small_limits",)
 
@@ -25,6 +25,10 @@ def small_limits() -> Iterator[None]:
         (decide, "_SESSIONS", 1),
         (commit, "_FOREIGN", 2),
         (reader, "BATCH", 4),
+        (reader, "_AT_ONCE", 3),
+        (derived, "AT_ONCE", 2),
+        (jsonl_export, "BATCH", 3),
+        (append, "_AT_ONCE", 6000),
         (append_writer, "_APPENDS", 2),
         (append_writer, "_AT_ONCE", 4000),
         (writer, "_EVENTS", 5),

@@ -9,6 +9,7 @@ from typing import Final, final
 
 import anyio
 
+from ...engine.errors import CheckpointConflict
 from ...engine.events import MessageSent
 from ...engine.log.contract import EventLog
 from ...engine.log.follower import CheckpointKey, Follower, Output
@@ -70,6 +71,12 @@ class Readers:
             reached = reached if upto is None else upto
             stands.add(reached)  # also if it is not known whether it was committed
             outputs = _outputs(name, [record for record in got if record.position <= reached])
+            if operation.draw & 1 << 15:  # one place takes drafts without ids
+                said = Draft(MessageSent(text=f"up to {reached}"), RELAY, "agent", 1.0)
+                other = CheckpointKey(f"{name}-alone", "1")
+                async with Follower(log, key=other) as alone:
+                    await alone.begin()
+                    await _alone(log, alone, Output(other.consumer, TRACE, [said]))
             await follower.commit(outputs, upto=upto)
             self.stands[name] = {reached}
             found = await log.checkpoint(name, "1")
@@ -88,6 +95,21 @@ class Readers:
             found = await log.checkpoint(name, "1")
             require(found in stands, f"the checkpoint of {name} is at {found}, not {stands}")
             check_relay(records, found, name)
+
+
+async def _alone(log: EventLog, follower: Follower, output: Output) -> None:
+    """Commits one output after the next record, and finds the checkpoint moved by one."""
+    head = log.statistics().position
+    if head <= follower.taken:
+        return
+    [record] = await follower.take(1)
+    follower.done(record.position)
+    try:
+        await follower.commit([output])
+    except CheckpointConflict:
+        return  # another one was faster
+    require(not follower.has_uncommitted, "what is processed is committed")
+    require(follower.statistics().checkpoint == record.position, "with its checkpoint")
 
 
 async def _taken(follower: Follower, most: int, draw: int) -> list[Record]:

@@ -45,6 +45,7 @@ from .around import (
     check_gaps,
     check_output_files,
     check_restoring,
+    check_rows,
     check_waiting,
 )
 from .drafts import drafts_of
@@ -527,7 +528,7 @@ class Workload:
     # --- the whole --------------------------------------------------------------------------------
 
     def _chance(self) -> Random:
-        """Draws what is checked, and changes nothing of what comes after."""
+        """A copy of the generator: to draw from it changes nothing of the run."""
         chance = Random()
         chance.setstate(self._random.getstate())
         return chance
@@ -542,6 +543,8 @@ class Workload:
             await check_restoring(records, draw)
         if chance.random() < 0.2:
             await check_gaps(records, draw)
+        if self._calm() and chance.random() < 0.2:
+            await check_rows(log, draw)
         if self._virtual and chance.random() < 0.1:
             await check_waiting(log, records)
         if chance.random() < 0.03:
@@ -584,7 +587,7 @@ class Workload:
 
 
 async def _begun(log: EventLog) -> AsyncIterator[Record] | None:
-    """A read that goes on when the log is closed, if it has to go back to the log for that."""
+    """A read of which a part is left when the log is closed."""
     if not isinstance(log, MemoryLog) or log.statistics().position <= memory._BATCH:
         return None
     begun = log.read_all()
