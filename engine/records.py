@@ -58,7 +58,7 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):  # holds no cycle
     """An event as the log holds it: its envelope, and its body in JSON, decoded when asked for.
 
     Attributes:
-        position: global order in the log, from 1; grows in commit order.
+        position: global order in the log, from 1; grows in commit order. 0 while it is only staged.
         session: session id.
         stream: ``trace`` or a scorer's stream.
         version: order in the stream, from 1, without gaps.

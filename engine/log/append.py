@@ -84,6 +84,7 @@ class Append(msgspec.Struct, eq=False, gc=False):  # who takes its outcome ends 
         settled: whether the outcome is final.
         withdrawn: whether its caller was cancelled, so that it need not be written any more.
         late: indexes of the envelopes whose bodies have still to be read back, by ``check_late``.
+        after: the append without which this one is not to be written; both are in one group.
     """
 
     session: str
@@ -99,6 +100,7 @@ class Append(msgspec.Struct, eq=False, gc=False):  # who takes its outcome ends 
     settled: bool = False
     withdrawn: bool = False
     late: tuple[int, ...] = ()
+    after: Append | None = None
 
 
 def prepare(

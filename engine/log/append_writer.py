@@ -23,7 +23,7 @@ from ..records import Draft, Record, Redact
 from .append import Append, check_late, checked, prepare, redacted, restored
 from .process import OwnProcess
 
-__all__ = ("AppendLine", "AppendQueue", "Job", "Restoration", "restorations")
+__all__ = ("AppendLine", "AppendQueue", "Job", "Restoration", "last_position", "restorations")
 
 T = TypeVar("T")
 
@@ -257,6 +257,24 @@ class AppendQueue(Generic[W]):
             raise
         return [_restored(outcome) for outcome in restorations]
 
+    async def write_in_order(self, appends: Sequence[Append]) -> int:
+        """Has appends written that follow each other; gives the last position. See ``Staging``."""
+        while self._full:
+            await self._wait_for_room()
+        self._check_open()
+        self._items.extend(appends)  # at once: the writer takes all of them, or none
+        self._ring()
+        try:
+            for append in appends:
+                if not append.settled:
+                    append.future = self._loop.create_future()
+                    await append.future
+        except asyncio.CancelledError:
+            for append in appends:
+                await self._withdraw(append)
+            raise
+        return last_position(appends)
+
     async def call(self, work: W) -> object:
         """Has the writer do something between two groups; it is done even if the caller goes.
 
@@ -286,11 +304,14 @@ class AppendQueue(Generic[W]):
     async def _enter(self, append: Append) -> asyncio.Future[None]:
         """Queues an append when there is room. Raises LogClosed if the log is closed meanwhile."""
         while self._full:
-            room = self._loop.create_future()
-            self._waiting.append(room)
-            await room
+            await self._wait_for_room()
         self._check_open()
         return self._submit(append)
+
+    async def _wait_for_room(self) -> None:
+        room = self._loop.create_future()
+        self._waiting.append(room)
+        await room
 
     def _submit(self, append: Append) -> asyncio.Future[None]:
         append.future = future = self._loop.create_future()
@@ -321,15 +342,18 @@ class AppendQueue(Generic[W]):
     # --- for the writer, in any thread ------------------------------------------------------------
 
     def take(self, most: int) -> list[Append]:
-        """The next group: the appends that wait, up to a number of events; none before a job."""
+        """The next group: the appends that wait, up to a number of events; none before a job.
+
+        Appends that follow each other stay together.
+        """
         events = 0
         group: list[Append] = []
-        while events < most:
+        while True:
             try:
                 item = self._items.popleft()
             except IndexError:
                 break
-            if not isinstance(item, Append):
+            if not isinstance(item, Append) or (events >= most and item.after is None):
                 self._items.appendleft(item)
                 break
             events += len(item.envelopes)
@@ -386,6 +410,22 @@ class AppendQueue(Generic[W]):
     def put_back(self, group: Sequence[Append]) -> None:
         """Puts appends that were taken and not begun in front of the others."""
         self._items.extendleft(reversed(group))
+
+
+def last_position(appends: Iterable[Append]) -> int:
+    """The last position of appends that are settled.
+
+    Raises:
+        LogError: of the first that was refused.
+    """
+    position = 0
+    for append in appends:
+        outcome, append.after = append.outcome, None
+        if isinstance(outcome, Exception):
+            raise outcome
+        assert outcome is not None
+        position = max(position, outcome[-1].position)
+    return position
 
 
 def _restored(outcome: Restoration) -> Record | DuologError:

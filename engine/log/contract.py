@@ -256,6 +256,27 @@ class Tap(Protocol):
         ...
 
 
+class SessionLog(Protocol):
+    """The part of a log that measuring one session needs."""
+
+    async def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        stream: str = TRACE,
+        expected_version: int | None = None,
+    ) -> list[Record]:
+        """See ``EventLog.append``."""
+        ...
+
+    def read(
+        self, session: str, *, stream: str = TRACE, after_version: int = 0
+    ) -> AsyncIterator[Record]:
+        """See ``EventLog.read``."""
+        ...
+
+
 class EventLog(Protocol):
     """An append-only log of many sessions, each of one trace stream and any measurement streams.
 

@@ -14,6 +14,7 @@ from zlib import crc32
 from ..errors import (
     CheckpointConflict,
     DuplicateConflict,
+    LogClosed,
     LogError,
     NotALog,
     SessionClosedError,
@@ -119,6 +120,10 @@ def decide(known: Known, group: Sequence[Append]) -> Decided:
     """
     decided = Decided()
     for append in group:
+        before = append.after
+        if before is not None and not isinstance(before.outcome, list):
+            append.outcome = before.outcome or LogClosed("the append before it was withdrawn")
+            continue
         try:
             append.outcome = _take(append, known, decided)
         except LogError as error:

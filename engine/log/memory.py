@@ -16,7 +16,7 @@ from ..errors import (
 )
 from ..records import TRACE, Draft, Record, Redact
 from .append import Append, erased, named, prepare
-from .append_writer import AppendLine, restorations
+from .append_writer import AppendLine, last_position, restorations
 from .contract import (
     Advance,
     Cache,
@@ -84,16 +84,38 @@ class MemoryLog:
         self._check_open()
         return self._take(append)
 
+    @property
+    def followed(self) -> bool:
+        """Whether anybody subscribes or taps; see ``Staging.followed``."""
+        return self._publisher.has_readers
+
+    def stage(
+        self, session: str, drafts: Sequence[Draft], *, stream: str, expected_version: int
+    ) -> Append:
+        """An append to be written later; see ``Staging.stage``."""
+        self._check_open()
+        return prepare(session, drafts, stream, expected_version, None, self._redact)
+
+    async def write_in_order(self, appends: Sequence[Append]) -> int:
+        """Writes appends that were staged; see ``Staging.write_in_order``."""
+        await asyncio.sleep(0)
+        self._check_open()
+        self._commit(appends)
+        return last_position(appends)
+
+    def _commit(self, group: Sequence[Append]) -> None:
+        records = decide(self._known, group).records
+        if not records:
+            return
+        self._records += records
+        for record in records:
+            self._of_stream.setdefault((record.session, record.stream), []).append(record.position)
+            self._of_session.setdefault(record.session, []).append(record.position)
+        self._groups += 1
+        self._publisher.publish(records)
+
     def _take(self, append: Append) -> list[Record]:
-        known = self._known
-        decided = decide(known, (append,))
-        if records := decided.records:
-            self._records += records
-            taken = range(records[0].position, records[-1].position + 1)
-            self._of_stream.setdefault((append.session, append.stream), []).extend(taken)
-            self._of_session.setdefault(append.session, []).extend(taken)
-            self._groups += 1
-            self._publisher.publish(records)
+        self._commit((append,))
         outcome, append.outcome = append.outcome, None
         if isinstance(outcome, list):
             return outcome

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from ..errors import DuologError, InvalidInput, LogClosed, LogError
 from ..records import TRACE, Draft, Record, Redact
-from .append import LATER, named, prepare
+from .append import LATER, Append, named, prepare
 from .append_writer import AppendQueue, restorations
 from .contract import (
     Advance,
@@ -313,6 +313,23 @@ class StoredLog(Generic[B]):
             self._check_writable()
         append = prepare(session, drafts, stream, expected_version, checkpoint, self._redact)
         return await self._writer.queue.write(append)
+
+    @property
+    def followed(self) -> bool:
+        """Whether anybody subscribes or taps; see ``Staging.followed``."""
+        return self._backend.publisher.has_readers
+
+    def stage(
+        self, session: str, drafts: Sequence[Draft], *, stream: str, expected_version: int
+    ) -> Append:
+        """An append to be written later; see ``Staging.stage``."""
+        self._check_writable()
+        return prepare(session, drafts, stream, expected_version, None, self._redact)
+
+    async def write_in_order(self, appends: Sequence[Append]) -> int:
+        """Writes appends that were staged; see ``Staging.write_in_order``."""
+        self._check_writable()
+        return await self._writer.queue.write_in_order(appends)
 
     async def restore(self, records: Sequence[Record]) -> list[Record | DuologError]:
         """Takes records as another log held them; see ``Store.restore``."""

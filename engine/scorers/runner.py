@@ -24,7 +24,7 @@ from ..errors import (
     VersionConflict,
 )
 from ..events import Event, ScorerFailed, ScorerRef, StopAdvised, UtilityScored
-from ..log.contract import EventLog
+from ..log.contract import SessionLog
 from ..logger import get_logger
 from ..plugins import PluginCall, error_with_place, failure_of
 from ..records import TRACE, Draft, Record
@@ -160,6 +160,8 @@ class ScorerRunner:
         on_stop: called once with the first advice to enforce.
         excused: for scorers that wait for others, see ``Attended``.
         computing: where scorers compute; None for at once.
+        flush: writes what the log has only staged: before a scorer waits for something, and once what
+            it measured then is recorded; None if the log stages nothing.
 
     Attributes:
         needed: whether there is anything to do at all.
@@ -173,7 +175,7 @@ class ScorerRunner:
 
     def __init__(
         self,
-        log: EventLog,
+        log: SessionLog,
         session: str,
         scorers: Sequence[Scorer],
         *,
@@ -182,8 +184,10 @@ class ScorerRunner:
         on_stop: Callable[[StopAdvised], Awaitable[None]] | None = None,
         excused: Callable[[], AbstractContextManager[None]] = nullcontext,
         computing: ComputeThread | None = None,
+        flush: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._log = log
+        self._flush = flush
         self._session = session
         self._recorded: dict[str, Record] = {}
         self._versions: dict[str, int] = {}  # of the streams, as far as this runner knows
@@ -275,14 +279,19 @@ class ScorerRunner:
                     self._note_failure(failed.event)
                     await self._rule(failed)
                     continue
-                outcome = await self._observe(running, record)
+                cost = running.cost(record)
+                staged = self._flush if cost == "waits" else None
+                if staged is not None:
+                    await staged()
+                outcome = await self._observe(running, record, cost)
                 for measured in await self._keep(running, record, outcome):
                     await self._rule(measured)
+                if staged is not None:
+                    await staged()
 
-    async def _observe(self, running: RunningScorer, record: Record) -> Outcome:
+    async def _observe(self, running: RunningScorer, record: Record, cost: Cost) -> Outcome:
         observer = running.observer
         assert observer is not None
-        cost = running.cost(record)
         if cost == "quick" or (cost == "computes" and self._computing is None):
             return running.look(record)
         try:

@@ -19,7 +19,8 @@ class ActionSpec(msgspec.Struct, frozen=True, kw_only=True):
         name: what it is called.
         description: what it does, in words for a model or a person.
         parameters: JSON schema of its arguments.
-        repeatable: doing it again after a crash does no harm (a search, say).
+        repeatable: doing it again after a crash does no harm (a search, say). Before any other action,
+            the session waits until the log is written.
         consequential: it cannot be undone, or costs something (a booking, say): a careful agent asks
             before it does it.
     """

@@ -148,6 +148,8 @@ class Performer:
             return Outcome(error=f"there is no action {action.name!r}; there are: {known}")
         if action.version <= self._last_recorded and not spec.repeatable:
             return _INTERRUPTED
+        if not spec.repeatable:
+            await self._sequencer.flush()
         try:
             return await self._environment.perform(action)
         except InvalidInput as error:

@@ -20,6 +20,7 @@ from ..errors import DuologError, InvalidInput, SessionInterrupted, first_error
 from ..events import CloseReason, MessageSent, SessionOpened, StopAdvised
 from ..log.append import redacted
 from ..log.contract import Advance, EventLog
+from ..log.staging import SessionAppends
 from ..logger import get_logger, log_session_events
 from ..plugins import is_cancelled
 from ..records import ENGINE, ENVIRONMENT, TRACE, Draft, Record, Redact
@@ -212,8 +213,9 @@ class _Run:
         )
         replayed: Sequence[Record] = trace if virtual else ()
         self._turns = self._make_turns(session.clock)
+        self._appends = SessionAppends(log, session.id, staged=virtual)
         self._measuring = ScorerRunner(
-            log,
+            self._appends,
             session.id,
             session.scorers,
             recorded=measured,
@@ -221,9 +223,10 @@ class _Run:
             on_stop=self._stop,
             excused=self._turns.excused,
             computing=None if virtual else ComputeThread(),
+            flush=self._appends.flush,
         )
         self._sequencer = Sequencer(
-            log,
+            self._appends,
             session.id,
             turns=self._turns,
             limits=session.limits,
@@ -292,21 +295,31 @@ class _Run:
 
     async def run(self) -> SessionResult:
         try:
+            await self._run()
+        except Exception:
+            await self._appends.leave()
+            raise
+        finally:
+            self._turns.close()
+            self._appends.close()
+        return self._result()
+
+    async def _run(self) -> None:
+        try:
             if self._measuring.needed:
                 await self._play_measured()
             else:
                 await self._play()
+            await self._appends.flush()
         except BaseExceptionGroup as group:
             raise first_error(group) from None
-        finally:
-            self._turns.close()
-        return self._result()
 
     async def _play_measured(self) -> None:
         async with anyio.create_task_group() as scorers:
             scorers.start_soon(self._measure)
             await self._play()
             await self._measuring.finish()
+            await self._appends.flush()
             await self._mark_measured()
 
     async def _measure(self) -> None:
@@ -330,6 +343,8 @@ class _Run:
                 self._restore()
             else:
                 await self._open()
+            if self._appends.stages:
+                self._actors.start_soon(self._flush_in_time)
             limit = self._watchdog.limit
             if isinstance(self._turns, VirtualTurns):
                 self._turns.limit(limit)
@@ -391,6 +406,12 @@ class _Run:
         if self._actors is not None and not is_cancelled():
             self._actors.start_soon(self._look_after, why)
 
+    async def _flush_in_time(self) -> None:
+        """Writes what is staged whenever it has waited long enough, while there are actors."""
+        while True:
+            await self._appends.due()
+            await self._sequencer.flush()
+
     async def _look_after(self, why: WakeReason) -> None:
         """The watchdog's task, each time that it is called."""
         try:
@@ -405,7 +426,7 @@ class _Run:
 
     async def _mark_measured(self) -> None:
         """Notes that every scorer has seen the whole session, so that a later run need not look."""
-        position = max(self._sequencer.position, self._measuring.position)
+        position = max(self._sequencer.position, self._measuring.position, self._appends.position)
         consumer, version = measured_mark(self._session)
         before = await self._log.checkpoint(consumer, version) if self._trace else 0
         if before < position:

@@ -17,7 +17,7 @@ from .. import codec
 from ..errors import Divergence, DuologError, LogError, SessionClosedError, SessionInterrupted
 from ..events import ACTS, CloseReason, Event, ModelCalled, Role, SessionClosed
 from ..log.append import redacted
-from ..log.contract import EventLog
+from ..log.staging import SessionAppends
 from ..logger import get_logger, log_session_events
 from ..plugins import cancellation
 from ..records import ENGINE, Draft, Record, Redact
@@ -88,7 +88,7 @@ class Sequencer:
 
     def __init__(
         self,
-        log: EventLog,
+        log: SessionAppends,
         session: str,
         *,
         turns: Turns,
@@ -197,6 +197,18 @@ class Sequencer:
 
     def _leaver(self, role: Role, drafts: Sequence[Draft]) -> tuple[int, str] | None:
         return self._patience.leaver(drafts, self.state) if role == "human" else None
+
+    async def flush(self) -> None:
+        """Writes what is only staged: something follows that executing the session again would not
+        undo. The run has failed if it cannot be written.
+
+        Raises:
+            LogError: the log failed.
+        """
+        try:
+            await self._log.flush()
+        except LogError as error:
+            self._break(error)
 
     def diverge(self, version: int, what: str) -> NoReturn:
         """Ends the run: what this session does is not what the log holds of it."""

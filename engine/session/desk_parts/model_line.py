@@ -100,6 +100,7 @@ class ModelLine:
         view, sequencer = self._view, self._sequencer
         held = sequencer.recorded_next
         if held is None:
+            await sequencer.flush()
             reply = await send()
         else:
             event = held.event

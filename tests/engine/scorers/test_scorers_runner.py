@@ -60,10 +60,10 @@ class RatedBadly:
     """Advises to stop on the first bad rating."""
 
     def __init__(self) -> None:
-        self.fed: list[int] = []
+        self.fed: list[tuple[str, int]] = []
 
     def feed(self, record: Record) -> StopAdvised | None:
-        self.fed.append(record.position)
+        self.fed.append((record.stream, record.version))
         event = record.event
         if isinstance(event, ProgressRated) and event.rating == 1:
             return StopAdvised(round=event.round, tau=1, rule="first bad", enforced=True)
@@ -291,9 +291,9 @@ async def test_a_stop_rule_is_fed_all_records_in_order_of_position() -> None:
     async with open_log("memory://") as log:
         session = msgspec.structs.replace(talk(observing), stop=rule, request="Go.")
         await run_session(log, session)
-        positions = [r.position async for r in log.read_all()]
-        closed = [r.position async for r in log.read_all() if r.kind == "SessionClosed"]
-    assert rule.fed == [position for position in positions if position < closed[0]]
+        recorded = [r async for r in log.read_all()]
+    closed = next(i for i, record in enumerate(recorded) if record.kind == "SessionClosed")
+    assert rule.fed == [(record.stream, record.version) for record in recorded[:closed]]
 
 
 async def test_a_rating_by_the_person_can_stop_too() -> None:

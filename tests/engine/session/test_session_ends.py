@@ -440,7 +440,7 @@ async def test_when_the_log_fails_the_session_stands_where_it_was() -> None:
 
 
 async def test_two_processes_that_run_one_session_do_not_mix() -> None:
-    async with open_log("memory://") as log:
+    async with open_log("memory://") as log, log.tap():  # a tap gets every record at once
 
         async def intrude(desk: Desk) -> None:
             draft = Draft(MessageSent(text="from elsewhere"), "user", "human", 0.0)
@@ -658,7 +658,7 @@ async def test_what_is_cancelled_from_outside_leaves_no_trace_of_that() -> None:
 
     for players in ((human(wordy), agent(sulky)), (agent(wordy), human(Script().hear()))):
         working = anyio.Event()
-        async with open_log("memory://") as log:
+        async with open_log("memory://") as log, log.tap():  # a tap gets every record at once
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run_session, log, a_session(*players))
                 await working.wait()
@@ -679,7 +679,7 @@ async def test_cancelled_while_an_actor_works_it_can_be_resumed() -> None:
     def session() -> Session:
         return a_session(agent(Script().say("a").then(work).say("b").finish()))
 
-    async with open_log("memory://") as log:
+    async with open_log("memory://") as log, log.tap():  # a tap gets every record at once
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run_session, log, session())
             await working.wait()

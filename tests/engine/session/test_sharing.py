@@ -148,7 +148,7 @@ async def test_what_one_that_died_had_begun_is_resumed_once_its_lease_has_run_ou
     async with two(tmp_path) as (one, other):
         assert isinstance(other, Leasing)
         leases = other.leases()
-        async with anyio.create_task_group() as dying:
+        async with one.tap(), anyio.create_task_group() as dying:  # each record is written at once
             dying.start_soon(run_session, one, held_up(reached, anyio.Event())())
             await reached.wait()
             dying.cancel_scope.cancel()

@@ -1,0 +1,108 @@
+"""Appends that a log checks first and writes later: in order, as one group, none without those before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+from duolog.engine.errors import CodecError, LogClosed, VersionConflict
+from duolog.engine.events import MessageSent
+from duolog.engine.log.append import Append
+from duolog.engine.log.contract import Store
+from duolog.engine.log.open import open_log
+from duolog.engine.log.staging import SessionAppends, Staging
+from duolog.engine.records import TRACE, Draft
+
+STORES = ["memory://", "sqlite:///{}/log.db"]
+
+
+def said(text: str) -> Draft:
+    return Draft(MessageSent(text=text), "ann", "human", 1.0)
+
+
+def chain(log: Store, count: int, *, wrong: int = -1, session: str = "s") -> list[Append]:
+    """Staged appends that follow each other; one of them may expect a wrong version."""
+    assert isinstance(log, Staging)
+    appends: list[Append] = []
+    for number in range(count):
+        expected = 99 if number == wrong else number
+        append = log.stage(session, [said(str(number))], stream=TRACE, expected_version=expected)
+        append.after = appends[-1] if appends else None
+        appends.append(append)
+    return appends
+
+
+@pytest.mark.parametrize("url", STORES)
+async def test_what_follows_a_refused_append_is_refused_too(url: str, tmp_path: Path) -> None:
+    async with open_log(url.format(tmp_path)) as log:
+        assert isinstance(log, Staging)
+        other = log.stage("t", [said("beside")], stream=TRACE, expected_version=0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(log.write_in_order, [other])
+            with pytest.raises(VersionConflict):
+                await log.write_in_order(chain(log, 5, wrong=2))
+        assert [r.version async for r in log.read("s")] == [1, 2]
+        assert [r.version async for r in log.read("t")] == [1], "others do not suffer"
+
+
+@pytest.mark.parametrize("url", STORES)
+async def test_they_are_one_group_however_many_they_are(url: str, tmp_path: Path) -> None:
+    """A group takes as many events as it may, and then what follows the last of them."""
+    async with open_log(url.format(tmp_path)) as log:
+        assert isinstance(log, Staging)
+        position = await log.write_in_order(chain(log, 5_000))
+        assert (position, log.statistics().groups) == (5_000, 1)
+        assert [r.version async for r in log.read("s")] == list(range(1, 5_001))
+
+
+@pytest.mark.parametrize("url", STORES)
+async def test_cancelled_it_leaves_a_beginning_of_them(url: str, tmp_path: Path) -> None:
+    async with open_log(url.format(tmp_path)) as log:
+        assert isinstance(log, Staging)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await log.write_in_order(chain(log, 20))
+        held = [r.version async for r in log.read("s")]
+        assert held in ([], list(range(1, 21)))
+
+
+@pytest.mark.parametrize("url", STORES)
+async def test_what_cannot_be_stored_is_refused_as_it_is_staged(url: str, tmp_path: Path) -> None:
+    async with open_log(url.format(tmp_path)) as log:
+        appends = SessionAppends(log, "s", staged=True)
+        [record] = await appends.append("s", [said("a")], expected_version=0)
+        assert (record.position, record.version, record.event) == (0, 1, MessageSent(text="a"))
+        with pytest.raises(CodecError):
+            await appends.append("s", [said("half a pair: \udcff")], expected_version=1)
+        await appends.append("s", [said("b")], expected_version=1)
+        assert [r.version async for r in log.read("s")] == []
+        assert [r.version async for r in appends.read("s")] == [1, 2]
+        appends.close()
+
+
+@pytest.mark.parametrize("url", STORES)
+async def test_a_wrong_version_and_a_large_event_go_to_the_log_at_once(
+    url: str, tmp_path: Path
+) -> None:
+    async with open_log(url.format(tmp_path)) as log:
+        appends = SessionAppends(log, "s", staged=True)
+        await appends.append("s", [said("a")], expected_version=0)
+        with pytest.raises(VersionConflict):
+            await appends.append("s", [said("b")], expected_version=0)
+        [record] = await appends.append("s", [said("x" * 100_000)], expected_version=1)
+        assert (record.position, record.version) == (2, 2)
+        [record] = await appends.append("s", [said("c")], expected_version=2)
+        assert (record.position, record.version) == (0, 3)
+        await appends.flush()
+        assert [r.version async for r in log.read("s")] == [1, 2, 3]
+
+
+async def test_once_the_log_is_closed_nothing_more_is_taken(tmp_path: Path) -> None:
+    async with open_log(f"{tmp_path}/log.db") as log:
+        appends = SessionAppends(log, "s", staged=True)
+        await appends.append("s", [said("a")], expected_version=0)
+    with pytest.raises(LogClosed):
+        await appends.flush()
+    with pytest.raises(LogClosed):
+        await appends.append("s", [said("b")], expected_version=1)
