@@ -1,6 +1,6 @@
 """The study of the shipped agents on held-out instances: ``make science``.
 
-    python -P -m duolog.benchmarks.science              # some 13,000 sessions, a quarter of an hour of CPU
+    python -P -m duolog.benchmarks.science              # some 14,500 sessions, a quarter of an hour of CPU
     python -P -m duolog.benchmarks.science --tiny --docs /tmp
 
 It plays what its logs do not hold, and writes ``science.md``, the paper's phenomena as hypotheses; the two tables of
@@ -19,7 +19,7 @@ from typing import Final
 import anyio
 from duolog.benchmarks.science.ablation import ABLATED, ablated_agents, ablation_text
 from duolog.benchmarks.science.ablation import PERSON as ABLATED_PERSON
-from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, Size
+from duolog.benchmarks.science.cells import AGENTS, FULL, PERSONAS, TINY, WEAK, Size
 from duolog.benchmarks.science.gallery import gallery_text, play_gallery
 from duolog.benchmarks.science.goal import goal_text
 from duolog.benchmarks.science.phenomena import OPAQUE, PERSON, phenomena_text
@@ -45,6 +45,9 @@ is *not shown* if it contains 0. Nothing is adjusted for the number of hypothese
 Hypotheses on the drop are tested under six readings of the ratings: a rating below 2, 3 or 4 is unproductive, and a missing one
 is productive or not. The estimate is that of the usual reading (below 3, productive). If the readings do not all give one
 verdict, the hypothesis *depends* on the reading, and nothing should be claimed from it.
+
+The weak agents are `looper`, which does what failed again, `polisher`, which changes blanks, and `flatterer`, which agrees and
+changes nothing. They play {weak} of the instances.
 
 """
 
@@ -93,6 +96,7 @@ async def _play(size: Size, logs: Path) -> dict[str, Played]:
         await play(task, AGENTS, PERSONAS, size.seeds, size.instances, logs)
         others = ["auto", *([OPAQUE[task]] if task in OPAQUE else [])]
         await play(task, others, (PERSON,), size.seeds, size.instances, logs)
+        await play(task, WEAK, (PERSON,), size.seeds, size.ablated, logs)
         variants = [ABLATED, *ablated_agents(task)]
         await play(task, variants, (ABLATED_PERSON,), size.seeds, size.ablated, logs)
         found[task] = await load(task, logs)
@@ -101,7 +105,10 @@ async def _play(size: Size, logs: Path) -> dict[str, Played]:
 
 def _science(found: dict[str, Played], size: Size) -> str:
     head = _HEAD.format(
-        count=size.instances * len(size.seeds), seeds=", ".join(map(str, size.seeds)), person=PERSON
+        count=size.instances * len(size.seeds),
+        seeds=", ".join(map(str, size.seeds)),
+        person=PERSON,
+        weak=size.ablated * len(size.seeds),
     )
     return f"{head}{phenomena_text(found, size)}\n"
 

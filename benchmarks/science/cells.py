@@ -10,11 +10,13 @@ from typing import Final
 
 import msgspec
 
-__all__ = ("AGENTS", "FULL", "PERSONAS", "TASKS", "TINY", "Size")
+__all__ = ("AGENTS", "FULL", "PERSONAS", "TASKS", "TINY", "WEAK", "Size")
 
 TASKS: Final = ("travel", "data", "finance", "tutoring", "proof")
 PERSONAS: Final = ("proactive", "feedback", "lazy")
 AGENTS: Final = ("one-stage", "two-stage", "adaptive")
+WEAK: Final = ("looper", "polisher", "flatterer")
+"""Agents in which the failures that the paper describes occur by themselves."""
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +26,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
         tasks: which tasks.
         seeds: of the worlds.
         instances: of each seed, with each person and agent.
-        ablated: of each seed, where one habit of an agent is changed.
+        ablated: of each seed, for agents with one habit changed and for weak agents.
         gallery: of the seed of the gallery, with each agent of its pages.
         resamples: for bootstrap intervals.
     """

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from duolog.benchmarks.science.cells import Size
+from duolog.benchmarks.science.cells import WEAK, Size
 from duolog.benchmarks.science.playing import Played
 from duolog.benchmarks.science.quantities import (
     RULES,
@@ -20,7 +20,10 @@ from duolog.benchmarks.science.quantities import (
     difference,
     drop,
     final,
+    gain,
     rounds_to_first,
+    token_ratio,
+    unproductive,
     utility,
     utility_after,
 )
@@ -41,6 +44,7 @@ OPAQUE: Final = {"data": "report-dumper"}
 
 _ROUNDS: Final = 5  # after which the paper's curves are level
 _TENTH: Final = 0.1
+_TWENTIETH: Final = 0.05
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "not shown", "depends"]
 
@@ -160,6 +164,51 @@ def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
             explained.difference,
             1,
         )
+        yield from _weak(task, played, size)
+
+
+def _weak(task: str, played: Played, size: Size) -> Iterator[Finding]:
+    """Hypotheses on agents that fail in the ways that the paper describes, beside the good ones."""
+    one = played["one-stage", PERSON]
+    alone = played["auto", NOBODY]
+    for agent in WEAK:
+        name, weak = f"{task}, {agent}", played[agent, PERSON]
+        yield Finding(
+            "With a weak agent there is a plateau: the gain is below a twentieth",
+            name,
+            "the gain less 0.05",
+            _mean(f"weak plateau/{name}", weak, lambda item: _less(gain(item), _TWENTIETH), size),
+            -1,
+        )
+        compared = partial(difference, second=[weak], resamples=size.resamples)
+        by_least = [
+            compared(f"weak rounds/{name}", quantity=unproductive(least), first=[one]).difference
+            for least in (2, 3, 4)
+        ]
+        yield Finding(
+            "With a weak agent more rounds are unproductive",
+            name,
+            "the share of rounds rated below 3, less that with one-stage",
+            by_least[1],
+            1,
+            readings=by_least,
+        )
+        together = compared(f"weak/{name}", quantity=utility, first=[alone])
+        yield Finding(
+            "With a weak agent collaboration is no better than automation",
+            name,
+            "U, together less alone",
+            together.difference,
+            -1,
+        )
+    agents = ("one-stage", "two-stage", *WEAK)
+    yield Finding(
+        "There is a sweet spot in the ratio of the agent's tokens to the human's",
+        task,
+        "mean U of the three middle fifths by that ratio, less that of the two outer ones",
+        _sweet_spot(task, [item for a in agents for item in _items(played[a, PERSON])], size),
+        1,
+    )
 
 
 def phenomena_text(found: Mapping[str, Played], size: Size) -> str:
@@ -228,6 +277,33 @@ def _relative(name: str, sessions: Mapping[str, Trajectory], size: Size, rule: R
         return dropped / ended + _TENTH
 
     return Sample(columns, size.resamples, name).estimate("drop", "final", formula=share)
+
+
+def _items(sessions: Mapping[str, Trajectory]) -> list[Trajectory]:
+    return [sessions[one] for one in sorted(sessions)]
+
+
+def _sweet_spot(task: str, items: Sequence[Trajectory], size: Size) -> Estimate:
+    """How much better sessions with a middling ratio of tokens are than those with an extreme one."""
+    known = [(ratio, item) for item in items if (ratio := token_ratio(item)) is not None]
+    known.sort(key=lambda one: one[0])
+    low, high = len(known) // 5, len(known) - len(known) // 5
+    middle = column_of(
+        utility(one) if low <= at < high else None for at, (_, one) in enumerate(known)
+    )
+    outer = column_of(
+        None if low <= at < high else utility(one) for at, (_, one) in enumerate(known)
+    )
+    sample = Sample({"middle": middle, "outer": outer}, size.resamples, f"ratio/{task}")
+
+    def more(inside: Array, outside: Array) -> Array:
+        return inside - outside
+
+    return sample.estimate("middle", "outer", formula=more)
+
+
+def _less(value: float | None, by: float) -> float | None:
+    return None if value is None else value - by
 
 
 def _flattening(item: Trajectory) -> float | None:

@@ -21,8 +21,11 @@ __all__ = (
     "difference",
     "drop",
     "final",
+    "gain",
     "minutes",
     "rounds_to_first",
+    "token_ratio",
+    "unproductive",
     "utility",
     "utility_after",
 )
@@ -45,6 +48,26 @@ def utility(item: Trajectory) -> float | None:
 def final(item: Trajectory) -> float | None:
     """The utility with which it ends."""
     return _of(formal_values(Facts([item]), ()).final)
+
+
+def gain(item: Trajectory) -> float | None:
+    """Overall utility less that of the first update."""
+    values = formal_values(Facts([item]), ())
+    return _of(values.overall - values.first)
+
+
+def unproductive(least: int) -> Quantity:
+    """The share of rated rounds that are rated below ``least``."""
+
+    def share(item: Trajectory) -> float | None:
+        return mean([float(p.rating < least) for p in counted(item) if p.rating is not None])
+
+    return share
+
+
+def token_ratio(item: Trajectory) -> float | None:
+    """Tokens that the agent generated for each token of the human."""
+    return item.points[-1].effort.get("token_ratio") if item.points else None
 
 
 def utility_after(item: Trajectory, rounds: int) -> float | None:

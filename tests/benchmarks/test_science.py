@@ -33,7 +33,12 @@ def test_a_tiny_study_writes_its_pages_and_goes_on_where_it_was(
     assert "\nBetween.\n" in pages["agents.md"]
     assert "**The goal is " in pages["agents.md"]
     assert "| travel | `goals` (off as shipped) |" in pages["agents.md"]
-    for hypothesis in ("Two-stage starts slower", "With an opaque agent", "Who leaves at τ = 1"):
+    for hypothesis in (
+        "Two-stage starts slower",
+        "With an opaque agent",
+        "With a weak agent",
+        "There is a sweet",
+    ):
         assert f"| {hypothesis}" in pages["science.md"]
     assert main(run) == 0
     assert "18 in the log already" in capsys.readouterr().err
