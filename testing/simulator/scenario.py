@@ -39,6 +39,7 @@ OperationKind: TypeAlias = Literal[
     "repeat",
     "expect",
     "stale",
+    "withdraw",
     "advance",
     "conflict",
     "inherit",
@@ -63,7 +64,8 @@ OperationKind: TypeAlias = Literal[
 """``append``: some events. ``other``: by another log on the same file.
 ``record``: a person says some things, by a recorder of this process or another. ``fork``: a fork of the
 process tries to use the log. ``repeat``: an earlier append once more, by its ids. ``expect``: at the version
-that is read first. ``stale``: at a version that does not hold. ``advance``: with a checkpoint. ``conflict``: the ids
+that is read first. ``stale``: at a version that does not hold. ``withdraw``: some
+appends, of which one is cancelled after some steps. ``advance``: with a checkpoint. ``conflict``: the ids
 of an earlier append with other contents. ``inherit``: a new session that is a fork. ``relay``: a consumer writes to two
 sessions about each record. ``follow``, ``tap``, ``copy``: from here on, to the end of the process. ``reader``:
 a follower with a checkpoint resumes at the last commit. ``lease``: two compete for names.
@@ -77,6 +79,7 @@ _WEIGHTS: Final[dict[OperationKind, int]] = {
     "repeat": 4,
     "expect": 4,
     "stale": 2,
+    "withdraw": 2,
     "advance": 3,
     "conflict": 3,
     "inherit": 2,
@@ -225,6 +228,7 @@ _FOCUS: Final[tuple[tuple[OperationKind, ...], ...]] = (
     ("append", "repeat", "conflict", "advance", "other"),
     ("append", "reader", "relay", "restart", "record"),
     ("append", "derive", "forget", "lease", "tap"),
+    ("append", "other", "follow", "tap", "withdraw"),
 )
 """Operations that have to do with each other: runs of them alone find what is rare among all."""
 

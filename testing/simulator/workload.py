@@ -37,7 +37,7 @@ from ...engine.log.contract import Advance, EventLog, Store
 from ...engine.log.memory import MemoryLog
 from ...engine.records import TRACE, Draft, Record
 from ...telemetry.recorder import Recorder
-from ..tools import collect, raises, require
+from ..tools import collect, message, raises, require
 from .around import (
     check_addresses,
     check_closed,
@@ -105,6 +105,7 @@ class Workload:
             "repeat": self._repeat,
             "conflict": self._conflict,
             "inherit": self._inherit,
+            "withdraw": self._withdraw,
             "relay": self._relay,
             "reader": model.readers.read,
             "lease": self._lease,
@@ -139,12 +140,18 @@ class Workload:
                     await settle(self._model.recorded)
                 await self._check(log)
                 begun = await _begun(log)
+                late = await _late(log)
         except LogUnavailable:
             if not self._failing():
                 raise
         else:
             if self._chance().random() < 0.3:
                 await _check_end(log, begun)
+            if late is not None:
+                over = late.done()
+                await asyncio.wait([late])
+                failed = late.cancelled() or late.exception() is not None
+                require(over or failed, "a log that was closed acknowledges nothing")
         if self.errors:
             raise self.errors[0]
 
@@ -335,6 +342,29 @@ class Workload:
             return
         forgotten = attempt.session in model.maybe_forgotten
         require(forgotten or model.lost, "an id that comes again with other contents is refused")
+
+    async def _withdraw(self, log: EventLog, operation: Operation) -> None:
+        """Appends to three sessions at once, and cancels the last append after some steps of the loop."""
+        loop = asyncio.get_running_loop()
+        tasks: list[asyncio.Task[None]] = []
+        for at in range(3):
+            number = 1000 * (at + 1) + operation.number
+            own = replace(operation, number=number, size=1, session=at)
+            tasks.append(loop.create_task(self._append(log, own, f"s{at}")))
+        try:
+            for _ in range(operation.draw % 8):
+                await asyncio.sleep(0)
+            tasks[-1].cancel()
+            await asyncio.wait(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            for task in tasks:
+                await self._settle(task)
+        for task in tasks:
+            if not task.cancelled():
+                task.result()
 
     async def _inherit(self, log: EventLog, operation: Operation) -> None:
         """Opens a fork of a session, which is forgotten with it."""
@@ -593,6 +623,16 @@ async def _begun(log: EventLog) -> AsyncIterator[Record] | None:
     begun = log.read_all()
     await anext(begun)
     return begun
+
+
+async def _late(log: EventLog) -> asyncio.Task[list[Record]] | None:
+    """An append that has begun when a log in memory is closed; what a file takes would be found later."""
+    if not isinstance(log, MemoryLog):
+        return None
+    appending = log.append("late", [message("late")])
+    late = asyncio.get_running_loop().create_task(appending)
+    await asyncio.sleep(0)
+    return late
 
 
 async def _check_end(log: EventLog, begun: AsyncIterator[Record] | None) -> None:
