@@ -35,6 +35,7 @@ _KEYS: Final = {
         ("[ ]", "round before, round after"),
         ("Home", "the beginning"),
         ("f", "follow the session again"),
+        ("/", "find; Enter: the next one, Shift Enter: the one before"),
     ),
 }
 """What keys do, by page."""

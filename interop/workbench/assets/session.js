@@ -12,7 +12,7 @@ const parameters = new URLSearchParams(location.search);
 const session = parameters.get("id");
 const model = {
   count: 0, times: [], rounds: [], drafts: [], work: [], advice: [], failed: [], actors: [], closed: 0,
-  virtual: true, at: null,
+  virtual: true, at: null, found: [],
 };
 
 const clock = (time) => {
@@ -149,7 +149,7 @@ byId("on").addEventListener("click", () => step(1));
 byId("follow").addEventListener("click", () => go(null));
 
 const KEYS = {
-  ArrowLeft: () => step(-1), ArrowRight: () => step(1), "[": () => stepRound(-1),
+  "/": () => byId("find").focus(), ArrowLeft: () => step(-1), ArrowRight: () => step(1), "[": () => stepRound(-1),
   "]": () => stepRound(1), Home: () => go(1), End: () => go(null), f: () => go(null),
 };
 document.addEventListener("keydown", (event) => {
@@ -225,6 +225,43 @@ const showRaw = async (entry) => {
   entry.append(raw);
 };
 
+// --- what is found --------------------------------------------------------------------------------
+
+let hits = [];
+let hit = -1;
+const showHit = () => {
+  const more = hits.length === 1000 ? "+" : "";
+  byId("found").textContent = hits.length ? `${hit + 1} of ${hits.length.toLocaleString("en")}${more}` : "";
+  if (hit >= 0) {
+    if (model.at !== null && hits[hit] > model.at) go(null, false);
+    transcript.reach(hits[hit], "start").then(() => transcript.mark(hits[hit]));
+  }
+};
+const find = soon(async () => {
+  const text = byId("find").value.trim();
+  let found = [];
+  try {
+    if (text) ({ found } = await get("/v1/session/find", { session, text }));
+  } catch (error) {
+    byId("found").textContent = error.message;
+    return;
+  }
+  if (byId("find").value.trim() !== text) return;
+  hits = found;
+  hit = found.length ? 0 : -1;
+  model.found = found;
+  timeline.show(model);
+  showHit();
+  if (text && !found.length) byId("found").textContent = "nothing found";
+}, 200);
+byId("find").addEventListener("input", find);
+byId("find").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !hits.length) return;
+  event.preventDefault();
+  hit = (hit + (event.shiftKey ? -1 : 1) + hits.length) % hits.length;
+  showHit();
+});
+
 byId("private")?.addEventListener("change", (event) => {
   document.body.classList.toggle("show-private", event.target.checked);
 });
@@ -245,7 +282,7 @@ byId("fork-form")?.addEventListener("submit", async (event) => {
   if (given.seed !== undefined) asked.seed = Number(given.seed);
   try {
     const begun = await post("/v1/session/fork", asked);
-    location.assign(`/session?id=${encodeURIComponent(begun.session)}`);
+    location.assign(`/pair?${new URLSearchParams({ left: session, right: begun.session })}`);
   } catch (error) {
     byId("fork-problem").textContent = error.message;
   }

@@ -100,6 +100,10 @@ const showChosen = () => {
   document.getElementById("selected").textContent = `${chosen.size.toLocaleString("en")} selected`;
   const query = new URLSearchParams({ session: [...chosen].join(",") });
   document.getElementById("compare-selected").href = `/compare?${query}`;
+  const pair = document.getElementById("pair-selected");
+  const [left, right] = chosen;
+  pair.hidden = chosen.size !== 2;
+  if (!pair.hidden) pair.href = `/pair?${new URLSearchParams({ left, right })}`;
 };
 table.addEventListener("change", ({ target }) => {
   const rows = target.id === "every" ? [...body.rows] : [target.closest("tr")];

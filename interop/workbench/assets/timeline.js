@@ -79,8 +79,9 @@ export class Timeline {
     const { model } = this;
     if (!model?.count || !width) return;
     const drawn = `${width}/${model.count}`;
-    if (drawn !== this.drawn) {
+    if (drawn !== this.drawn || model.found !== this.found) {
       this.drawn = drawn;
+      this.found = model.found;
       this.#all(width);
     }
     const number = model.at ?? model.count;
@@ -108,6 +109,9 @@ export class Timeline {
       this.#lane(svg, HEAD + PLOT + 4 + place * LANE, title, kind, names);
     });
     this.#stops(svg, foot);
+    for (const number of this.model.found) {
+      svg.append(draw("path", { class: "hit", d: `M${this.x(this.model.times[number - 1]).toFixed(1)} ${HEAD - 4}V${foot}` }));
+    }
     this.#axis(svg, foot, width);
     this.play = draw("path", { class: "play", d: `M-5 ${HEAD - 4}h10l-5 6zM0 ${HEAD}V${foot}` });
     svg.append(this.play);

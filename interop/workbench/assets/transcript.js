@@ -110,6 +110,12 @@ export class Transcript {
     this.#bring(target?.matches("h2") ? target : found, block);
   }
 
+  /** Marks a record that was found. */
+  mark(number) {
+    for (const node of this.host.querySelectorAll(".hit")) node.classList.remove("hit");
+    this.host.querySelector(`[data-i="${number}"]:not(.merged)`)?.classList.add("hit");
+  }
+
   /** Scrolls the transcript, and nothing around it. */
   #bring(node, block) {
     const box = node.getBoundingClientRect();

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import msgspec
 
 from ....engine.errors import InvalidInput
 
-__all__ = ("ForkRequest", "Forker")
+__all__ = ("ForkRequest", "Forker", "Forking", "is_kind")
 
 _KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,40}")
+
+
+def is_kind(name: str) -> bool:
+    """Whether a name can be that of a kind of agent or user."""
+    return _KIND.fullmatch(name) is not None
+
+
+class Forking(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to choose from for a fork of a session.
+
+    Attributes:
+        agents: kinds of agents that have sessions of its task.
+        users: kinds of users.
+        refused: why it cannot be forked; empty if it can.
+    """
+
+    agents: Sequence[str] = ()
+    users: Sequence[str] = ()
+    refused: str = ""
 
 
 class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +57,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for kind in (self.agent, self.user):
-            if kind is not None and not _KIND.fullmatch(kind):
+            if kind is not None and not is_kind(kind):
                 raise InvalidInput(f"{kind[:60]!r} is no kind of agent or user that a task knows")
 
 

@@ -16,6 +16,7 @@ from ..markup.agents import AgentMarks
 from ..markup.html import Html, Node, join, tag
 from ..markup.records import value_block
 from ..sessions.rows import title_of
+from .forking import Forking
 from .reading import SessionReading
 
 __all__ = ("about_session", "command_list", "commands", "session_contents")
@@ -24,7 +25,9 @@ _NAME = 120
 _TABS = (("output", "Output"), ("measures", "Measures"), ("about", "About"))
 
 
-def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) -> list[Node]:
+def session_contents(
+    bench: Bench, identity: Identity, summary: SessionSummary, forking: Forking
+) -> list[Node]:
     """What the page holds before its script fills it."""
     agent, user = summary.group.get("agent", ""), summary.group.get("user", "")
     others = {key: one for key, one in summary.group.items() if key not in ("agent", "user")}
@@ -93,7 +96,25 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
             aria_pressed="true",
         ),
         tag("output", "", id="moment", for_="slider"),
-        tag("button", "Fork here", type="button", id="fork", aria_haspopup="dialog")
+        tag(
+            "input",
+            type="search",
+            id="find",
+            placeholder="Find",
+            aria_label="Find in the session",
+            autocomplete="off",
+            spellcheck="false",
+        ),
+        tag("span", "", id="found", role="status", class_="quiet"),
+        tag(
+            "button",
+            "Fork here",
+            type="button",
+            id="fork",
+            aria_haspopup="dialog",
+            disabled=bool(forking.refused),
+            title=forking.refused or "Begin another course of the session here",
+        )
         if forks
         else None,
         private,
@@ -142,20 +163,28 @@ def session_contents(bench: Bench, identity: Identity, summary: SessionSummary) 
         aria_label="Measures and output",
     )
     panes = tag("div", transcript, side, class_="panes")
-    return [head, strip, timeline, moment, panes, _fork_dialog() if forks else None]
+    return [head, strip, timeline, moment, panes, _fork_dialog(forking) if forks else None]
 
 
-def _fork_dialog() -> Html:
+def _fork_dialog(forking: Forking) -> Html:
     """What is asked before a fork begins."""
-    fields = [
-        tag(
+
+    def choice(name: str, title: str, kinds: Sequence[str]) -> Html:
+        options = [tag("option", "the same", value=""), *[tag("option", kind) for kind in kinds]]
+        return tag(
             "div",
             tag("label", title, for_=f"fork-{name}"),
-            tag("input", id=f"fork-{name}", name=name, placeholder="the same", autocomplete="off"),
+            tag("select", options, id=f"fork-{name}", name=name),
             class_="field",
         )
-        for name, title in (("agent", "Agent"), ("user", "User"), ("seed", "Seed"))
-    ]
+
+    seed = tag(
+        "div",
+        tag("label", "Seed", for_="fork-seed"),
+        tag("input", id="fork-seed", name="seed", type="number", min=0, placeholder="the same"),
+        class_="field",
+    )
+    fields = [choice("agent", "Agent", forking.agents), choice("user", "User", forking.users), seed]
     form = tag(
         "form",
         tag("h2", "Fork here", id="fork-title"),

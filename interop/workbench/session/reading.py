@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 import anyio
@@ -166,6 +166,19 @@ _AT_ONCE: Final = 64  # records between two turns of everybody else
 _SHOWN: Final = (StopAdvice, StopWithdrawn, ScorerDown)
 
 
+def texts_of(value: object) -> Iterator[str]:
+    """The texts in a value, without the names of its fields."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            if key != "kind":
+                yield from texts_of(one)
+    elif isinstance(value, Sequence):
+        for one in value:
+            yield from texts_of(one)
+
+
 class DraftSeen(NamedTuple):
     """A version of the output: the number of its record, its trace version, and who wrote it."""
 
@@ -237,6 +250,8 @@ class CostFold:
         replies: seconds from a human's act to the next message or version of an agent.
         closed: the event that closed the session.
         said: what a human said last.
+        unanswered: the agent and the text of the last message to which no human has reacted; None
+            if there is none.
     """
 
     def __init__(self) -> None:
@@ -245,6 +260,7 @@ class CostFold:
         self.replies = array("d")
         self.closed: SessionClosed | None = None
         self.said = ""
+        self.unanswered: tuple[str, str] | None = None
         self._asked: float | None = None
 
     def feed(self, record: Record) -> None:
@@ -263,12 +279,15 @@ class CostFold:
             return
         elif role == "human" and kind in ACTS:
             self._asked = record.time
+            self.unanswered = None
             if isinstance(event := record.event, MessageSent):
                 self.said = event.text
         elif role == "agent" and kind in ("MessageSent", "SnapshotTaken"):
             if self._asked is not None:
                 self.replies.append(record.time - self._asked)
             self._asked = None
+            if isinstance(event := record.event, MessageSent):
+                self.unanswered = record.actor, event.text
         elif kind == "SessionClosed" and isinstance(event := record.event, SessionClosed):
             self.closed = event
 
@@ -483,6 +502,32 @@ class SessionReading:
                     found.append(seen)
             if record.position >= self._positions[last - 1]:
                 break
+        return found
+
+    async def find(self, text: str, most: int) -> list[int]:
+        """The numbers of the records that hold a text in one of their values, as they may be seen.
+
+        Args:
+            text: what is looked for; case makes no difference.
+            most: records that are found at most.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        wanted, found = text.casefold(), list[int]()
+        for first in range(1, self.count + 1, _AT_ONCE):
+            records = await self.window(first, first + _AT_ONCE - 1)
+            numbers = {record.position: number for number, record in enumerate(records, first)}
+            for record in records:
+                try:
+                    values = texts_of(msgspec.to_builtins(record.event))
+                except CodecError:
+                    continue
+                if any(wanted in value.casefold() for value in values):
+                    found.append(numbers[record.position])
+                if len(found) == most:
+                    return found
+            await checkpoint()
         return found
 
     def _seen(self, disclosure: Disclosure, record: Record) -> Record | None:

@@ -14,26 +14,33 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ....engine.errors import InvalidInput, SessionNotFound
+from ....engine.log.contract import SessionSummary
 from ....engine.log.exchange.jsonl_export import to_jsonl
+from ....scoring.display.texts import is_virtual
 from ...http.responses import as_json
 from ...http.sse import EventStream
 from ..access.body import read_body
 from ..access.guard import identity_of
+from ..access.identity import Identity
 from ..access.roles import Endpoint, operators, readers
 from ..bench import Bench
 from ..events import message, position_of, streaming
 from ..frame import page
+from ..markup.agents import AgentMarks
 from ..markup.html import join
 from ..markup.text import plain
-from .forking import ForkRequest
+from .forking import Forking, ForkRequest, is_kind
 from .page import about_session, command_list, commands, session_contents
+from .pair import Side, pair_contents
 from .reading import Growth, SessionReading
 from .readings import Readings
 from .strip import session_strip
 from .transcript import Transcript, difference, document
+from .waiting import waiting_cards
 
 __all__ = ("session_routes",)
 
+_FOUND: Final = 1000  # records with a text that is looked for
 _NAME: Final = 1000  # characters of a session's id
 _TEXT: Final = 400_000  # characters of a raw record
 
@@ -52,10 +59,12 @@ def session_routes(bench: Bench) -> Sequence[Route]:
         "about": routes.about,
         "strip": routes.strip,
         "raw": routes.raw,
+        "find": routes.find,
         "stream": routes.stream,
     }
     return (
         Route("/session", readers(routes.page)),
+        Route("/pair", readers(routes.pair)),
         *(Route(f"/v1/session/{name}", readers(endpoint)) for name, endpoint in data.items()),
         Route("/v1/session/fork", operators(routes.fork), methods=["POST"]),
     )
@@ -77,7 +86,7 @@ class _Routes:
             summary = await bench.log.summary(session)
         except SessionNotFound as error:
             raise HTTPException(404, str(error)) from None
-        contents = session_contents(bench, identity, summary)
+        contents = session_contents(bench, identity, summary, await self._forking(summary))
         return page(
             bench,
             identity,
@@ -87,6 +96,39 @@ class _Routes:
             position=summary.position,
             kind="session-page",
         )
+
+    async def _forking(self, summary: SessionSummary) -> Forking:
+        """Whether a fork can be made of a session, and of what there is to choose."""
+        index = self._bench.sessions
+        same = [one for one in index.summaries if one.task == summary.task]
+        found = {
+            name: sorted({value for one in same if is_kind(value := one.group.get(name, ""))})
+            for name in ("agent", "user")
+        }
+        refused = ""
+        if not is_virtual(summary.opened):
+            refused = (
+                "Only simulated sessions can be forked: people cannot be asked to do it again."
+            )
+        elif summary.state == "tolerance":
+            refused = "A session that was stopped by a tolerance cannot be forked."
+        return Forking(agents=found["agent"], users=found["user"], refused=refused)
+
+    async def pair(self, request: Request) -> Response:
+        """Two sessions side by side."""
+        bench, identity = self._bench, identity_of(request)
+        names = [request.query_params.get(name, "")[:_NAME] for name in ("left", "right")]
+        try:
+            left, right = [await self._side(name, identity) for name in names]
+        except SessionNotFound as error:
+            raise HTTPException(404, str(error)) from None
+        contents = pair_contents(left, right, AgentMarks(bench.sessions.values("agent")))
+        return page(bench, identity, " and ".join(names), *contents, script="pair.js", at="/pair")
+
+    async def _side(self, session: str, identity: Identity) -> Side:
+        reading = await self._readings.of(session, identity)
+        summary = await self._bench.log.summary(session)
+        return Side(summary, reading, await self._bench.lists.lines.line(summary))
 
     async def _reading(self, request: Request) -> SessionReading:
         session = request.query_params.get("session", "")[:_NAME]
@@ -148,7 +190,9 @@ class _Routes:
         reading = await self._reading(request)
         summary = await self._bench.log.summary(reading.session)
         line = await self._bench.lists.lines.line(summary)
-        return as_json({"html": session_strip(summary, reading, line).text})
+        moment = await reading.at(reading.count)
+        shown = join(session_strip(summary, reading, line), waiting_cards(reading, moment))
+        return as_json({"html": shown.text})
 
     async def raw(self, request: Request) -> Response:
         """A record as the log holds it, as far as it may be seen."""
@@ -159,6 +203,13 @@ class _Routes:
             raise HTTPException(404, f"there is no record {number}")
         text = msgspec.json.format(to_jsonl(found[0]).rstrip(), indent=1).decode()
         return as_json({"html": plain(text, limit=_TEXT).text})
+
+    async def find(self, request: Request) -> Response:
+        """The numbers of the records that hold a text."""
+        reading = await self._reading(request)
+        text = request.query_params.get("text", "").strip()[:_NAME]
+        found = await reading.find(text, _FOUND) if text else []
+        return as_json({"found": found, "most": _FOUND})
 
     async def fork(self, request: Request) -> Response:
         """Begins a fork of it at a moment."""

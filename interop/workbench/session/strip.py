@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 from typing import Final
+from urllib.parse import urlencode
 
 from ....engine.log.contract import SessionSummary
 from ....engine.text import quantity
@@ -106,7 +107,13 @@ def _lead(now: Trajectory) -> Html:
 def _advice(now: Trajectory, reading: SessionReading) -> Html:
     fork: Node = None
     if (origin := now.forked_from) is not None:
-        fork = ("Fork of ", session_link(origin.session, shorten(origin.session, _NAME)))
+        beside = urlencode({"left": origin.session, "right": reading.session})
+        fork = (
+            "Fork of ",
+            session_link(origin.session, shorten(origin.session, _NAME)),
+            " · ",
+            tag("a", "side by side", href=f"/pair?{beside}"),
+        )
     stops = sorted(reading.stops.items())
     if stops:
         tau, round_ = stops[0]

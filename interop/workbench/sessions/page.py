@@ -99,6 +99,7 @@ def list_contents(
             "div",
             tag("b", "", id="selected", role="status"),
             tag("a", "Compare", id="compare-selected", href="/compare"),
+            tag("a", "Side by side", id="pair-selected", href="/pair", hidden=True),
             tag("button", "Clear", type="button", id="clear"),
             id="selection",
             hidden=True,
