@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
 from duolog.agents.habits import USUAL
+from duolog.agents.mind import AgentMind
 from duolog.engine import codec
 from duolog.engine.events import (
     ActionResolved,
@@ -46,8 +47,8 @@ _ENTRY = re.compile(r"^\[(\d+)\] (.*)$")
 _ROLES: Mapping[str, Role] = {"user": "human", "agent": "agent"}
 
 
-def play(body: Body) -> Answer:
-    """What the model says to a request, whoever makes it."""
+def play(body: Body, agent: Callable[[], AgentMind] = lambda: travel_agent(USUAL)) -> Answer:
+    """The reply of the model to a request, whoever makes it; ``agent`` makes the mind behind an agent's."""
     messages = body["messages"]
     prompt: str = messages[1]["content"] if len(messages) > 1 else messages[0]["content"]
     if "While you were at that, there was news" in prompt:
@@ -55,16 +56,17 @@ def play(body: Body) -> Answer:
     if messages[0]["role"] == "system":
         tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
         person = messages[0]["content"].startswith("You play a person")
-        play_part = _play_user if person else _play_agent
-        return play_part(messages[0]["content"], prompt, tools)
+        if person:
+            return _play_user(messages[0]["content"], prompt, tools)
+        return _play_agent(messages[0]["content"], prompt, tools, agent())
     if prompt.startswith("Somebody wrote down"):
         return _convert(prompt)
     return judge(prompt)
 
 
-def _play_agent(system: str, prompt: str, tools: Collection[str]) -> Answer:
+def _play_agent(system: str, prompt: str, tools: Collection[str], mind: AgentMind) -> Answer:
     alone = "You work alone" in system
-    view, mind = _view("agent", prompt, None, alone=alone), travel_agent(USUAL)
+    view = _view("agent", prompt, None, alone=alone)
     planned = _now(mind.plan(view))  # which also takes in what was found
     if '"Plan:"' in prompt:
         number = {"message": 1, "act": 2, "wait": 3}[planned]
