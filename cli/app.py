@@ -38,6 +38,7 @@ COMMANDS = (
     "tune",
     "export",
     "import_",
+    "bundle",
     "copy",
     "maintenance",
     "serve",

@@ -29,6 +29,7 @@ __all__ = (
     "Models",
     "OfTask",
     "Patience",
+    "Pool",
     "Redact",
     "Rounds",
     "Seed",
@@ -200,5 +201,11 @@ Patience = Annotated[
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="The outcome as JSON, with the report's numbers, for programs."),
+]
+Pool = Annotated[
+    bool,
+    typer.Option(
+        "--pool", help="Write to a log that holds sessions of an experiment of another design."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate calls, tokens and cost.")]

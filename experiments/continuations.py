@@ -65,6 +65,7 @@ _OWN = frozenset(
         "source",
         "loaded_from",
         "variant",
+        "manifest",
     }
 )
 """What tasks write into the configuration of an opening; the rest is the setting's."""

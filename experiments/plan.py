@@ -15,7 +15,16 @@ from ..engine.log.contract import EventLog
 from ..engine.log.open import open_log
 from ..engine.models.gateway import Models
 from ..engine.session.runner import Session
-from ..engine.task import Cell, FoundTask, Setting, Task
+from ..engine.task import NOBODY, Cell, FoundTask, Setting, Task
+from .manifest import (
+    Manifest,
+    Stamp,
+    check_designs,
+    design_of,
+    make_manifest,
+    simulator_of,
+    stamped,
+)
 from .parts import (
     OwnParts,
     default_agents,
@@ -25,15 +34,18 @@ from .parts import (
     origins_of,
     own_parts,
     session_of,
+    task_alone,
     variants_of,
 )
 from .spec import Experiment, read_experiments
 
 __all__ = (
     "Plan",
+    "check_design",
     "check_log",
     "check_unchanged",
     "make_plans",
+    "manifest_of",
 )
 
 
@@ -45,12 +57,16 @@ class Plan(msgspec.Struct, frozen=True):
         task: the task itself.
         cells: every cell of the grid, in the order in which they are run.
         parts: what of it came out of files.
+        design: digest of the design that its sessions carry; None if only options describe it.
+        pool: whether the log may hold sessions of the same task and another design.
     """
 
     experiment: Experiment
     task: Task
     cells: Sequence[Cell]
     parts: OwnParts = OwnParts()
+    design: str | None = None
+    pool: bool = False
 
     def setting(self, models: Models | None) -> Setting:
         """What all cells share.
@@ -66,7 +82,12 @@ class Plan(msgspec.Struct, frozen=True):
         Raises:
             InvalidInput: there is none.
         """
-        return session_of(self.task, cell, setting)
+        session = session_of(self.task, cell, setting)
+        if self.design is None:
+            return session
+        user = NOBODY if task_alone(session) else cell.user
+        stamp = Stamp(design=self.design, simulator=simulator_of(self.experiment, user))
+        return msgspec.structs.replace(session, opened=stamped(session.opened, stamp))
 
 
 def make_plans(
@@ -75,6 +96,7 @@ def make_plans(
     text_actions: Sequence[str] | None,
     limits: Mapping[str, float | None],
     budget: Mapping[str, float | None],
+    pool: bool = False,
     **options: object,
 ) -> tuple[Plan, ...]:
     """Merges a file, if there is one, with the options, which take precedence; and checks it all.
@@ -86,6 +108,7 @@ def make_plans(
         text_actions: models that write their actions as text; None for those of the file.
         limits: of a session, by name; None for what was not given.
         budget: of all sessions together, likewise.
+        pool: whether the log may hold sessions of another design.
         options: other fields of ``Experiment``, likewise.
 
     Raises:
@@ -106,6 +129,9 @@ def make_plans(
                 else guarded_task(task)
             )
         plans.append(_plan(file, base, experiment, found))
+    if file is not None:
+        design = design_of([plan.experiment for plan in plans])
+        plans = [msgspec.structs.replace(one, design=design, pool=pool) for one in plans]
     return tuple(plans)
 
 
@@ -174,6 +200,32 @@ def _attributed_to(file: str | None) -> Iterator[None]:
         if file is None:
             raise
         raise InvalidInput(f"{file}: {error}") from None
+
+
+def manifest_of(plans: Sequence[Plan], described: object = None) -> Manifest | None:
+    """The manifest of a run; None if only options describe it.
+
+    Args:
+        plans: what is run.
+        described: the file in TOML that describes it, if it is one.
+
+    Raises:
+        InvalidInput: the file cannot be read.
+    """
+    if any(plan.design is None for plan in plans):
+        return None
+    file = described if isinstance(described, str) and described.endswith(".toml") else None
+    return make_manifest([plan.experiment for plan in plans], file=file)
+
+
+async def check_design(log: EventLog, plan: Plan) -> None:
+    """Refuses a log that holds sessions of the same task and another design, unless they may be pooled.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    if plan.design is not None and not plan.pool:
+        await check_designs(log, plan.task.name, plan.design)
 
 
 async def check_unchanged(log: EventLog, task: str, parts: OwnParts) -> None:

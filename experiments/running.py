@@ -24,7 +24,8 @@ from ..engine.session.sharing import is_session_lease
 from ..engine.session.simulation import Outcome, SessionFailure, simulate
 from ..engine.task import Task
 from ..engine.text import quantity
-from .plan import Plan, check_unchanged, make_plans
+from .manifest import Manifest, write_manifest
+from .plan import Plan, check_design, check_unchanged, make_plans, manifest_of
 from .spec import Experiment
 
 __all__ = ("Run", "RunProgress", "SessionErrors", "run", "run_plans")
@@ -145,6 +146,7 @@ async def run(
     session_cost: float | None = None,
     budget_tokens: int | None = None,
     budget_cost: float | None = None,
+    pool: bool = False,
     progress: RunProgress | None = None,
 ) -> Run:
     """Simulates every agent with every user on the same instances, and records each session in a log.
@@ -181,6 +183,7 @@ async def run(
         session_cost: limit of a session, in US dollars.
         budget_tokens: limit of all sessions together.
         budget_cost: limit of all sessions together, in US dollars.
+        pool: write to a log that holds sessions of an experiment of another design.
         progress: shows how far the run has come.
 
     Raises:
@@ -218,19 +221,26 @@ async def run(
                 "cost": session_cost,
             },
             budget={"tokens": budget_tokens, "cost": budget_cost},
+            pool=pool,
         )
     )
-    done = await run_plans(plans, progress)
+    done = await run_plans(plans, progress, manifest=manifest_of(plans, task))
     done.check()
     return done
 
 
-async def run_plans(plans: Sequence[Plan], progress: RunProgress | None = None) -> Run:
+async def run_plans(
+    plans: Sequence[Plan],
+    progress: RunProgress | None = None,
+    *,
+    manifest: Manifest | None = None,
+) -> Run:
     """Runs some plans, which write to one log, one after another.
 
     Args:
         plans: at least one.
         progress: shows how far the run has come.
+        manifest: written next to the log before the first session; None for none.
 
     Raises:
         InvalidInput: a cell cannot be set up.
@@ -239,6 +249,8 @@ async def run_plans(plans: Sequence[Plan], progress: RunProgress | None = None) 
 
     for plan in plans:  # what is wrong with the last shows before the first is run
         await anyio.to_thread.run_sync(_check_sample, plan)
+    if manifest is not None:
+        await anyio.to_thread.run_sync(write_manifest, plans[0].experiment.log, manifest)
     done = [await _run_plan(plan, progress) for plan in plans]
     spent = [one.spent for one in done if one.spent is not None]
     return Run(
@@ -278,6 +290,7 @@ async def _run_plan(plan: Plan, progress: RunProgress | None = None) -> Run:
             partial(plan.session, cell, setting) for cell in plan.cells
         ]
         await check_unchanged(log, plan.task.name, plan.parts)
+        await check_design(log, plan)
         async with _watching_others(log, known, models, progress):
             await simulate(
                 log,

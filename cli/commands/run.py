@@ -72,6 +72,7 @@ def run_command(
     budget_cost: options.BudgetCost = None,
     stop_at: options.StopAt = None,
     patience: options.Patience = None,
+    pool: options.Pool = False,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -111,6 +112,7 @@ def run_command(
             "cost": session_cost,
         },
         budget={"tokens": budget_tokens, "cost": budget_cost},
+        pool=pool,
     )
     if dry_run:
         from ...experiments.estimate import estimate
@@ -119,7 +121,7 @@ def run_command(
         for plan in plans:
             print_estimate(run(partial(estimate, plan)))
         return
-    done = _run(plans)
+    done = _run(plans, task)
     if as_json:
         _print_outcome(done)
     elif done.left < done.sessions:  # else there is nothing to report on
@@ -136,10 +138,11 @@ def run_command(
         raise typer.Exit(_UNFINISHED)
 
 
-def _run(plans: Sequence[Plan]) -> Run:
+def _run(plans: Sequence[Plan], task: str) -> Run:
     """Runs plans, and shows how far it is, what failed and what models used."""
     import warnings
 
+    from ...experiments.plan import manifest_of
     from ...experiments.running import run_plans
     from ..text.run_progress import SessionProgress
     from ..text.spending import spent_text
@@ -150,7 +153,7 @@ def _run(plans: Sequence[Plan]) -> Run:
 
     async def main() -> Run:
         with SessionProgress(sum(len(plan.cells) for plan in plans)) as progress:
-            return await run_plans(plans, progress)
+            return await run_plans(plans, progress, manifest=manifest_of(plans, task))
 
     done = run(main)
     for line in done.errors:

@@ -12,6 +12,7 @@ from ...engine.text import quantity
 from ...scoring.columns.rows import ERASED
 from ...scoring.display.texts import is_virtual, lasted, moment, number, one_line
 from ...scoring.index.lines import ListedSession
+from ...scoring.trajectory.labels import STAMPS
 from ...scoring.trajectory.points import NO_SCORE, NOT_EVALUATED, UNDECIDED
 from .names import distinct, fitted, width_of
 from .terminal import screen
@@ -144,7 +145,7 @@ def _columns(found: Sequence[ListedSession]) -> list[_Column]:
 
 
 def _group(line: ListedSession) -> str:
-    return one_line(", ".join(line.group.values()))
+    return one_line(", ".join(value for name, value in line.group.items() if name not in STAMPS))
 
 
 def _utility(line: ListedSession) -> str:

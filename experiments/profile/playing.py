@@ -11,12 +11,14 @@ import numpy as np
 
 from ...agents.external.address import names_external
 from ...agents.kinds import KINDS
+from ...engine import codec
 from ...engine.errors import InvalidInput
 from ...engine.loading import names_code
 from ...engine.log.open import open_log
 from ...engine.models.clients.rehearsal import Rehearsal
 from ...engine.models.gateway import Models
 from ...scoring.metrics.results import Estimate
+from ..manifest import make_manifest
 from ..parts import kind_of, names_variant
 from ..plan import Plan, make_plans
 from ..running import Run, RunProgress, run_plans
@@ -198,10 +200,13 @@ def plan_profile(
                     limits={"rounds": chosen.rounds, "actions": chosen.actions},
                     budget={"cost": budget},
                 )
+    digest = suite_digest(whole)
+    design = codec.digest([whole.name, digest, subject, user_model, judge_model, text_actions])
+    plans = [msgspec.structs.replace(one, design=design, pool=True) for one in plans]
     return ProfilePlan(
         subject=subject,
         suite=chosen,
-        digest=suite_digest(whole),
+        digest=digest,
         scaffolds=tuple(kind_of(agent) for agent in agents if agent != AUTOMATED),
         secret=hidden,
         plans=tuple(plans),
@@ -230,7 +235,12 @@ async def profile(
         InvalidInput: a session cannot be set up.
         MissingExtra: a model is named, and the extra ``llm`` is not installed.
     """
-    done = await run_plans(plan.plans, progress)
+    manifest = make_manifest(
+        [one.experiment for one in plan.plans],
+        design=plan.plans[0].design,
+        suite={"name": plan.suite.name, "digest": plan.digest},
+    )
+    done = await run_plans(plan.plans, progress, manifest=manifest)
     return await read_profile(plan, price=price, bootstrap=bootstrap, seed=seed), done
 
 

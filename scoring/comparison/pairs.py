@@ -31,6 +31,7 @@ from ..metrics.formal import formal_values
 from ..metrics.numbers import mean, sem
 from ..metrics.results import Estimate
 from ..metrics.values import Facts
+from ..trajectory.labels import STAMPS
 from ..trajectory.points import Trajectory
 from ..trajectory.tolerance import check_taus
 from .inference import FEWEST, mean_interval, sign_flip_p
@@ -161,7 +162,7 @@ def compare(
     quantities = {name: quantities[name] for name in [*first_ones, *quantities]}
     problems = columns.problem if pair_by == "problem" else columns.instance
     rows = np.flatnonzero((coded.codes >= 0) & ~columns.state.flags(FORGOTTEN.__eq__))
-    groups = columns.grouped(rows, sorted(name for name in columns.labels if name != label))
+    groups = columns.grouped(rows, held_labels(columns, label))
     found = []
     for group, members in groups:
         agents = {name: members[coded.flags(name.__eq__)[members]] for name in ordered}
@@ -191,6 +192,19 @@ def compare(
             "If equal instance names mean equal problems, pair by these: --pair-by instance"
         )
     return _adjusted(found)
+
+
+def held_labels(columns: Columns, label: str) -> list[str]:
+    """The labels that two sessions of a pair share: all but the one that is compared.
+
+    Different simulated users are never paired; experiments of different designs may be.
+    """
+    design, simulator = STAMPS
+    left_out = {label, design}
+    stamps = columns.labels.get(simulator)
+    if stamps is not None and len(stamps.values) < 2:
+        left_out.add(simulator)
+    return sorted(set(columns.labels) - left_out)
 
 
 def quantities_of(facts: Facts, taus: Sequence[int]) -> dict[str, Floats]:

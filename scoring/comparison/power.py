@@ -30,7 +30,7 @@ from ..metrics.values import Facts
 from ..metrics.variance import variance_components
 from ..trajectory.points import Trajectory
 from .inference import FEWEST
-from .pairs import OUTCOME, SIGNIFICANCE, PairBy, quantities_of
+from .pairs import OUTCOME, SIGNIFICANCE, PairBy, held_labels, quantities_of
 
 __all__ = ("POWER", "REPEATS", "Needed", "Power", "detectable", "needed", "power")
 
@@ -146,7 +146,7 @@ def power(
     keys = np.where(empty[problems.codes], -1, problems.codes)
     values = quantities[outcome]
     found = []
-    for group, members in columns.grouped(rows, sorted(set(columns.labels) - {label})):
+    for group, members in columns.grouped(rows, held_labels(columns, label)):
         of = {name: members[coded.flags(name.__eq__)[members]] for name in chosen}
         found += [
             _power(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 import msgspec
+import numpy as np
 
 from ...engine.scorers.choice import split_stream
 from ...engine.text import quantity
@@ -31,6 +32,7 @@ from ..metrics import (
 from ..metrics.results import DropOrder, DropSign
 from ..metrics.values import Facts
 from ..scorers.progress import RULE_JUDGE
+from ..trajectory.labels import STAMPS
 from ..trajectory.points import Trajectory
 from .document import (
     ABSENT,
@@ -149,14 +151,36 @@ def make_report(
             scores=scores,
             axis=axis,
         )
+        pooled = report.warnings + tuple(_pooled(facts.columns))
         if readings is None:
-            return report
+            return msgspec.structs.replace(report, warnings=pooled)
         found = readings.result()
     return msgspec.structs.replace(
         report,
-        warnings=report.warnings + change_warnings(found.changes),
+        warnings=pooled + change_warnings(found.changes),
         robustness=robustness(found),
     )
+
+
+def _pooled(columns: Columns) -> Iterator[str]:
+    """Sentences on sessions of several experiments, or of unlike users of one name, in one report."""
+    design, simulator = STAMPS
+    held = columns.labels.get(design)
+    if held is not None:
+        kinds = held.counts(np.arange(len(columns)))
+        if len(kinds) > 1:
+            which = ", ".join(f"{name}: {quantity(n, 'session')}" for name, n in kinds.items())
+            yield f"sessions of {len(kinds)} experiments of different design are pooled ({which})"
+    users, stamps = columns.labels.get("user"), columns.labels.get(simulator)
+    if users is None or stamps is None:
+        return
+    for code, user in enumerate(users.values):
+        mine = stamps.counts(np.flatnonzero(users.codes == code))
+        if len(mine) > 1:
+            yield (
+                f"the user {user} was simulated in {len(mine)} ways ({', '.join(mine)}): differences between "
+                "sessions may come from the persona, its prompts or its model"
+            )
 
 
 def _readings(facts: Facts, taus: Sequence[int]) -> Sensitivity:

@@ -7,7 +7,11 @@ from typing import Final
 
 from ...engine.events import Participant, SessionOpened
 
-__all__ = ("has_agent", "is_baseline", "labels_of", "poses_output")
+__all__ = ("STAMPS", "has_agent", "is_baseline", "labels_of", "poses_output")
+
+STAMPS: Final = ("manifest", "simulator")
+"""Labels of sessions of an experiment: digests of its design and of its simulated users. They tell nothing
+about who played, so that no list shows them and no group goes by them of itself."""
 
 _TASKS: Final = frozenset({"cogym"})
 """Import formats whose sessions are of tasks that pose an output, as all sessions of our own do."""

@@ -16,6 +16,7 @@ from extras import hide_extras
 ROOT = Path(__file__).parents[2]
 
 COMMANDS = {
+    "bundle LOG --output OUT --licence CC0-1.0": "analytics",
     "export LOG --format parquet --to OUT": "analytics",
     "export LOG --format sessions --to parquet --output OUT": "analytics",
     "report TABLES": "analytics",

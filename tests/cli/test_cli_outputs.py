@@ -75,6 +75,7 @@ def test_files_are_written_in_one_way() -> None:
 # --- every option that names an output -------------------------------------------------------------
 
 OUTPUTS = {
+    ("bundle", "--output"): "{out}",
     ("export", "--output"): "{out}",
     ("report", "--html"): "{out}",
     ("report", "--figures"): "{directory}",
@@ -84,6 +85,7 @@ OUTPUTS = {
 """Options that name what a command writes, and what to give them so that ``out`` is written."""
 
 READ = {
+    "bundle": ("a.db", "--licence", "CC0-1.0", "--bootstrap", "0"),
     "tune": ("travel", "--trials", "1", "--sessions", "1", "--seeds", "1", "--persona", "lazy"),
     "profile": ("polisher", "--tasks", "finance", "--bootstrap", "9", "--log", "a.db"),
 }
