@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import final
 
 import msgspec
@@ -165,11 +165,11 @@ def transcript_data(transcript: SessionTranscript) -> dict[str, object]:
         "utility_missing": missing_utility(transcript.trajectory),
         "stops": {str(tau): number for tau, number in transcript.stops.items()},
         "process": transcript.trajectory.process,
-        "rounds": [_round_data(one) for one in transcript.rounds],
+        "rounds": [_round_data(one, transcript.trajectory.late) for one in transcript.rounds],
     }
 
 
-def _round_data(one: TranscriptRound) -> dict[str, object]:
+def _round_data(one: TranscriptRound, late: Sequence[int]) -> dict[str, object]:
     point = one.point
     return {
         "round": one.number,
@@ -179,6 +179,7 @@ def _round_data(one: TranscriptRound) -> dict[str, object]:
         "utility": point.utility,
         "value": point.value,
         "stale": point.stale,
+        "late": one.number in late,
         "rating": point.rating,
         "pending": point.pending,
         "effort": dict(point.effort),

@@ -140,6 +140,8 @@ class _TranscriptPrinter:
     def _heading(self, one: TranscriptRound, before: float | None) -> None:
         point = one.point
         title = Text.assemble((f"Round {one.number}", "bold"), (f" · {point.stage}", "dim"))
+        if one.number in self._transcript.trajectory.late:
+            title.append(" · holds events that were written late", style="yellow")
         self._page.rule(title, right=round_text(point, before))
         effort = effort_words(point.effort)
         if effort:

@@ -20,7 +20,8 @@ as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``,
 go by (the instance if left out, null if not known); ``"silent": true`` (see ``Trajectory``);
 ``"evaluated": false`` if nobody measured utility; ``"output": false`` if it poses no shared output; ``scorer``, ``candidates``; ``judges``;
 ``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
-(see ``Process``); ``lost`` (events that could not be recorded); ``coarse``
+(see ``Process``); ``lost`` (events that could not be recorded); ``late`` (numbers of rounds with events that were
+written late); ``coarse``
 (versions of the output that were not compared in full). Other fields are ignored.
 """
 
@@ -86,6 +87,7 @@ class _Line(msgspec.Struct, kw_only=True):
     faults: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     process: Process | msgspec.UnsetType = msgspec.UNSET
     lost: float | msgspec.UnsetType = msgspec.UNSET
+    late: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     coarse: float | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -205,6 +207,7 @@ def decode_trajectory(line: bytes | str) -> Trajectory:
         faults=_faults(raw.faults),
         process=_process(raw.process),
         lost=_count(raw.lost, "lost"),
+        late=() if raw.late is msgspec.UNSET else raw.late,
         coarse=_count(raw.coarse, "coarse"),
     )
 
@@ -250,6 +253,7 @@ def encode_trajectory(trajectory: Trajectory) -> bytes:
             faults=dict(trajectory.faults) or msgspec.UNSET,
             process=trajectory.process or msgspec.UNSET,
             lost=trajectory.lost or msgspec.UNSET,
+            late=trajectory.late or msgspec.UNSET,
             coarse=trajectory.coarse or msgspec.UNSET,
         )
     )

@@ -110,6 +110,7 @@ class TrajectoryFold:
         self._posed: bool | None = None
         self._faults: dict[str, Counter[str]] = {}
         self._lost = 0
+        self._late: list[tuple[int, int]] = []  # first and last trace versions
         self._chat: ChatController | None = None
 
     def feed(self, record: Record) -> Sequence[Update]:
@@ -170,6 +171,7 @@ class TrajectoryFold:
             forked_at=self._forked_at,
             faults=self._counted_faults(),
             lost=self._lost,
+            late=self._late_rounds(),
             coarse=self._meter.coarse,
         )
 
@@ -422,9 +424,20 @@ class TrajectoryFold:
         event = record.event
         if isinstance(event, RecordsLost):
             self._lost += event.count
-        elif not isinstance(event, RecordsLate | Forgotten):
+        elif isinstance(event, RecordsLate):
+            self._late.append((event.first, event.last))
+        elif not isinstance(event, Forgotten):
             self._lost += 1
         return _NOTHING
+
+    def _late_rounds(self) -> tuple[int, ...]:
+        """The rounds with events that were written late."""
+        found: set[int] = set()
+        for ends in self._late:
+            first, last = (self._index.of_version(end, self._version) for end in ends)
+            if first is not None and last is not None:
+                found.update(range(first, last + 1))
+        return tuple(sorted(found))
 
     # --- rounds ----------------------------------------------------------------------------------
 

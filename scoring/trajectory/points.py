@@ -95,6 +95,8 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
             or where nobody looked.
         process: how the parties worked together; None where it was not measured.
         lost: events that could not be recorded; rounds and effort of such a session are incomplete.
+        late: numbers of the rounds with events that were written late: live updates did not have them when
+            they happened.
         coarse: versions of the output that were not compared in full with what went before, so that changed
             stretches count whole.
     """
@@ -122,6 +124,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     faults: Mapping[str, int] = {}
     process: Process | None = None
     lost: int = 0
+    late: tuple[int, ...] = ()
     coarse: int = 0
 
 

@@ -7,13 +7,15 @@ from duolog.engine.events import (
     ActionTaken,
     FeedbackGiven,
     Participant,
+    RecordsLate,
     ScorerFailed,
     ScorerRef,
     SimulatorFlagged,
 )
-from duolog.engine.records import Record
+from duolog.engine.records import RECORDING, Record
 from duolog.engine.scorers.choice import preferred
 from duolog.scoring.live import score_records
+from duolog.scoring.trajectory.files import decode_trajectory, encode_trajectory
 from duolog.scoring.trajectory.fold import TrajectoryFold
 from duolog.scoring.trajectory.options import Options
 from duolog.scoring.trajectory.updates import (
@@ -753,3 +755,18 @@ def test_round_1_is_never_closing() -> None:
     script.closed()
     [point] = score_records(script.records).points
     assert (point.round, point.closing) == (1, False)
+
+
+def test_rounds_with_events_that_were_written_late_are_marked() -> None:
+    script = RecordWriter()
+    fold = TrajectoryFold("s")
+    records = [script.opened()]
+    for _ in range(3):
+        records += [script.human("And now?"), script.agent("Done.")]  # versions 2 to 7
+    late = RecordsLate(first=5, last=6, begin=4.0, end=5.0)
+    records.append(script.add(late, "engine", "environment", stream=RECORDING))
+    for record in records:
+        fold.feed(record)
+    found = fold.trajectory()
+    assert (found.late, found.lost) == ((2, 3), 0)
+    assert decode_trajectory(encode_trajectory(found)).late == (2, 3)
