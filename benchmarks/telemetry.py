@@ -15,6 +15,13 @@ begins. Reports
 Third, what scorers cost that find nothing: processor time of events recorded as fast as it goes, with a
 watch and two scorers whose ``observe`` only returns, and with a watch alone.
 
+Fourth, what a request waits for on the product's event loop: requests of three events come at a steady
+rate, and a task that sleeps for a millisecond notes how much processor time the loop's thread took
+meanwhile. That is what the loop keeps a turn waiting for, whatever else the machine does.
+
+Fifth, memory of chats that nobody closes: a thousand at a time, with a scorer and a watch, each wave
+two minutes after the one before by the clock of the caches.
+
 The floor of a decision is the disk: meanwhile another thread writes and syncs a page beside the log,
 twenty times a second. The run is cut into five stretches, each with its own 99th percentiles.
 
@@ -51,11 +58,13 @@ from duolog.benchmarks.measuring import (
     write_rows,
 )
 from duolog.engine.events import ScorerRef, StopAdvised
+from duolog.engine.log import session_states
 from duolog.engine.records import Record
 from duolog.engine.scorers.protocol import Measurement, Scorer, SessionScorer
 from duolog.scoring.scorers.progress import rule_judge
 from duolog.scoring.scorers.retention import RetentionUtility
 from duolog.scoring.trajectory.updates import Update
+from duolog.telemetry.log import Where
 from duolog.telemetry.queue import IntakeStatistics
 from duolog.telemetry.receipt import Awaited
 from duolog.telemetry.session import Recording
@@ -215,6 +224,118 @@ def measure_scorers(folder: Path, sessions: int, events: int, repeat: int) -> Ro
     )
 
 
+TURN = 10.0
+"""Milliseconds that recording and scoring may add to a turn."""
+
+
+async def take_turns(
+    url: str, where: Where | None, sessions: int, rate: int, seconds: float
+) -> float:
+    """Milliseconds of processor time that the loop takes between two looks of a task, 99th percentile.
+
+    Args:
+        url: of a log.
+        where: the scorers run; None for no watch.
+        sessions: at a time.
+        rate: requests a second.
+        seconds: for which requests come.
+    """
+    busy: list[float] = []
+    async with duolog.open(url, room=1_000_000) as log:
+        if where is not None:
+            scorers: list[Scorer] = [rule_judge(), RetentionUtility()]
+            log.watch(scorers=scorers, where=where, on_update=lambda update: None).start()
+        talks = []
+        for n in range(sessions):
+            talks.append(await log.session(f"turn-{n}", task="support", output=None))
+            await anyio.lowlevel.checkpoint()
+
+        async def look() -> None:
+            while True:
+                before = time.thread_time()
+                await anyio.sleep(0.001)
+                busy.append(1e3 * (time.thread_time() - before))
+
+        async with anyio.create_task_group() as tasks:
+            await log.settle()
+            tasks.start_soon(look)
+            for n in range(int(rate * seconds)):
+                talk = talks[n % sessions]
+                await talk.human.says(
+                    "That is still wrong, as I said before: not what I asked for."
+                )
+                await talk.agent.acts("search", {"what": "lunch"}, result=["a", "b"])
+                await talk.agent.says("There is nothing else, I am afraid.")
+                await anyio.sleep(1 / rate)
+            tasks.cancel_scope.cancel()
+    return quantile(busy, 0.99)
+
+
+def measure_turns(folder: Path, repeat: int, seconds: float) -> Row:
+    """What scorers add to a turn on the loop, of the 10 ms that they may."""
+    found: dict[Where | None, list[float]] = {"loop": [], "thread": [], None: []}
+    for n in range(repeat):
+        for where, took in found.items():
+            url = f"sqlite:///{folder}/turns-{where}-{n}.db"
+            took.append(anyio.run(take_turns, url, where, 100, 50, seconds))
+    loop, thread, alone = (statistics.median(found[one]) for one in ("loop", "thread", None))
+    return compare(
+        "the loop's work in a turn with two scorers, p99 : 10 ms",
+        found["loop"],
+        [TURN] * repeat,
+        better="lower",
+        goal=1.0,
+        about=f"{loop:.1f} ms; scorers in a thread {thread:.1f} ms; no watch {alone:.1f} ms",
+    )
+
+
+async def leave_open(url: str, waves: int, chats: int) -> list[float]:
+    """Memory in MB after each wave of chats that nobody closes."""
+    held: list[float] = []
+    late = 0.0
+
+    class Clock:
+        """The clock of the caches, which is put on between waves."""
+
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() + late
+
+    kept = vars(session_states)["time"]
+    vars(session_states)["time"] = Clock
+    try:
+        async with duolog.open(url, room=1_000_000) as log:
+            log.watch(scorers=[rule_judge()], on_update=lambda update: None).start()
+            for wave in range(waves):
+                for n in range(chats):
+                    talk = await log.session(f"open-{wave}-{n}", task="support", output=None)
+                    for _ in range(3):
+                        await talk.human.says("That is still wrong, not what I asked for.")
+                        await talk.agent.says("There is nothing else, I am afraid.")
+                    if n % 100 == 99:
+                        await log.settle()
+                del talk
+                late += 120.0
+                gc.collect()
+                held.append(resident_memory())
+    finally:
+        vars(session_states)["time"] = kept
+    return held
+
+
+def measure_unclosed(folder: Path, chats: int) -> Row:
+    """Memory of five waves of chats that nobody closes, beside that after two."""
+    held = anyio.run(leave_open, f"sqlite:///{folder}/unclosed.db", 5, chats)
+    return compare(
+        f"memory of {5 * chats:,} chats that nobody closes : of {2 * chats:,}",
+        held[-1:],
+        held[1:2],
+        better="lower",
+        goal=1.25,
+        about=f"{', '.join(f'{one:.0f}' for one in held)} MB after each {chats:,}",
+    )
+
+
 def sync_pages(path: Path, found: list[tuple[float, float]], stop: threading.Event) -> None:
     """Syncs a page now and then, and notes when and how long it took."""
     with path.open("wb", buffering=0) as file:
@@ -320,7 +441,7 @@ async def report(
 
 
 def main() -> None:
-    """Runs all three."""
+    """Runs all five."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--rate", type=int, default=1000)
@@ -336,9 +457,11 @@ def main() -> None:
         url = asked.log or f"sqlite:///{folder}/load.db"
         events = 4_000 if asked.quick else 20_000
         scorers = measure_scorers(Path(folder), asked.sessions, events, asked.repeat)
+        unclosed = measure_unclosed(Path(folder), 200 if asked.quick else 1_000)
+        turns = measure_turns(Path(folder), asked.repeat, 2.0 if asked.quick else 10.0)
         beside = Path(folder) / "page"
         ok, rows = anyio.run(measure_load, url, asked.sessions, asked.rate, seconds, beside)
-    write_rows(asked.rows, [*rows, scorers])
+    write_rows(asked.rows, [*rows, scorers, turns, unclosed])
     sys.exit(0 if ok else 1)
 
 

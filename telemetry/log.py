@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, Unpack, final
+from typing import Literal, Self, TypeAlias, Unpack, final, get_args
 
 import anyio
 from anyio.abc import TaskGroup
@@ -37,8 +37,8 @@ from .store_methods import StoreMethod
 
 __all__ = ("Log", "Where", "open")
 
-Where: TypeAlias = Literal["loop", "thread"]
-"""Where scorers run that watch a log."""
+Where: TypeAlias = Literal["loop", "thread", "elsewhere"]
+"""Where scorers run that watch a log: this event loop, a thread, or another process."""
 
 _PACE = Pace()
 _SWEEP = (0.05, 3600.0)  # seconds between looks for idle sessions, at least and at most
@@ -279,15 +279,20 @@ class Log:
                 not for others. A watch of one session never divides it.
 
             where: where the scorers run: ``loop``, this event loop; or ``thread``, a thread with an
-                event loop and a connection to the log of its own, so that they delay no request.
+                event loop and a connection to the log of its own; or ``elsewhere``: not here, but in
+                another process (``duolog score LOG --follow``), whose measurements this watch takes.
 
         Raises:
             InvalidInput: two scorers of one name and version, ``leases`` for a log without them, or
                 ``thread`` for a log in memory.
             LogClosed: the log is not open.
         """
-        if where not in ("loop", "thread"):
-            raise InvalidInput(f"scorers run in the 'loop' or in a 'thread', not {where!r}")
+        if where not in get_args(Where):
+            raise InvalidInput(
+                f"scorers run in the 'loop', in a 'thread' or 'elsewhere', not {where!r}"
+            )
+        if where == "elsewhere":
+            scorers = ()
         if where == "thread" and self._again is None:
             raise InvalidInput(f"{self.url} has one connection: its scorers run in the loop")
         divided = is_on_a_server(self.url) if leases is None else leases

@@ -149,3 +149,26 @@ async def test_scorers_in_a_thread_take_no_time_of_the_loop(url: str) -> None:
             memory.watch(where="thread")
         with pytest.raises(InvalidInput, match="not 'moon'"):
             memory.watch(where="moon")  # type: ignore[arg-type]
+
+
+async def test_scorers_that_run_elsewhere_do_not_run_here(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/t.db"
+    found: list[StopAdvice] = []
+    async with duolog.open(url) as product, duolog.open(url) as worker:
+        options = duolog.Options(taus=(2,))
+        watch = product.watch(
+            scorers=[duolog.rule_judge()], where="elsewhere", options=options, on_stop=found.append
+        ).start()
+        s = await product.session("s", task="support")
+        for _ in range(3):
+            await s.human.says("That is still wrong, not what I asked for.")
+            await s.agent.says("Please wait.")
+        await s.close(durable=True)
+        await product.settle()
+        assert (watch.statistics().scorers, found) == ((), [])
+        other = worker.watch(scorers=[duolog.rule_judge()], after_position=0).start()
+        with anyio.fail_after(30):
+            while not found:  # noqa: ASYNC110  (its records come through the file)
+                await anyio.sleep(0.02)
+        await other.aclose()
+    assert [one.tau for one in found] == [2]
