@@ -8,6 +8,8 @@ from time import time
 from typing import NamedTuple, final
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from ..engine.errors import (
     CodecError,
     DuologError,
@@ -43,6 +45,7 @@ from ..engine.session.state import TraceState, load_state
 from .jsonable import storable
 from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt, version_of
+from .tally import Killed
 
 __all__ = ("BatchCommitter", "CommitResult")
 
@@ -212,9 +215,22 @@ class BatchCommitter:
             )
             await self._commit(lane, state, [opened])
         assert entry.command is not None
-        draft = Draft(entry.command.event, ENGINE, "environment", time(), entry.id)
+        event = entry.command.event
+        if entry.killed is not None and isinstance(event, RecordsLost):
+            left = entry.killed.events - await self._written(entry.killed)
+            if left <= 0:
+                return CommitResult(entry)
+            event = msgspec.structs.replace(event, count=left)
+        draft = Draft(event, ENGINE, "environment", time(), entry.id)
         record = (await self._log.append(lane.session, [draft], stream=RECORDING))[0]
         return CommitResult(entry, record)
+
+    async def _written(self, killed: Killed) -> int:
+        """How many events were written at the moment that their process was killed."""
+        count = 0
+        async for record in self._log.read(killed.session, after_version=killed.version):
+            count += killed.begin <= record.time <= killed.end and record.kind != "SessionOpened"
+        return count
 
     async def _find_tried(
         self, lane: SessionQueue, state: TraceState, entry: QueuedCommand

@@ -41,11 +41,13 @@ from ..engine.session.commands import (
     GiveFeedback,
     RecordEvent,
     SubmitSnapshot,
+    TakeAction,
 )
 from .committer import BatchCommitter, CommitResult
 from .queue import IntakeStatistics, OnFull, QueuedCommand, SessionQueue, Unwritten
 from .receipt import Receipt
 from .spill import Leftover, SpillFiles
+from .tally import Killed, Tally
 
 __all__ = ("LONGEST_LINGER", "Intake")
 
@@ -53,6 +55,7 @@ _BATCH = 256  # entries in one append
 LONGEST_LINGER: Final = 0.05
 """Seconds for which events are gathered at most."""
 _MARK = "lost"  # the verb of what notes that events were lost
+_KILLED: Final = "the process ended before they were written"
 _LONGEST = 5.0  # seconds between attempts to write
 _TICK = 0.1  # seconds between looks for what has waited too long in memory
 _LATE = 5.0  # seconds after which an event that waited in memory alone has come late
@@ -73,6 +76,7 @@ class Intake:
         strict: opening a session waits for the log, however long that takes.
         linger: seconds for which events are gathered before they are written, if nobody waits for one.
         hurried: whether somebody waits for whatever is recorded, so that nothing is gathered.
+        tally: counts what waits in memory alone, for the case that the process is killed.
 
     Raises:
         InvalidInput: a limit below 1, an unknown ``on_full``, or a ``linger`` out of its range.
@@ -89,6 +93,7 @@ class Intake:
         strict: bool = False,
         linger: float = 0.0,
         hurried: Callable[[], bool] = lambda: False,
+        tally: Tally | None = None,
     ) -> None:
         if not 0.0 <= linger <= LONGEST_LINGER:
             raise InvalidInput(f"linger is from 0 to {LONGEST_LINGER:g} seconds, not {linger!r}")
@@ -105,6 +110,7 @@ class Intake:
         self._strict = strict
         self._linger = linger
         self._hurried = hurried
+        self._tally = tally
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._process = OwnProcess()
@@ -169,6 +175,7 @@ class Intake:
                     lane.latest = entry.receipt
             if command is not None:
                 entry.received, lane.last = lane.last, entry.receipt
+            self._count(lane, entry, _weight(command), entry.time)
             wake = self._enqueue(lane, entry)
             many = self._waiting == min(_BATCH, self._limit)
         if wake:
@@ -177,10 +184,25 @@ class Intake:
             self._hurry_up()
         return True
 
+    def _count(self, lane: SessionQueue, entry: QueuedCommand, events: int, at: float) -> None:
+        """Has the tally count events that wait in memory alone, under the lock."""
+        if self._tally is not None and events:
+            entry.tallied += events
+            version = 0 if lane.state is None else lane.state.version
+            self._tally.add(lane.session, events, at, version)
+
+    def _discount(self, lane: SessionQueue, entry: QueuedCommand) -> None:
+        """Has the tally count an entry no more, under the lock."""
+        if self._tally is not None and entry.tallied:
+            version = 0 if lane.state is None else lane.state.version
+            self._tally.remove(lane.session, entry.tallied, version)
+            entry.tallied = 0
+
     def _enqueue(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
         """Puts an entry into the queue of its session, under the lock; whether to wake the loop."""
         lane.queue.append(entry)
-        if self._spill is not None and entry.verb != "flush" and not entry.spilled:
+        kept = entry.verb != "flush" and not entry.spilled and entry.killed is None
+        if self._spill is not None and kept:
             self._unkept.append((lane, entry))
         if lane.busy:
             return False
@@ -217,6 +239,7 @@ class Intake:
             begin, end = min(lost.begin, at), max(lost.end, at)
             more = msgspec.structs.replace(lost, count=lost.count + 1, begin=begin, end=end)
             mark.command = RecordEvent(more)
+            self._count(lane, mark, 1, at)
             return False
         lost = RecordsLost(count=1, begin=at, end=at, why=why)
         ident = f"{_MARK}/{uuid4()}"
@@ -224,7 +247,23 @@ class Intake:
         lane.lost = QueuedCommand(
             _MARK, RecordEvent(lost), ENGINE, "environment", at, receipt, ident
         )
+        self._count(lane, lane.lost, 1, at)
         return self._mark(lane, lane.lost)
+
+    def note_killed(self, lane: SessionQueue, killed: Killed) -> None:
+        """Has it noted in the log what was lost with a process that was killed.
+
+        To be called before this process records anything.
+        """
+        begin, end = killed.begin, killed.end
+        lost = RecordsLost(count=killed.events, begin=begin, end=end, why=_KILLED)
+        ident = f"{_MARK}/{uuid4()}"
+        receipt = Receipt(lane.session, ident)
+        mark = QueuedCommand(_MARK, RecordEvent(lost), ENGINE, "environment", end, receipt, ident)
+        mark.killed = killed
+        with self._lock:
+            self._count(lane, mark, killed.events, begin)
+            self._mark(lane, mark)
 
     def _mark(self, lane: SessionQueue, mark: QueuedCommand) -> bool:
         """Has something noted in the log of a session, under the lock; whether to wake the loop."""
@@ -416,12 +455,13 @@ class Intake:
                 kept, dealt = await anyio.to_thread.run_sync(spill.keep, entries, done)
                 with self._lock:
                     self._unkept.extendleft(reversed(entries[dealt:]))
-                    for _, entry in kept:
+                    for lane, entry in kept:
                         if entry.settled:
                             self._sent.append(entry.id or "")
                         else:
                             entry.spilled = True
                             self._kept += 1
+                            self._discount(lane, entry)
                     self._sent = self._sent if dealt else done + self._sent
             else:
                 self._sent = done + self._sent  # written with the next lines
@@ -450,6 +490,9 @@ class Intake:
             left = self._give_up()
             if self._spill is not None and self._spill.in_use:
                 await anyio.to_thread.run_sync(self._spill.leave, self._sent)
+            if self._tally is not None:
+                await anyio.to_thread.run_sync(self._tally.close)
+                self._tally = None
         return left
 
     def _give_up(self) -> tuple[Unwritten, ...]:
@@ -540,7 +583,9 @@ class Intake:
             full = self._waiting >= self._limit
             self._waiting -= count
             for _ in range(count):
-                lane.queue.popleft()
+                entry = lane.queue.popleft()
+                if entry.settled:  # else the next process notes that it is lost
+                    self._discount(lane, entry)
             if lane.state is not None:
                 lane.follow(lane.state)
         if full:
@@ -617,6 +662,13 @@ class Intake:
                     error=str(error),
                 )
         entry.receipt.settle(record, error)
+
+
+def _weight(command: Command | None) -> int:
+    """How many events the log gets of a command."""
+    if command is None:
+        return 0
+    return 2 if isinstance(command, TakeAction) and command.outcome is not None else 1
 
 
 def _may_follow(command: Command | None) -> bool:

@@ -12,6 +12,7 @@ from ..engine.events import Role, SessionOpened
 from ..engine.session.commands import Command
 from ..engine.session.state import TraceState
 from .receipt import Receipt, Ref
+from .tally import Killed
 
 __all__ = ("IntakeStatistics", "OnFull", "QueuedCommand", "SessionQueue", "Unwritten")
 
@@ -92,6 +93,8 @@ class QueuedCommand:
         adopted: another process has left it behind, in a spill file.
         tried: trace version with which it was sent to the log before it had an id.
         settled: its fate is known.
+        tallied: how many events the tally counts for it.
+        killed: what it notes was lost with the process that had it in memory alone.
     """
 
     __slots__ = (
@@ -100,6 +103,7 @@ class QueuedCommand:
         "adopted",
         "command",
         "id",
+        "killed",
         "receipt",
         "received",
         "role",
@@ -108,6 +112,7 @@ class QueuedCommand:
         "spilled",
         "stale",
         "taken",
+        "tallied",
         "time",
         "tried",
         "verb",
@@ -138,6 +143,8 @@ class QueuedCommand:
         self.taken = 0.0
         self.spilled = self.adopted = self.settled = False
         self.tried: int | None = None
+        self.tallied = 0
+        self.killed: Killed | None = None
 
 
 @final

@@ -232,6 +232,9 @@ class Recorder:
     async def __aenter__(self) -> Self:
         self._process = OwnProcess()
         get_logger("telemetry")  # so that it is loaded before anything is wrong
+        tally = None
+        if self._spill is not None:
+            tally = await anyio.to_thread.run_sync(self._spill.open_tally)
         self._intake = Intake(
             self._log,
             limit=self._room,
@@ -241,11 +244,15 @@ class Recorder:
             strict=self._strict,
             linger=self._linger,
             hurried=self._hurried,
+            tally=tally,
         )
         if self._spill is not None:
             await anyio.to_thread.run_sync(self._spill.check)
             for left in await anyio.to_thread.run_sync(self._spill.take_over):
                 self._intake.adopt(self._lane(left.session, left.opened), left)
+            for killed in await anyio.to_thread.run_sync(self._spill.take_tallies):
+                self._intake.note_killed(self._lane(killed.session, {}), killed)
+            await anyio.to_thread.run_sync(self._spill.drop_tallies)
         self._tasks: TaskGroup = anyio.create_task_group()
         await self._tasks.__aenter__()
         self._tasks.start_soon(self._intake.run, name=f"recorder of {self._log.url}")

@@ -38,10 +38,12 @@ from ..engine.session.commands import (
 )
 from .queue import QueuedCommand, SessionQueue
 from .receipt import Receipt, Ref
+from .tally import Killed, Tally, read_tally
 
 __all__ = ("Leftover", "Spill", "SpillFiles", "is_on_a_server")
 
 _ENDING: Final = ".spill"
+_TALLY: Final = ".tally"
 _PAGE: Final = 1 << 20  # bytes read at once
 _KINDS: Final[dict[str, type[Command]]] = {
     kind.__name__: kind
@@ -217,6 +219,7 @@ class SpillFiles:
         self._count = 0
         self._own: _File | None = None
         self._adopted: list[_File] = []
+        self._tallies: list[_File] = []
         self._warned = False
 
     @property
@@ -227,6 +230,36 @@ class SpillFiles:
     @cached_property
     def _prefix(self) -> str:
         return hashlib.sha256(_log_at(self._url).encode()).hexdigest()[:16]
+
+    def open_tally(self) -> Tally | None:
+        """A tally of this process; None if there can be none."""
+        try:
+            directory = self.settings.place()
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = directory / f"{self._prefix}-{os.getpid()}-{secrets.token_hex(4)}{_TALLY}"
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            _lock(descriptor)
+            return Tally(path, descriptor)
+        except OSError as error:
+            self._warn(error)
+            return None
+
+    def take_tallies(self) -> list[Killed]:
+        """What processes that were killed had in memory alone; their files stay until ``drop_tallies``."""
+        found: list[Killed] = []
+        for path in self._paths(_TALLY):
+            descriptor = _taken(path)
+            if descriptor is not None:
+                file = _File(path, descriptor)
+                self._tallies.append(file)
+                found += read_tally(os.pread(descriptor, file.size, 0))
+        return found
+
+    def drop_tallies(self) -> None:
+        """Removes the tallies that were taken."""
+        for file in self._tallies:
+            file.remove()
+        self._tallies.clear()
 
     @property
     def in_use(self) -> bool:
@@ -386,14 +419,8 @@ class SpillFiles:
         """
         taken: list[tuple[_File, list[_Line]]] = []
         for path in sorted(self._paths(), key=_changed):
-            try:
-                descriptor = os.open(path, os.O_RDWR)
-            except OSError:
-                continue
-            try:
-                _lock(descriptor)
-            except OSError:  # its process lives
-                os.close(descriptor)
+            descriptor = _taken(path)
+            if descriptor is None:
                 continue
             lines = [held for _, line in _lines(path) if (held := _decoded(line)) is not None]
             taken.append((_File(path, descriptor), lines))
@@ -408,9 +435,9 @@ class SpillFiles:
                 file.remove()
         return found
 
-    def _paths(self) -> list[Path]:
+    def _paths(self, ending: str = _ENDING) -> list[Path]:
         try:
-            return list(self.settings.place().glob(f"{self._prefix}-*{_ENDING}"))
+            return list(self.settings.place().glob(f"{self._prefix}-*{ending}"))
         except OSError:
             return []
 
@@ -450,6 +477,20 @@ def _lock(descriptor: int) -> None:
     import fcntl
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _taken(path: Path) -> int | None:
+    """A descriptor of a file whose process is gone, locked; None if it lives, or the file is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        _lock(descriptor)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _changed(path: Path) -> float:

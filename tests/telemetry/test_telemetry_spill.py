@@ -31,6 +31,7 @@ from duolog.engine.redacting import redact_secrets
 from duolog.telemetry.log import Log
 from duolog.telemetry.recorder import Recorder
 from duolog.telemetry.spill import Spill, SpillFiles, is_on_a_server
+from duolog.telemetry.tally import Killed, Tally, read_tally
 from gated_log import Gate
 
 KEY = "sk-ant-api03-" + "a1B2c3D4" * 8
@@ -261,7 +262,7 @@ async def test_a_line_that_was_cut_off_harms_no_other(gate: Gate, tmp_path: Path
         await s.human.says("whole")
         await s.human.says("cut")
         await until_kept(recorder, 3)
-    [path] = (tmp_path / "spill").iterdir()
+    [path] = (tmp_path / "spill").glob("*.spill")
     os.truncate(path, path.stat().st_size - 20)
     gate.heal()
     async with Recorder(gate.log, spill=files(tmp_path)):
@@ -381,7 +382,7 @@ async def test_a_log_has_one_set_of_files_whoever_opens_it(
     other = SpillFiles(settings, named, None)
     assert await run_sync(other.exist) is same
     await other.forget(["s"])
-    [file] = (tmp_path / "spill").iterdir()
+    [file] = (tmp_path / "spill").glob("*.spill")
     assert ("Mill Lane" not in file.read_text()) is same
 
 
@@ -421,3 +422,92 @@ async def test_a_session_opens_at_once_while_reads_hang(gate: Gate, tmp_path: Pa
         gate.heal()
     with pytest.raises(SessionNotFound):
         await gate.log.summary("nobody")
+
+
+# --- killed with events in memory -----------------------------------------------------------------
+
+
+def move_tallies(source: Path, target: Path) -> None:
+    for path in source.glob("*.tally"):
+        shutil.copyfile(path, target / path.name)
+
+
+@asynccontextmanager
+async def killed(recorder: Recorder, directory: Path) -> AsyncIterator[Recorder]:
+    """A process that is killed in the end: its tally is as it was then."""
+    async with recorder:
+        yield recorder
+        (directory / "then").mkdir()
+        move_tallies(directory / "spill", directory / "then")
+        await recorder.aclose(0)
+    shutil.rmtree(directory / "spill")
+    (directory / "then").rename(directory / "spill")
+
+
+def full(directory: Path) -> SpillFiles:
+    """Files that have no room, so that all events are in memory alone."""
+    return SpillFiles(Spill(directory=directory / "spill", size=1), "memory://", None)
+
+
+async def test_what_a_killed_process_had_in_memory_alone_is_marked(
+    gate: Gate, tmp_path: Path
+) -> None:
+    async with killed(Recorder(gate.log, retry=0.01, spill=full(tmp_path)), tmp_path) as r:
+        s = await r.session("s", task="support")
+        await s.human.says("Hello?", durable=True)
+        gate.fail(away)
+        await s.human.says("Anybody there?")
+        await s.agent.acts("look", result="nothing")
+        await r.session("new")
+    gate.heal()
+    async with Recorder(gate.log, retry=0.01, spill=full(tmp_path)) as recorder:
+        await recorder.flush("s")
+        [mark] = await marks(gate.log)
+        assert isinstance(mark, RecordsLost)
+        assert (mark.count, mark.why) == (3, "the process ended before they were written")
+        assert mark.begin <= mark.end
+        assert await texts(gate.log) == ["Hello?"]
+    assert not list((tmp_path / "spill").iterdir())
+    async with Recorder(gate.log, retry=0.01, spill=full(tmp_path)) as recorder:
+        await recorder.flush("s")
+    assert len(await marks(gate.log)) == 1
+
+
+async def test_events_that_were_written_at_a_kill_are_not_marked(
+    gate: Gate, tmp_path: Path
+) -> None:
+    async with killed(Recorder(gate.log, retry=0.01, spill=full(tmp_path)), tmp_path) as r:
+        s = await r.session("s")
+        await s.human.says("Hello?", durable=True)
+        gate.fail(lambda session, drafts, stream: OutcomeUnknown("the server went away"))
+        await s.human.says("First")
+        await s.human.says("Second")
+        version = 2
+        [hello] = [one async for one in gate.log.read("s", after_version=1)]
+        draft = Draft(MessageSent(text="First"), "human", "human", hello.time + 1e-6)
+        gate.heal()
+        await gate.log.append("s", [draft], expected_version=version)
+        gate.fail(away)
+    gate.heal()
+    async with Recorder(gate.log, retry=0.01, spill=full(tmp_path)) as recorder:
+        await recorder.flush("s")
+        [mark] = await marks(gate.log)
+        assert isinstance(mark, RecordsLost)
+        assert mark.count <= 2
+
+
+def test_a_tally_grows_and_is_read_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "one.tally"
+    tally = Tally(path, os.open(path, os.O_RDWR | os.O_CREAT))
+    for number in range(300):
+        tally.add(f"s-{number}", 2, 10.0 + number, number)
+    tally.add("s-7", 1, 5.0, 9)
+    tally.remove("s-8", 2, 0)
+    tally.remove("s-9", 1, 4)
+    tally.add("x" * 600, 1, 1.0, 0)  # too long to be counted
+    found = {one.session: one for one in read_tally(path.read_bytes())}
+    assert len(found) == 299
+    assert found["s-7"] == Killed("s-7", 3, 9, 5.0, 17.0)
+    assert found["s-9"] == Killed("s-9", 1, 4, 19.0, 19.0)
+    tally.close()
+    assert path.exists()
