@@ -158,9 +158,14 @@ class StopDeliveries:
         try:
             if not await self._is_acknowledged(key):
                 if not due.handled:
+                    # A log that cannot be written cannot acknowledge it either.
+                    await self.save(anyway=True)
                     await self._handle(due.advice)
                     due.handled = True
-                await self._acknowledge(due.advice)
+                with anyio.CancelScope(
+                    shield=True
+                ):  # else a log that closes would hand it over again
+                    await self._acknowledge(due.advice)
             self._drop(key)
         finally:
             await self._holder.release(name)
@@ -187,11 +192,18 @@ class StopDeliveries:
             except LogError as error:
                 get_logger("telemetry").warning("a checkpoint was not saved", error=str(error))
 
-    async def save(self) -> None:
-        """Moves the checkpoint to where all advice before was delivered. Raises LogError."""
+    async def save(self, *, anyway: bool = False) -> None:
+        """Moves the checkpoint to where all advice before was delivered.
+
+        Args:
+            anyway: write it even if it stays where it is.
+
+        Raises:
+            LogError: the log cannot be written.
+        """
         waiting = (due.advice.position - 1 for due in self._due.values())
-        position = min([self._taken, *waiting])
-        if position <= self._saved or not self._latest:
+        position = max(self._saved, min([self._taken, *waiting]))
+        if (position <= self._saved and not anyway) or not self._latest:
             return
         name, version = CONSUMER
         advance = Advance(consumer=name, version=version, expected=self._saved, position=position)

@@ -144,7 +144,7 @@ class Intake:
     # --- from any thread --------------------------------------------------------------------------
 
     def offer(self, lane: SessionQueue, entry: QueuedCommand) -> bool:
-        """Takes an entry; False where there is no room for it. Never waits.
+        """Takes an entry; False if the queue is full. Never waits.
 
         Raises:
             LogClosed: the log is closed, or closing.
@@ -232,22 +232,22 @@ class Intake:
 
         Losses are noted together, behind what waits of the session.
         """
-        at, mark = entry.time, lane.lost
+        at, mark, count = entry.time, lane.lost, _weight(entry.command)
         if mark is not None and isinstance(mark.command, RecordEvent):
             lost = mark.command.event
             assert isinstance(lost, RecordsLost)
             begin, end = min(lost.begin, at), max(lost.end, at)
-            more = msgspec.structs.replace(lost, count=lost.count + 1, begin=begin, end=end)
+            more = msgspec.structs.replace(lost, count=lost.count + count, begin=begin, end=end)
             mark.command = RecordEvent(more)
-            self._count(lane, mark, 1, at)
+            self._count(lane, mark, count, at)
             return False
-        lost = RecordsLost(count=1, begin=at, end=at, why=why)
+        lost = RecordsLost(count=count, begin=at, end=at, why=why)
         ident = f"{_MARK}/{uuid4()}"
         receipt = Receipt(lane.session, ident)
         lane.lost = QueuedCommand(
             _MARK, RecordEvent(lost), ENGINE, "environment", at, receipt, ident
         )
-        self._count(lane, lane.lost, 1, at)
+        self._count(lane, lane.lost, count, at)
         return self._mark(lane, lane.lost)
 
     def note_killed(self, lane: SessionQueue, killed: Killed) -> None:
@@ -317,7 +317,7 @@ class Intake:
         self._news.set()
 
     async def put(self, lane: SessionQueue, entry: QueuedCommand) -> None:
-        """Takes an entry; where there is no room, drops it or waits, as was chosen.
+        """Takes an entry; if the queue is full, drops it or waits, as was chosen.
 
         Raises:
             LogClosed: the log is closed, or closing.
@@ -330,7 +330,7 @@ class Intake:
             await self._room.wait()
 
     async def load(self, lane: SessionQueue, *, news: bool = False) -> None:
-        """Reads a session's trace where it is not known; later, if the log cannot be read now.
+        """Reads a session's trace if it is not known; later, if the log cannot be read now.
 
         Args:
             lane: the session.

@@ -217,7 +217,7 @@ class Log:
     # --- recording and watching -------------------------------------------------------------------
 
     async def session(self, session: str, **about: Unpack[About]) -> Recording[Awaited]:
-        """Opens a session to record in, or goes on with one that the log holds.
+        """Opens a session to record in, or continues one that the log holds.
 
         What a session is about is noted when it is opened, and stays as it was noted then.
 
@@ -495,7 +495,7 @@ class Log:
 
     @property
     def url(self) -> str:
-        """Where this log is."""
+        """The URL of this log."""
         return self._held.url
 
     @property

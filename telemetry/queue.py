@@ -54,7 +54,7 @@ class IntakeStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unwritten(msgspec.Struct, frozen=True, kw_only=True):
-    """What a closing log could not write of a session.
+    """Events of a session that a closing log could not write.
 
     Attributes:
         session: session id.

@@ -36,7 +36,7 @@ DEADLINE: Final = 5.0
 """Seconds for which a log that is being closed goes on writing what waits."""
 
 LINGER: Final = 0.005
-"""Seconds for which events are gathered into one commit, if nobody waits for one."""
+"""Seconds for which events are gathered into one commit, unless something waits for one."""
 
 _RECENT = 1024  # sessions whose state is kept at hand without a handle
 _IDLE = 60.0  # seconds for which it is kept after the session was opened
@@ -206,7 +206,7 @@ class Recorder:
 
     @property
     def intake(self) -> Intake:
-        """Where entries go. Raises LogClosed where the recorder is not open in this process."""
+        """Where entries go. Raises LogClosed if the recorder is not open in this process."""
         self._process.check(self._log.url)
         if self._intake is None:
             raise LogClosed("open the log with 'async with' before recording")
@@ -248,10 +248,13 @@ class Recorder:
         )
         if self._spill is not None:
             await anyio.to_thread.run_sync(self._spill.check)
-            for left in await anyio.to_thread.run_sync(self._spill.take_over):
-                self._intake.adopt(self._lane(left.session, left.opened), left)
+            found = await anyio.to_thread.run_sync(self._spill.take_over)
+            lanes = [self._lane(left.session, left.opened) for left in found]
+            # Before what is on the disk is written: by then, the log is as the other process left it.
             for killed in await anyio.to_thread.run_sync(self._spill.take_tallies):
                 self._intake.note_killed(self._lane(killed.session, {}), killed)
+            for lane, left in zip(lanes, found, strict=True):
+                self._intake.adopt(lane, left)
             await anyio.to_thread.run_sync(self._spill.drop_tallies)
         self._tasks: TaskGroup = anyio.create_task_group()
         await self._tasks.__aenter__()

@@ -1,8 +1,8 @@
 """A tally of what waits in memory alone, which outlives a kill of its process: counts, and no contents.
 
 If the process is killed, the next one that opens the log on this machine reads the tally and marks what was
-lost. Only a machine that stops takes the latest counts along. Whatever the disk does, recording goes on:
-what cannot be counted is not.
+lost. Only a machine that stops takes the latest counts along. If the disk is full, events are not counted, and
+recording continues.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EMPTY: Final = bytes(_HEAD.size)
 
 
 class Killed(NamedTuple):
-    """What a process that was killed had in memory alone.
+    """The events of a session that a killed process had in memory alone.
 
     Attributes:
         session: session id.
@@ -95,7 +95,7 @@ class Tally:
         self._write(slot)
 
     def remove(self, session: str, events: int, version: int) -> None:
-        """Notes that events wait no more, and up to where the session is written; 0 if unknown."""
+        """Notes that events wait no more, and the trace version that is written by now; 0 if unknown."""
         slot = self._slots.get(session)
         if slot is None:
             return
@@ -113,7 +113,7 @@ class Tally:
         try:
             os.pwrite(self._descriptor, head + rest, slot.at)
         except OSError:
-            return  # a full disk: it is not counted, and nobody waits for it
+            return  # the disk is full
 
     def close(self) -> None:
         """Leaves the file to the next process if anything is in it, else removes it."""
@@ -123,7 +123,7 @@ class Tally:
 
 
 def read_tally(data: bytes) -> Iterator[Killed]:
-    """What the contents of a file say."""
+    """The counts in the contents of a file."""
     for start in range(0, len(data) - _SLOT + 1, _SLOT):
         events, version, begin, end, length = _HEAD.unpack_from(data, start)
         name = data[start + _HEAD.size : start + _HEAD.size + min(length, _LONGEST)]

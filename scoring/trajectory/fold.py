@@ -177,12 +177,12 @@ class TrajectoryFold:
 
     @property
     def utility_missing(self) -> str | None:
-        """Why the session has no utility so far; None where it has one."""
+        """Why the session has no utility so far; None if it has one."""
         return self._utility.book.missing
 
     @property
     def utility_scorer(self) -> str | None:
-        """The stream of the scorer whose utility counts; None where nobody measured it."""
+        """The stream of the scorer whose utility counts; None if it was not measured."""
         return self._utility.book.scorer
 
     def _leave_origin(self, record: Record) -> None:

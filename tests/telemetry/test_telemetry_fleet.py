@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import duolog
 import pytest
-from duolog.engine.errors import InvalidInput
+from duolog.engine.errors import InvalidInput, NewerLog
 from duolog.engine.log.leases import Leasing
 from duolog.engine.log.open import open_log
+from duolog.engine.records import Draft
 from duolog.engine.scorers.protocol import stream_of
 from duolog.scoring.stopping import STOPPER
 from duolog.scoring.trajectory.updates import StopAdvice
@@ -20,6 +22,7 @@ from duolog.telemetry.live_updates import LiveUpdates
 from duolog.telemetry.log import Log
 from duolog.telemetry.receipt import Awaited
 from duolog.telemetry.session import Recording
+from gated_log import Gate
 
 
 @pytest.fixture
@@ -172,3 +175,38 @@ async def test_scorers_that_run_elsewhere_do_not_run_here(tmp_path: Path) -> Non
                 await anyio.sleep(0.02)
         await other.aclose()
     assert [one.tau for one in found] == [2]
+
+
+async def test_advice_that_cannot_be_acknowledged_is_not_handed_over(url: str) -> None:
+    """A newer version has taken the log over: its processes deliver."""
+    handled: list[StopAdvice] = []
+    advice = StopAdvice("s", 2, 5, 4, tau=2, rounds=(1, 2), ratings=(1, 1))
+    tried = anyio.Event()
+
+    def fail(session: str, drafts: Sequence[Draft], stream: str) -> Exception:
+        tried.set()
+        return NewerLog("a newer Duolog has taken over this log")
+
+    async def handle(update: StopAdvice) -> None:
+        handled.append(update)
+
+    async def acknowledge(update: StopAdvice) -> None:
+        pass
+
+    async with duolog.open(url) as log, open_log(url) as store:
+        await complain(await log.session("s"))
+        gate = Gate(store)
+        gate.fail(fail)
+        assert isinstance(store, Leasing)
+        deliveries = StopDeliveries(
+            gate.log, store.leases(), handle, acknowledge, lambda s, v: True, grace=0.05
+        )
+        deliveries.take(await anext(store.read("s")), [advice])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(deliveries.run)
+            await tried.wait()
+            assert handled == []
+            gate.heal()
+            await deliveries.settle()
+            tasks.cancel_scope.cancel()
+    assert handled == [advice]

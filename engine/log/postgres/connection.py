@@ -261,9 +261,8 @@ def translate(error: BaseException, where: str, *, so: str) -> LogError:
         return NotALog(f"{where}: the database is damaged ({error}); restore a backup")
     if isinstance(error, socket.gaierror):
         return LogUnavailable(f"{where}: there is no such host ({error}); {so}")
-    away = isinstance(error, OSError | asyncpg.PostgresError) and not isinstance(
-        error, ssl.SSLError
-    )
+    broken = OSError | asyncpg.PostgresError | asyncpg.InterfaceError  # the last: closed under us
+    away = isinstance(error, broken) and not isinstance(error, ssl.SSLError)
     if is_lost(error) and away:  # a timeout is an OSError, too
         what = str(error) or type(error).__name__
         return LogAway(f"{where}: the server cannot be reached ({what}); {so}")

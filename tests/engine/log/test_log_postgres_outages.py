@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import sys
 import time
@@ -11,8 +12,9 @@ from pathlib import Path
 import anyio
 import asyncpg
 import pytest
-from duolog.engine.errors import LogUnavailable, OutcomeUnknown
+from duolog.engine.errors import LogAway, LogUnavailable, OutcomeUnknown
 from duolog.engine.log.open import open_log
+from duolog.engine.log.postgres.connection import translate
 from duolog.testing.postgres_server import PostgresServer, main, running_postgres
 from duolog.testing.tools import appended, collect
 from postgres_shell import shell
@@ -149,3 +151,20 @@ def test_a_command_has_a_server_while_it_runs(capfd: pytest.CaptureFixture[str])
     assert said.out.startswith("postgresql://duolog@127.0.0.1:")
     assert said.err.endswith("PostgreSQL is stopped, and its files are removed\n")
     assert main([]) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "away"),
+    [
+        (asyncpg.InterfaceError("the underlying connection is closed"), True),
+        (ConnectionRefusedError("refused"), True),
+        (asyncpg.CannotConnectNowError("the database system is starting up"), True),
+        (asyncpg.InvalidPasswordError("no"), False),
+        (ssl.SSLError("bad certificate"), False),
+        (asyncpg.DiskFullError("full"), False),
+    ],
+)
+def test_only_what_trying_again_may_help_is_away(error: Exception, away: bool) -> None:
+    assert (
+        isinstance(translate(error, "postgresql://db/log", so="it was not opened"), LogAway) is away
+    )
