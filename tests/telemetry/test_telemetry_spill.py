@@ -445,7 +445,7 @@ async def killed(recorder: Recorder, directory: Path) -> AsyncIterator[Recorder]
 
 
 def full(directory: Path) -> SpillFiles:
-    """Files that have no room, so that all events are in memory alone."""
+    """Files without room: all events are in memory alone."""
     return SpillFiles(Spill(directory=directory / "spill", size=1), "memory://", None)
 
 

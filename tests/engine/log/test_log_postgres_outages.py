@@ -1,4 +1,4 @@
-"""The log on PostgreSQL where the server goes away: nothing is lost, doubled or guessed."""
+"""The log on PostgreSQL as the server goes away: nothing is lost, doubled or guessed."""
 
 from __future__ import annotations
 
