@@ -2,8 +2,8 @@
 
     duolog import gpt-4o-airline.json --log people.db   # and other logs of chats
     for task in travel finance data proof tutoring; do
-      duolog run $task --agents one-stage,two-stage --sessions 6 --seed 11
-        --users proactive,feedback,lazy,bounded --log simulated.db; done
+      duolog run $task --agents one-stage,two-stage --users proactive,feedback,lazy,bounded --sessions 6 --seed 11 --log simulated.db
+    done
     python -P -m duolog.benchmarks.manners simulated.db people.db
 
 The sessions of people are divided by the parity of the SHA-256 digest of their id. The rates of the personas were fitted

@@ -302,3 +302,25 @@ async def test_tutors_on_rules_teach_by_acts_beside_what_they_say() -> None:
     for record in lessons:
         after = (following[v] for v in range(record.version + 1, record.version + 4))
         assert any(r.kind == "MessageSent" and r.actor == record.actor for r in after)
+
+
+@pytest.mark.parametrize("agent", ["one-stage", "careful"])
+async def test_what_a_tutor_has_checked_is_marked_when_it_speaks(agent: str) -> None:
+    """A look-up or news between the check and the sheet made it forget the marks."""
+    unmarked, spoken = 0, 0
+    for instance in range(3):
+        one = await play(agent, "lazy", instance)
+        checked: set[str] = set()
+        sheet = ""
+        for record in trace(one):
+            event = record.event
+            if isinstance(event, ActionTaken) and event.name == "Check":
+                checked.add(str(event.arguments["problem"]))
+            elif isinstance(event, SnapshotTaken):
+                sheet = str(event.content)
+            elif isinstance(event, MessageSent) and record.actor == "agent":
+                spoken += 1
+                items = [item for item in read_sheet(sheet) if item.problem in checked]
+                unmarked += sum(bool(item.answer and not item.mark) for item in items)
+    assert spoken > 9
+    assert unmarked == 0
