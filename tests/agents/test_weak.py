@@ -101,7 +101,7 @@ FINANCE = find_task("finance")
 
 
 async def test_a_person_gives_up_talking_to_an_agent_that_changes_nothing() -> None:
-    cell = Cell(agent="flatterer", user="bounded", instance="0", seed=11)
+    cell = Cell(agent="flatterer", user="bounded", instance="3", seed=11)
     one = await played(FINANCE.session(cell, Setting()))
     assert one.result.reason == "abandoned"
     said = [r for r in one.streams["trace"] if r.role == "human" and r.kind == "MessageSent"]
