@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 import os
 import sqlite3
 import tempfile
@@ -249,6 +250,17 @@ async def check_rows(log: EventLog, draw: int) -> None:
         )
         for at, (summary, (first, second)) in enumerate(zip(open_, numbers, strict=True))
     ]
+    for bad in (
+        {"kind": ""},
+        {"version": -1},
+        {"version": 1 << 63},
+        {"position": -1},
+        {"position": 1 << 63},
+        {"numbers": (math.inf,)},
+        {"numbers": (0.0,) * 5},
+    ):
+        await raises(InvalidInput, log.keep_derived([msgspec.structs.replace(rows[0], **bad)]))
+    await raises(InvalidInput, log.keep_derived([rows[0], rows[0]]))
     other = Derived(session="nobody", kind=kind, version=1, position=0, payload=b"")
     require(await log.keep_derived([*rows, other]) == len(rows), "it says how many rows it keeps")
     require(await collect(log.derived(kind, 1)) == rows, "rows are in the order of sessions")

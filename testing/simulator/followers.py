@@ -9,6 +9,7 @@ from typing import NamedTuple, final
 import anyio
 
 from ...engine.errors import DuologError, LogClosed, LogUnavailable
+from ...engine.log import subscriptions
 from ...engine.log.contract import EventLog, Store, Subscription, Tap
 from ...engine.log.exchange import copying
 from ...engine.log.memory import MemoryLog
@@ -93,7 +94,9 @@ class Followers:
         async with log.subscribe(session=session, after_position=after) as subscription:
             self._followed.append(followed)
             forgotten = self._forgotten if own else lambda: gone
-            work = _take(subscription, followed.got, forgotten, slow)
+            # What was published, and a batch from the store: those of a file are larger.
+            most = 2 * subscriptions.BUFFER if isinstance(log, MemoryLog) else 1000
+            work = _take(subscription, followed.got, forgotten, slow, most)
             taking = asyncio.get_running_loop().create_task(work)
             try:
                 if steps is None:
@@ -139,7 +142,7 @@ class Followers:
         async with log.tap(session=session, buffer=buffer) as tap:
             began = log.statistics().position
             slow = buffer < 1000
-            taking = asyncio.get_running_loop().create_task(_drain(tap, got, slow=slow))
+            taking = asyncio.get_running_loop().create_task(_drain(tap, got, buffer, slow=slow))
             try:
                 await self._until(lambda: taking.done() or self._has_drained(tap, log))
                 await asyncio.sleep(_PUBLISHED)  # some may still be on their way
@@ -342,20 +345,25 @@ async def _take(
     got: list[Record],
     forgotten: Callable[[], Collection[str]],
     slow: int,
+    most: int,
 ) -> None:
     """Takes what is delivered, with some steps of the loop between two records."""
     async for each in subscription:
         got.append(each)
+        buffered = subscription.statistics().buffered
+        require(buffered <= most, f"a subscription buffers {most} records at most, not {buffered}")
         erased = each.body is None or each.session not in forgotten()
         require(erased, f"what was forgotten is not delivered: {each.position}")
         await _steps(slow)
 
 
-async def _drain(tap: Tap, got: list[Record], *, slow: bool) -> None:
+async def _drain(tap: Tap, got: list[Record], most: int, *, slow: bool) -> None:
     """Takes what a tap gives, as fast as it comes or slower."""
     try:
         async for each in tap:
             got.append(each)
+            buffered = tap.statistics().buffered
+            require(buffered < most, f"a tap buffers {most} records at most, not {buffered + 1}")
             if slow:
                 await _steps(3)
     except LogClosed:

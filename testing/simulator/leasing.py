@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
+from ...engine.errors import LogUnavailable
 from ...engine.log.contract import EventLog
-from ...engine.log.leases import LeaseHolder, LeaseTerms, Leasing
+from ...engine.log.leases import LeaseHolder, Leases, LeaseTerms, Leasing
 from ..tools import require
 from .scenario import Operation
 
@@ -52,6 +53,7 @@ async def lease(
     try:
         await _compete(one, two, names, calm)
         await _outlive(one, names[0], calm)
+        await _ask_again(one, names[0], calm)
     finally:
         await one.end()
         await two.end()
@@ -100,6 +102,40 @@ async def compete(
     taken = await two.claim(names, "two", 3600.0)
     require(not calm() or taken == set(names), "what was given back is free")
     await two.release(names, "two")
+
+
+async def _ask_again(one: _Holder, name: str, calm: Callable[[], bool]) -> None:
+    """A claim that failed may be made again."""
+    away = LeaseHolder(_Away(one.leases), _TERMS)
+    try:
+        await away.claim(name, lambda: None)
+        require(False, "a claim fails if the log is away")
+    except LogUnavailable:
+        pass
+    taken = await away.claim(name, lambda: None)
+    require(not calm() or taken, "a claim that failed may be made again")
+    await one.leases.release([name], away.name)
+
+
+@final
+class _Away:
+    """Leases of a log that is away once."""
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self._failed = False
+
+    async def claim(self, names: Sequence[str], holder: str, seconds: float) -> frozenset[str]:
+        if not self._failed:
+            self._failed = True
+            raise LogUnavailable("it is away")
+        return await self._leases.claim(names, holder, seconds)
+
+    async def release(self, names: Sequence[str], holder: str) -> None:
+        await self._leases.release(names, holder)
+
+    async def holders(self) -> Mapping[str, str]:
+        return await self._leases.holders()
 
 
 async def _outlive(one: _Holder, name: str, calm: Callable[[], bool]) -> None:

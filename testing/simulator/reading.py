@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import io
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Final
 
+from msgspec.structs import replace
+
 from ...engine.errors import (
+    CodecError,
     DuologError,
     DuplicateConflict,
     InvalidInput,
     LogUnavailable,
     SessionNotFound,
 )
-from ...engine.events import MessageSent, SessionClosed, SessionOpened
+from ...engine.events import MessageSent, SessionClosed, SessionOpened, SnapshotTaken, Unknown
 from ...engine.log.contract import Derived, EventLog, SessionSummary, Store
 from ...engine.log.exchange.copying import copy_log
 from ...engine.log.exchange.jsonl_export import export_jsonl
@@ -166,6 +169,16 @@ async def check_refusals(log: EventLog) -> None:
     await raises(InvalidInput, log.append("", [said]))
     await raises(InvalidInput, log.append("session", [said], stream=""))
     await raises(DuplicateConflict, log.append("session", [other, other]))
+    for bad in (
+        {"time": float("nan")},
+        {"role": "king"},
+        {"id": ""},
+        {"seen": -1},
+        {"event": Unknown("", 1, b"{}")},
+        {"event": Unknown("Other", -1, b"{}")},
+        {"event": SnapshotTaken(content=1, digest="wrong")},
+    ):
+        await _refused(log.append("session", [said, replace(said, **bad)]), bad)
     for call in (
         lambda: log.subscribe(after_position=-1),
         lambda: log.tap(buffer=0),
@@ -173,6 +186,14 @@ async def check_refusals(log: EventLog) -> None:
         lambda: log.read_all(after_position=-1),
     ):
         await raises(InvalidInput, _called(call))
+
+
+async def _refused(appending: Awaitable[object], what: object) -> None:
+    try:
+        await appending
+    except (InvalidInput, DuplicateConflict, CodecError):
+        return
+    require(False, f"an append with {what} is refused")
 
 
 async def _called(call: object) -> None:

@@ -575,6 +575,8 @@ class Workload:
             await check_gaps(records, draw)
         if self._calm() and chance.random() < 0.2:
             await check_rows(log, draw)
+            if self._virtual:
+                await lease(log, log, Operation(-1, "lease", 0, 0, 1, draw), self._calm)
         if self._virtual and chance.random() < 0.1:
             await check_waiting(log, records)
         if chance.random() < 0.03:
