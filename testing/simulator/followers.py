@@ -94,7 +94,7 @@ class Followers:
         async with log.subscribe(session=session, after_position=after) as subscription:
             self._followed.append(followed)
             forgotten = self._forgotten if own else lambda: gone
-            # What was published, and a batch from the store: those of a file are larger.
+            # Batches of a file are larger than those of a log in memory.
             most = 2 * subscriptions.BUFFER if isinstance(log, MemoryLog) else 1000
             work = _take(subscription, followed.got, forgotten, slow, most)
             taking = asyncio.get_running_loop().create_task(work)
@@ -151,7 +151,9 @@ class Followers:
                 late = self._failing() or head >= self.heads.get(None, 0)
                 require(late, f"a tap alone has its log look for records of others: {head}")
                 dropped = tap.statistics().dropped
-                self._tapped.append(_Tapped(began, head, session, dropped, got))
+                self._tapped.append(
+                    _Tapped(began, head, session, dropped, got, isinstance(log, MemoryLog))
+                )
             finally:
                 taking.cancel()
                 await asyncio.wait([taking])
@@ -289,6 +291,8 @@ class Followers:
             self._failing() or len(missed) <= tapped.dropped,
             f"a tap counts what it drops: {missed}",
         )
+        exact = not tapped.exact or tapped.dropped == len(missed)
+        require(exact, f"a tap counts exactly what it drops: {tapped.dropped}, not {len(missed)}")
         require(
             all(tapped.session in (None, record.session) for record in tapped.got),
             "a tap of a session delivers only that",
@@ -321,6 +325,7 @@ class _Tapped(NamedTuple):
     session: str | None
     dropped: int
     got: list[Record]
+    exact: bool  # nothing was published elsewhere
 
 
 def _store(log: MemoryLog) -> Store:
