@@ -1,6 +1,6 @@
 """The study of the shipped agents on held-out instances: ``make science``.
 
-    python -P -m duolog.benchmarks.science              # some 14,500 sessions, a quarter of an hour of CPU
+    python -P -m duolog.benchmarks.science              # some 9,000 sessions, a quarter of an hour of CPU
     python -P -m duolog.benchmarks.science --tiny --docs /tmp
 
 It plays what its logs do not hold, and writes ``science.md``, the paper's phenomena as hypotheses; the two tables of
@@ -99,7 +99,7 @@ async def _play(size: Size, logs: Path) -> dict[str, Played]:
         await play(task, WEAK, (PERSON,), size.seeds, size.ablated, logs)
         variants = [ABLATED, *ablated_agents(task)]
         await play(task, variants, (ABLATED_PERSON,), size.seeds, size.ablated, logs)
-        found[task] = await load(task, logs)
+        found[task] = await load(task, logs, size.seeds)
     return found
 
 

@@ -32,7 +32,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     tasks: tuple[str, ...] = TASKS
-    seeds: tuple[int, ...] = (21, 22, 23, 24)
+    seeds: tuple[int, ...] = (21, 22)
     instances: int = 50
     ablated: int = 25
     gallery: int = 100

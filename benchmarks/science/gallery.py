@@ -38,7 +38,7 @@ async def play_gallery(task: str, size: Size, folder: Path) -> list[Trajectory]:
     """
     agents = [one for one in _AGENTS if one != "careful" or task not in _AS_ONE_STAGE]
     await play(task, agents, (PERSON,), (SEED,), size.gallery, folder)
-    found = await load(task, folder)
+    found = await load(task, folder, (SEED,))
     return [item for sessions in found.values() for item in sessions.values()]
 
 

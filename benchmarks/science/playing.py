@@ -69,8 +69,8 @@ async def play(
         raise InvalidInput(f"session {failures[0].session} could not be run: {failures[0].error}")
 
 
-async def load(task: str, folder: Path) -> Played:
-    """The sessions of a task that its log holds."""
+async def load(task: str, folder: Path, seeds: Sequence[int]) -> Played:
+    """The sessions of a task on worlds of these seeds that its log holds."""
     found: dict[tuple[str, str], dict[str, Trajectory]] = {}
     async with open_log(_log(task, folder), create=False) as log:
         cells: dict[str, Cell] = {}
@@ -79,6 +79,8 @@ async def load(task: str, folder: Path) -> Played:
                 cells[record.session] = msgspec.convert(record.event.config["cell"], Cell)
         async for item in score_sessions(log):
             cell = cells[item.session]
+            if cell.seed not in seeds:
+                continue
             played = found.setdefault((cell.agent, cell.user), {})
             played[f"{cell.seed}/{cell.instance}"] = item
     return found
