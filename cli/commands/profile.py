@@ -18,12 +18,14 @@ from ..runtime import collect_rarely, run
 if TYPE_CHECKING:
     from ...experiments.profile.playing import Profile, ProfilePlan
     from ...experiments.running import Run
+    from ...scoring.comparison.simulators import Audit
     from ...scoring.metrics import Numbers
     from ...scoring.report import Document
 
 __all__ = ("profile_command",)
 
 _UNFINISHED = 3
+_AUDITED = 200  # resamples of the distances from real people
 
 
 @app.command(
@@ -82,6 +84,13 @@ def profile_command(
             metavar="LOG", help="Path or URL of the log.", show_default="profile-SUBJECT.db"
         ),
     ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HUMAN_LOG",
+            help="A log with real people: the page shows how far the simulated users are from them.",
+        ),
+    ] = None,
     price: Annotated[
         float,
         typer.Option(min=0, max=1, help="Utility that a minute of the human's time is worth."),
@@ -132,12 +141,13 @@ def profile_command(
         return
     found, done = _play(plan, price, bootstrap)
     numbers = _numbers(plan, found, bootstrap)
-    print_document(_document(plan, found, numbers), format_)
+    fidelity = None if people is None else _audit(plan, people)
+    print_document(_document(plan, found, numbers, fidelity), format_)
     if html is not None:
         from ...engine.log.exchange.output_file import output_file
 
         with output_file(html, rules) as file:
-            file.write(_page(plan, found, numbers).encode())
+            file.write(_page(plan, found, numbers, fidelity).encode())
     if done.left:
         from ...engine.text import quantity
 
@@ -209,8 +219,31 @@ def _numbers(plan: ProfilePlan, found: Profile, bootstrap: int) -> Numbers | Non
     )
 
 
+def _audit(plan: ProfilePlan, people: str) -> Audit:
+    """How far the users of the profile are from real people."""
+    from ...engine.errors import InvalidInput
+    from ...scoring.comparison.behaviour import Behaviour, read_behaviours
+    from ...scoring.comparison.simulators import audit
+    from ..lookup import existing_log
+
+    async def read(where: str) -> list[Behaviour]:
+        async with existing_log(where) as opened:
+            return await read_behaviours(opened)
+
+    simulated, real = run(lambda: read(plan.log)), run(lambda: read(people))
+    try:
+        return audit(simulated, real, resamples=_AUDITED, seed=0)
+    except InvalidInput as error:
+        raise InvalidInput(f"{plan.log} against {people}: {error}") from None
+
+
 def _document(
-    plan: ProfilePlan, found: Profile, numbers: Numbers | None, *, links: bool = False
+    plan: ProfilePlan,
+    found: Profile,
+    numbers: Numbers | None,
+    fidelity: Audit | None,
+    *,
+    links: bool = False,
 ) -> Document:
     from ...experiments.profile.page import looked_at, profile_document
 
@@ -218,12 +251,15 @@ def _document(
     return profile_document(
         found,
         numbers,
+        fidelity=fidelity,
         links={name: f"#t{place}" for place, name in enumerate(sessions)} if links else {},
         commands={name: shlex.join(["duolog", "show", plan.log, name]) for name in sessions},
     )
 
 
-def _page(plan: ProfilePlan, found: Profile, numbers: Numbers | None) -> str:
+def _page(
+    plan: ProfilePlan, found: Profile, numbers: Numbers | None, fidelity: Audit | None
+) -> str:
     """The page, with the transcripts of the sessions to look at."""
     from ...experiments.profile.page import looked_at
     from ...scoring.report import document_page
@@ -240,4 +276,6 @@ def _page(plan: ProfilePlan, found: Profile, numbers: Numbers | None) -> str:
                 for place, name in enumerate(sessions)
             }
 
-    return document_page(_document(plan, found, numbers, links=True), transcripts=run(read))
+    return document_page(
+        _document(plan, found, numbers, fidelity, links=True), transcripts=run(read)
+    )

@@ -15,7 +15,8 @@ from ..output import output_rules, print_json, say
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..reporting import Analysis, Form
+    from ...engine.log.exchange.output_file import OutputRules
+    from ..reporting import Analysis, Asked, Form
 
 __all__ = ("print_report", "report_command", "report_json")
 
@@ -41,6 +42,7 @@ _FORMATS = ("png", "svg", "pdf")
         "duolog report mixed.db --task travel",
         "duolog report trajectories.jsonl --convention paper --json",
         "duolog report demo.db --explain travel-3-two-stage",
+        "duolog report demo.db --notebook report.ipynb",
         "duolog report demo.db --compare one-stage,two-stage --outcome overall,drop@2",
         "duolog report tables --json",
         note="A directory of tables is what duolog export --format parquet writes; it gives the table, for "
@@ -176,8 +178,14 @@ def report_command(
             help="Write one page: which agent is better, tables, figures and transcripts, task by task.",
         ),
     ] = None,
+    notebook: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a Jupyter notebook that computes the report again."
+        ),
+    ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace figures and a page of those names.")
+        bool, typer.Option("--force", help="Replace figures, a page and a notebook of those names.")
     ] = False,
 ) -> None:
     """Prints utility, gain, drop, effort and process measures of each group; draws the figures.
@@ -208,6 +216,10 @@ def report_command(
     }
     forms: dict[Form, bool] = {"json": as_json, "csv": as_csv, "markdown": as_markdown}
     analysis, form = _one(analyses), _one(forms) or "text"
+    if notebook is not None and (analysis or task):
+        raise InvalidInput(
+            "--notebook writes the report itself: leave other analyses and --task out"
+        )
     if analysis not in (None, "explain") and convention == "paper":
         raise InvalidInput(f"--{analysis} goes by the formal convention")
     for option, given in (("--outcome", outcome), ("--pair-by", pair_by)):
@@ -220,8 +232,7 @@ def report_command(
     kinds = one_of(formats, "--formats", _FORMATS)
     counted = rounds or ("human-turn" if convention == "paper" else "handoff")
     rules = output_rules(*sources, force=force)
-    if html is not None:
-        check_output(html, rules)
+    _check_written((html, notebook), rules)
     if figures is not None:  # before the report keeps rows in a log that a figure would replace
         for path in figures.glob("*"):
             if path.suffix[1:] in kinds:
@@ -257,7 +268,36 @@ def report_command(
         with output_file(html, rules) as target:
             target.write(page.encode())
         say(f"wrote {html}")
+    if notebook is not None:
+        _write_notebook(notebook, asked, rules)
     print_document(document, form)
+
+
+def _check_written(paths: Sequence[Path | None], rules: OutputRules) -> None:
+    """Checks the files that are to be written, before anything is computed."""
+    from ...engine.log.exchange.output_file import check_output
+
+    for path in paths:
+        if path is not None:
+            check_output(path, rules)
+
+
+def _write_notebook(path: Path, asked: Asked, rules: OutputRules) -> None:
+    from ...engine.log.exchange.output_file import output_file
+    from ...experiments.notebook import notebook_of
+
+    text = notebook_of(
+        asked.sources,
+        options=asked.options,
+        convention=asked.convention,
+        group_by=asked.group_by,
+        bootstrap=asked.bootstrap,
+        seed=asked.seed,
+        effort=asked.axis,
+    )
+    with output_file(path, rules) as target:
+        target.write(text.encode())
+    say(f"wrote {path}")
 
 
 def _check_paper(rounds: str | None, effort: str) -> None:

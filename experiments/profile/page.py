@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ...engine.text import quantity
+from ...scoring.comparison.simulators import Audit
 from ...scoring.metrics.results import Numbers
-from ...scoring.report import report_document
+from ...scoring.report import audit_document, report_document
 from ...scoring.report.document import (
     COUNT,
     MEAN,
@@ -57,6 +58,7 @@ def profile_document(
     found: Profile,
     numbers: Numbers | None = None,
     *,
+    fidelity: Audit | None = None,
     links: Mapping[str, str] = {},
     commands: Mapping[str, str] = {},
 ) -> Document:
@@ -65,6 +67,7 @@ def profile_document(
     Args:
         found: the profile.
         numbers: the report on the same sessions, by agent; None to leave its tables out.
+        fidelity: how far its simulated users are from real people; None if nobody measured it.
         links: by session, the place within the page that shows it.
         commands: by session, the command that shows it.
     """
@@ -78,6 +81,8 @@ def profile_document(
         sections.append(_sensitivity(found))
     if found.halves:
         sections.append(_halves(found))
+    if fidelity is not None:
+        sections += _fidelity(fidelity)
     if numbers is not None:
         sections += _report(numbers)
     return Document(
@@ -100,6 +105,43 @@ def profile_document(
             for scaffold, one in found.diagnoses.items()
         ],
     )
+
+
+def _fidelity(found: Audit) -> Iterator[Section]:
+    """How near the simulated users are to real people: an index for each persona, and the distances behind it."""
+    ones = found.personas
+    index = [[gap.ks.value for gap in one.measures if gap.ks.value is not None] for one in ones]
+    within = [
+        [
+            gap.ks.value <= gap.chance_ks
+            for gap in one.measures
+            if gap.ks.value is not None and gap.chance_ks is not None
+        ]
+        for one in ones
+    ]
+    yield Section(
+        title="Fidelity of the users",
+        named=True,
+        tables=[
+            table_of(
+                texts("User", [one.simulated for one in ones]),
+                counts("Sessions", [one.sessions for one in ones]),
+                column(
+                    "Index",
+                    [Cell(value=1 - sum(all_) / len(all_)) if all_ else Cell() for all_ in index],
+                ),
+                texts("Within chance", [f"{sum(each)} of {len(each)}" for each in within]),
+            )
+        ],
+        notes=[
+            Note(
+                text=f"Index: 1 less the mean Kolmogorov-Smirnov distance of what a user does from what real people do "
+                f"({quantity(found.people, 'session')} of people): 1 if nothing tells them apart. Within chance: "
+                "measures whose distance a random division of the same sessions reaches."
+            )
+        ],
+    )
+    yield from audit_document(found).sections
 
 
 def _report(numbers: Numbers) -> Iterator[Section]:

@@ -78,6 +78,7 @@ OUTPUTS = {
     ("bundle", "--output"): "{out}",
     ("export", "--output"): "{out}",
     ("report", "--html"): "{out}",
+    ("report", "--notebook"): "{out}",
     ("report", "--figures"): "{directory}",
     ("profile", "--html"): "{out}",
     ("tune", "--output"): "{out}",

@@ -87,3 +87,22 @@ def test_wrong_inputs_are_one_clear_line(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_the_users_are_compared_with_real_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], plain: None
+) -> None:
+    talk = [{"from": who, "value": "Which one is nearer?"} for who in ("human", "gpt") * 3]
+    source, people = tmp_path / "chats.json", tmp_path / "people.db"
+    source.write_text(
+        json.dumps([{"id": f"chat-{n}", "conversations": talk} for n in range(3)]), "utf-8"
+    )
+    assert main(["import", str(source), "--format", "sharegpt", "--log", str(people)]) == 0
+    capsys.readouterr()
+    told = ["profile", "polisher", *QUICK, "--log", str(tmp_path / "p.db"), "--people", str(people)]
+    assert main(told) == 0
+    shown = capsys.readouterr().out
+    assert "Fidelity of the users" in shown
+    row = next(line for line in shown.splitlines() if line.startswith("lazy") and " of " in line)
+    assert 0 <= float(row.split()[2]) <= 1
+    assert "(3 sessions of people)" in " ".join(shown.split())
