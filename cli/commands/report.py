@@ -166,7 +166,10 @@ def report_command(
     as_csv: Annotated[bool, typer.Option("--csv", help="A row per group.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="The table in Markdown.")] = False,
     figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Draw the figures into a directory.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Draw the figures into a directory, with captions as text."
+        ),
     ] = None,
     formats: Annotated[
         str, typer.Option(metavar="FORMATS", help=f"Of the figures: {', '.join(_FORMATS)}.")
@@ -235,7 +238,7 @@ def report_command(
     _check_written((html, notebook), rules)
     if figures is not None:  # before the report keeps rows in a log that a figure would replace
         for path in figures.glob("*"):
-            if path.suffix[1:] in kinds:
+            if path.suffix[1:] in (*kinds, "txt"):
                 check_output(path, rules._replace(replace=True))
     asked = Asked(
         sources=sources,

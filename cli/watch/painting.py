@@ -161,13 +161,20 @@ def _advice(update: Update) -> Text:
 
 # --- the list ------------------------------------------------------------------------------------
 
-_FIXED = {"state": 9, "rds": 3, "util": 5, "stop": 4}
+_FIXED = {"agent": 10, "state": 9, "rds": 3, "util": 5, "stop": 4}
 _BARS = (7, 12)  # the fewest and the most columns of a sparkline
 _NAME = 16  # columns of a session's id for which the sparklines are left out
 _ROOMY = 28  # beyond which the sparklines get a part of the room
 _LEAST = 10  # and those for which numbers are
-_COLUMNS = ("state", "rds", "util", "utility", "effort", "stop")
-_FIRST_TO_GO = {"effort": _NAME, "utility": _NAME, "rds": _LEAST, "util": _LEAST, "stop": _LEAST}
+_COLUMNS = ("agent", "state", "rds", "util", "utility", "effort", "stop")
+_FIRST_TO_GO = {
+    "effort": _NAME,
+    "utility": _NAME,
+    "agent": _LEAST,
+    "rds": _LEAST,
+    "util": _LEAST,
+    "stop": _LEAST,
+}
 _RIGHT = ("rds", "util")
 
 
@@ -222,6 +229,7 @@ def row_line(line: SessionLine, measure: str, width: int, name: str) -> Text:
     style = _STATES.get(row.state, "")
     efforts = line.efforts(measure)
     cells = {
+        "agent": (row.labels.get("agent", ""), "dim"),
         "state": (row.state, style),
         "rds": (str(line.rounds), ""),
         "util": (number(line.utility), ""),

@@ -108,7 +108,8 @@ def save_figures(
 
     ``curve``: mean utility by round. ``tokens``: tokens of agent against human. ``ratio``: final
     performance by quintile of that ratio. ``survival``: whose human is still there. Those without
-    numbers are left out. The same report gives the same files, byte for byte.
+    numbers are left out. The same report gives the same files, byte for byte. Each figure has its caption in
+    a text file of its name.
 
     Args:
         source: a report, or trajectories, which are then reported under ``formal``.
@@ -177,7 +178,7 @@ def write_figures(
     formats: Sequence[str] = ("png", "svg"),
     rules: OutputRules = OutputRules(),  # noqa: B008  (immutable)
 ) -> list[Path]:
-    """Draws figures, and writes each in all formats, once all are drawn.
+    """Draws figures, and writes each in all formats, once all are drawn, with its caption in a text file.
 
     Args:
         figures: the figures; their names are those of the files.
@@ -204,11 +205,12 @@ def write_figures(
     drawn: dict[Path, bytes] = {}
     with rc_context(settings):
         for figure in figures:
-            sheet = draw_figure(figure)
+            sheet = draw_figure(figure, caption=False)
             for kind in formats:
                 data = BytesIO()
                 sheet.savefig(data, format=kind, metadata=dict(_NO_DATES[kind]))
                 drawn[folder / f"{figure.name}.{kind}"] = data.getvalue()
+            drawn[folder / f"{figure.name}.txt"] = f"{figure.title}. {figure.note}\n".encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -222,9 +224,9 @@ def write_figures(
     return list(drawn)
 
 
-def draw_figure(figure: Figure) -> Sheet:
-    """Draws a figure: its panels in rows, a legend above them and a caption below."""
-    drawing = _Drawing(figure)
+def draw_figure(figure: Figure, *, caption: bool = True) -> Sheet:
+    """Draws a figure: its panels in rows, a legend above them and, if wanted, a caption below."""
+    drawing = _Drawing(figure, caption=caption)
     for axes, panel in zip(drawing.axes, figure.panels, strict=True):
         drawing.panel(axes, panel)
     return drawing.sheet
@@ -234,7 +236,7 @@ def draw_figure(figure: Figure) -> Sheet:
 class _Drawing:
     """A sheet with the axes of a figure's panels."""
 
-    def __init__(self, figure: Figure) -> None:
+    def __init__(self, figure: Figure, *, caption: bool) -> None:
         from matplotlib.figure import Figure as Sheet
 
         self._figure = figure
@@ -246,8 +248,8 @@ class _Drawing:
         each = (width - left - right - gap * (across - 1)) / across
         tall = each if figure.square else figure.height
         legend = _legend_rows([(self._key(key), key.name) for key in figure.legend], width)
-        caption = _wrapped(figure.note, width - 0.16)
-        foot = 0.115 * len(caption) + 0.1
+        lines = _wrapped(figure.note, width - 0.16) if caption else []
+        foot = 0.115 * len(lines) + 0.1
         bottom = foot + (0.58 if figure.sizes else 0.45)
         total = bottom + down * tall + (down - 1) * rise + 0.32 + 0.16 * len(legend)
         self.sheet = Sheet(figsize=(width, total))
@@ -270,7 +272,7 @@ class _Drawing:
         self.sheet.text(
             0.08 / width,
             (foot - 0.02) / total,
-            "\n".join(caption),
+            "\n".join(lines),
             fontsize=_SMALL,
             color=_FAINT,
             va="top",

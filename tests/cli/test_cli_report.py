@@ -240,8 +240,9 @@ def test_figures_are_written(file: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["report", file, "--figures", str(directory), "--formats", "svg"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("Collaborative effort scaling")
-    assert err == f"wrote curve.svg, tokens.svg, ratio.svg in {directory}\n"
-    assert {path.name for path in directory.iterdir()} == {"curve.svg", "tokens.svg", "ratio.svg"}
+    names = [f"{name}.{kind}" for name in ("curve", "tokens", "ratio") for kind in ("svg", "txt")]
+    assert err == f"wrote {', '.join(names)} in {directory}\n"
+    assert {path.name for path in directory.iterdir()} == {*names}
 
 
 def test_a_page(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -398,10 +399,11 @@ def test_a_comparison_is_drawn(
     paired: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", paired, "--compare", "a,b", "--figures", str(tmp_path / "f")]) == 0
-    assert capsys.readouterr().err.startswith("wrote compare.png, compare.svg in ")
+    assert capsys.readouterr().err.startswith("wrote compare.png, compare.svg, compare.txt in ")
     assert sorted(path.name for path in (tmp_path / "f").iterdir()) == [
         "compare.png",
         "compare.svg",
+        "compare.txt",
     ]
 
 

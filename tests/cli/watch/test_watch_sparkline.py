@@ -69,3 +69,11 @@ def test_a_row_is_as_wide_as_its_titles(width: int) -> None:
 def test_a_row_says_its_problem() -> None:
     line = SessionLine(Folded(SessionRow(session="s", unreadable="it is damaged")))
     assert "damaged" in row_line(line, "acts", 60, "s").plain
+
+
+def test_the_list_has_the_agent_where_there_is_room() -> None:
+    row = SessionRow(session="s", labels={"agent": "two-stage"}, state="open")
+    line = SessionLine(Folded(row, (Point(round=1, utility=0.5),)))
+    assert "agent" in header(80).plain
+    assert "two-stage" in row_line(line, "acts", 80, "s").plain
+    assert "agent" not in header(30).plain

@@ -223,19 +223,22 @@ def test_files_are_the_same_byte_for_byte(tmp_path: Path) -> None:
     first = save_figures(report, tmp_path / "a", kinds)
     second = save_figures(report, tmp_path / "b" / "c", kinds)
     assert [path.name for path in first] == [
-        f"{name}.{kind}" for name in ("curve", "tokens", "ratio") for kind in kinds
+        f"{name}.{kind}" for name in ("curve", "tokens", "ratio") for kind in (*kinds, "txt")
     ]
     for one, two in zip(first, second, strict=True):
         assert one.read_bytes() == two.read_bytes()
     svg = (tmp_path / "a" / "curve.svg").read_text(encoding="utf-8")
     assert not re.search(r"<dc:date>", svg)
     assert not re.search(r"(href|src)=\"http", svg)
+    assert (
+        (tmp_path / "a" / "curve.txt").read_text("utf-8").startswith("Scaling curve. Mean utility")
+    )
 
 
 @pytest.mark.slow
 def test_trajectories_give_curves_against_other_effort(tmp_path: Path) -> None:
     paths = save_figures(sessions(), tmp_path, ["svg"], efforts=["tokens_read", "acts"])
-    assert [path.name for path in paths] == [
+    assert [path.name for path in paths if path.suffix != ".txt"] == [
         "curve.svg",
         "curve-tokens_read.svg",
         "curve-acts.svg",
@@ -308,7 +311,11 @@ def test_without_performance_there_are_no_quintiles() -> None:
 
 def test_without_tokens_there_is_only_the_curve(tmp_path: Path) -> None:
     plain = [Trajectory(session="s", points=(Point(round=1, value=0.5, utility=0.5),))]
-    assert [path.name for path in save_figures(plain, tmp_path)] == ["curve.png", "curve.svg"]
+    assert [path.name for path in save_figures(plain, tmp_path)] == [
+        "curve.png",
+        "curve.svg",
+        "curve.txt",
+    ]
     assert save_figures([], tmp_path) == []
 
 
