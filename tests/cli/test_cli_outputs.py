@@ -33,6 +33,7 @@ WRITERS = {
     "cli/__init__.py": "the null device, where the reader of the output is gone",
     "cli/chat/screen.py": "the null device, likewise",
     "scoring/columns/parquet.py": "a directory that holds nothing but tables, under names of their own",
+    "testing/simulator/around.py": "files of a log that the simulator harms, in a directory of its own",
     "testing/simulator/machine/disk.py": "a log that a test damages, as a loss of power does",
 }
 """Sources that open files for writing by themselves, and why they may."""
@@ -96,6 +97,7 @@ INPUTS = {
     ("chat", "--cache"),
     ("fork", "--cache"),
     ("forget", "--cache"),
+    ("forget", "--spill"),
     ("forget", "--tables"),
     ("import", "--mapping"),
     ("run", "--cache"),
@@ -195,6 +197,12 @@ def test_another_file_is_replaced_by_force_only(
     directory.mkdir()
     out.write_bytes(b"precious")
     read = READ.get(command, (str(place / "a.db"),))
+    if option == "--figures":  # what has fewer than five sessions is not drawn
+        trips = str(place / "trips.db")
+        assert (
+            main(["run", "travel", "--agents", "one-stage", "--sessions", "5", "--log", trips]) == 0
+        )
+        read = (trips,)
     arguments = [command, *read, option, form.format(out=out, directory=directory)]
     assert main(arguments) == 2
     assert (
