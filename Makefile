@@ -11,6 +11,7 @@
 #             make soak N=1000000 runs the simulator only, that many times, on all cores
 # make mutants   breaks the engine in known ways, and says how soon the simulator notices each;
 #             make mutants SAMPLE=200 draws mutants from all that there are, ARGS=--tests runs the tests too
+# make adapters  plays 100 episodes through TRL and Gymnasium, which it installs into .venv-adapters/: 6 GB
 # make bench  speeds, as ratios to the least that the same work can cost; QUICK=1 a tenth of the work
 # make bench-check   the same, compared with figures that are kept: fails on more than 10 % less
 # make release-check   builds wheel and sdist, checks them, and installs the wheel
@@ -45,7 +46,7 @@ PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 PLAYERS := auto,human-alone,one-stage,two-stage,adaptive
 
 .PHONY: help demo demo-postgres workbench check format lint types imports fast test science soak mutants bench bench-check
-.PHONY: release-check docs setup
+.PHONY: release-check docs setup adapters
 .NOTPARALLEL:
 
 help:
@@ -127,6 +128,12 @@ bench: $(WITH_DEV)
 
 bench-check: $(WITH_DEV)
 	$(RUN) duolog.benchmarks.table --check $(if $(QUICK),--quick) $(ARGS)
+
+# Apart from .venv, since the frameworks bring gigabytes, and versions of their own.
+adapters:
+	@sh .ci/venv '$(PYTHON)' .venv-adapters
+	.venv-adapters/bin/python -m pip install -qq --disable-pip-version-check --editable '.[trl,gymnasium]'
+	.venv-adapters/bin/python -P -m duolog.benchmarks.adapters gymnasium trl $(ARGS)
 
 release-check: $(WITH_DEV)
 	$(RUN) pytest -m release $(ARGS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import final
@@ -58,6 +58,10 @@ class Stage:
         self._portal = None
         self._closing.__exit__(kind, error, trace)
 
+    def closes(self, close: Callable[[], None]) -> None:
+        """Has something closed before the log is."""
+        self._closing.callback(close)
+
     @property
     def portal(self) -> BlockingPortal:
         """Runs what is asynchronous, in the thread.
@@ -109,6 +113,7 @@ class BlockingEpisode:
         portal = self._stage.portal
         episode = Episode(self._stage.log, self._setting)
         self._closing.enter_context(portal.wrap_async_context_manager(episode))
+        self._stage.closes(self.close)
         self._episode = episode
         return self
 
@@ -159,6 +164,10 @@ class BlockingEpisode:
     def step(self, action: Action) -> Observation:
         """Carries out an action; see ``Episode.step``."""
         return self._stage.portal.call(self.episode.step, action)
+
+    def leave(self) -> None:
+        """Closes an open session as ``cancelled``; see ``Episode.leave``."""
+        self._stage.portal.call(self.episode.leave)
 
     @property
     def reward(self) -> Reward:

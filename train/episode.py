@@ -30,8 +30,9 @@ from ..engine.session.view import View
 from ..engine.task import Brief, Cell, OwnPart, Setting, Task, find_task
 from ..scoring.stopping import stop_advised
 from ..scoring.trajectory.options import Options
+from ..scoring.trajectory.points import Trajectory
 from ..scoring.trajectory.updates import StopAdvice
-from .rewards import CONFIG, Reward, RewardFold, RewardTerms, reward_from
+from .rewards import CONFIG, Reward, RewardFold, RewardTerms
 from .seat import Action, ChatMessage, Observation, Seat, trainee
 
 __all__ = ("TRAINEE", "Episode", "EpisodeSetting")
@@ -129,6 +130,7 @@ class Episode:
         self._stepping = False
         self._given = _NOTHING
         self._final: Reward | None = None
+        self._scored: Trajectory | None = None
         self._detail = ""
 
     async def __aenter__(self) -> Episode:
@@ -178,7 +180,7 @@ class Episode:
 
         Returns:
             The first observation. Its reward is 0, and the effort of the request counts with the first
-            step: the rewards of all steps add up to the total. The episode may be over already, where the human ended it.
+            step. The rewards of all steps add up to the total. The episode may be over already, where the human ended it.
 
         Raises:
             InvalidInput: there is no such task, problem or persona; or the episode is not entered.
@@ -205,7 +207,8 @@ class Episode:
         made, meter = self._make(found, cell, config, seat)
         session = await self._fresh(made)
         self._seat, self._meter = seat, meter
-        self.session, self.result, self._final = session.id, None, None
+        self.session, self.result = session.id, None
+        self._final = self._scored = None
         self.messages, self._given = [], _NOTHING
         self._observation, self._error = None, None
         self._news, self._over = anyio.Event(), anyio.Event()
@@ -264,6 +267,14 @@ class Episode:
         if self._meter is None:
             raise InvalidInput("no episode was begun: call reset first")
         return self._meter.reward()
+
+    @property
+    def effort(self) -> Mapping[str, float | None]:
+        """The human's effort so far, by measure, as ``score`` has it; see ``MEASURES``."""
+        if self._meter is None:
+            raise InvalidInput("no episode was begun: call reset first")
+        points = (self._scored or self._meter.trajectory()).points
+        return points[-1].effort if points else {}
 
     @property
     def view(self) -> View:
@@ -345,7 +356,10 @@ class Episode:
         try:
             result = await run_session(self._log, session, fresh=True)
             records = [r async for r in self._log.read_all(session=session.id)]
-            self._final = reward_from(records, self.setting.reward)
+            fold = RewardFold(session.id, self.setting.reward)
+            for record in records:
+                fold.feed(record)
+            self._final, self._scored = fold.reward(), fold.trajectory()
             self._detail = _detail(records)
             self.result = result
         except Exception as error:  # noqa: BLE001  (raised by the step that waits)
@@ -376,16 +390,14 @@ class Episode:
             seen = self._last()
         assert seen is not None
         self.messages += seen.messages
-        if opening and not seen.done:  # what the request took counts with the first step
+        if opening and not seen.done:  # the request's effort counts with the first step
             return seen
-        parts = self.reward
-        gained = {name: value - self._given.get(name, 0.0) for name, value in parts.parts.items()}
-        self._given = parts.parts
-        return msgspec.structs.replace(
-            seen,
-            reward=0.0 if parts.total is None else math.fsum(gained.values()),
-            parts=gained,
-        )
+        reward = self.reward
+        if reward.total is None:  # counts once utility is known
+            return seen
+        gained = {name: value - self._given.get(name, 0.0) for name, value in reward.parts.items()}
+        self._given = reward.parts
+        return msgspec.structs.replace(seen, reward=math.fsum(gained.values()), parts=gained)
 
     def _last(self) -> Observation:
         assert self.result is not None
@@ -440,3 +452,7 @@ class _Meter:
     def reward(self) -> Reward:
         """The reward so far."""
         return self._fold.reward()
+
+    def trajectory(self) -> Trajectory:
+        """The trajectory so far."""
+        return self._fold.trajectory()

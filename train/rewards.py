@@ -172,7 +172,7 @@ def reward_from(
             fold = RewardFold(record.session, terms or terms_in(record), options)
         fold.feed(record)
     if fold is None:
-        raise InvalidInput("the session has no records, and so no reward")
+        raise InvalidInput("the session has no records: name one that the log holds")
     return fold.reward()
 
 

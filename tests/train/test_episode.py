@@ -1,4 +1,4 @@
-"""Episodes: what an agent sees and may do, how they end, and that the log stays whole."""
+"""Episodes: their observations, actions and ends, and a log that stays whole."""
 
 from __future__ import annotations
 

@@ -1,0 +1,112 @@
+"""Simulated users for other harnesses: their answers, and their effort in the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import duolog
+import httpx
+import msgspec
+import pytest
+from duolog.engine.errors import InvalidInput
+from duolog.engine.log.open import open_log
+from duolog.train.hosted import STOP, UserEndpoint, user_app
+
+MODEL = "tutoring/proactive/0/7"
+
+
+async def talk(
+    endpoint: UserEndpoint, said: list[dict[str, str]], **more: object
+) -> dict[str, Any]:
+    """One request; the reply is added to the conversation."""
+    body = msgspec.json.encode({"model": MODEL, "messages": said, **more})
+    found = dict(await endpoint.complete(body))
+    said.append(msgspec.to_builtins(found["choices"])[0]["message"])
+    return found
+
+
+def test_a_harness_talks_to_a_user_whose_effort_is_in_the_log() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log:
+            async with UserEndpoint(log) as endpoint:
+                said = [{"role": "user", "content": "Hello! How can I help you?"}]
+                first = await talk(endpoint, said)
+                assert "due tomorrow" in said[-1]["content"]
+                for _ in range(3):
+                    said.append({"role": "user", "content": "What is 3/4 + 1/4?"})
+                    last = await talk(endpoint, said)
+                assert first["duolog"]["session"] == last["duolog"]["session"]
+            session = last["duolog"]["session"]
+            trajectory = await duolog.score_log(log, session)
+            assert trajectory.state == "cancelled"
+            effort = last["duolog"]["effort"]
+            assert effort["acts"] >= 3
+            assert effort["acts"] <= (trajectory.points[-1].effort["acts"] or 0)
+
+    anyio.run(main)  # installed tasks are looked for, which reads files
+
+
+def test_conversations_are_told_apart_by_what_was_said() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log, UserEndpoint(log) as endpoint:
+            one: list[dict[str, str]] = [{"role": "user", "content": "Hello!"}]
+            other: list[dict[str, str]] = [{"role": "user", "content": "Hello!"}]
+            first, second = await talk(endpoint, one), await talk(endpoint, other)
+            assert first["duolog"]["session"] != second["duolog"]["session"]
+            one.append({"role": "user", "content": "What is 1/2 + 1/4?"})
+            other.append({"role": "user", "content": "What is 3/4 - 1/4?"})
+            asked = list(one)
+            found = [await talk(endpoint, one), await talk(endpoint, other)]
+            assert len({each["duolog"]["session"] for each in found}) == 2
+            again = await talk(endpoint, asked)
+            assert again["choices"] == found[0]["choices"]
+            with pytest.raises(InvalidInput, match="conversation is unknown"):
+                await talk(endpoint, [*one[:1], {"role": "assistant", "content": "No."}, one[0]])
+
+    anyio.run(main)
+
+
+def test_the_last_reply_says_that_it_is_over() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log, UserEndpoint(log) as endpoint:
+            said = [{"role": "user", "content": "Hello!"}]
+            found = await talk(endpoint, said)
+            for number in range(60):
+                if found["duolog"]["done"]:
+                    break
+                said.append({"role": "user", "content": f"Lovely weather today! {number}"})
+                found = await talk(endpoint, said)
+            assert said[-1]["content"].endswith(STOP)
+            assert found["duolog"]["ended"] in ("abandoned", "finished", "limit")
+
+    anyio.run(main)
+
+
+def test_bad_requests_are_answered_in_words_over_http() -> None:
+    async def main() -> None:
+        async with open_log("memory://") as log, UserEndpoint(log) as endpoint:
+            transport = httpx.ASGITransport(app=user_app(endpoint))
+            async with httpx.AsyncClient(transport=transport, base_url="http://users") as client:
+
+                async def post(body: object) -> httpx.Response:
+                    return await client.post(
+                        "/v1/chat/completions", content=msgspec.json.encode(body)
+                    )
+
+                hello = [{"role": "user", "content": "Hello!"}]
+                good = await post({"model": MODEL, "messages": hello})
+                assert good.status_code == 200
+                assert good.json()["choices"][0]["message"]["role"] == "assistant"
+                for body, why in (
+                    ([], "cannot be read as a chat completion"),
+                    ({"model": "gpt", "messages": hello}, "names no user"),
+                    ({"model": "nowhere/proactive/0/7", "messages": hello}, "there is no task"),
+                    ({"model": "tutoring/grumpy/0/7", "messages": hello}, "grumpy"),
+                    ({"model": MODEL, "messages": hello, "stream": True}, "does not stream"),
+                ):
+                    refused = await post(body)
+                    assert refused.status_code == 400
+                    assert why in refused.json()["error"]["message"]
+
+    anyio.run(main)
