@@ -197,7 +197,8 @@ def diagnose(signs: Sequence[Signs], *, resamples: int = 1000, seed: int = 0) ->
                 limit=limit,
                 holds=bool(holds[one][0]),
                 certainty=float(np.mean(holds[one][1:] == holds[one][0])) if resamples else 1.0,
-                sessions=_strongest(used, limit.sign),
+                sessions=_strongest(used, limit.sign)
+                or (_strongest(used, "tail") if one == "plateau" else ()),
             )
         )
     return Diagnosis(

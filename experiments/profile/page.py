@@ -12,6 +12,7 @@ from ...scoring.report import audit_document, report_document
 from ...scoring.report.document import (
     COUNT,
     MEAN,
+    NUMBER,
     SHARE,
     SIGNED,
     Cell,
@@ -224,16 +225,19 @@ def _evidence(one: Diagnosis) -> list[Finding]:
 
 
 def _said(finding: Finding) -> str:
-    value = finding.sign.value
-    shown = percent(value) if finding.limit.percent else number(value, _places(finding))
-    least = (
-        percent(finding.limit.least)
-        if finding.limit.percent
-        else number(finding.limit.least, _places(finding))
-    )
-    if value is not None and value < finding.limit.least:  # a plateau by its tail
+    if not _beyond(finding):  # a plateau by its rounds, and not by its turns
         return "utility stays as it is in most rounds, and the first output is hardly made better"
-    return f"{shown} {finding.limit.words} (limit {least})"
+    value, least = finding.sign.value, finding.limit.least
+    shown = [
+        percent(one) if finding.limit.percent else number(one, _places(finding))
+        for one in (value, least)
+    ]
+    return f"{shown[0]} {finding.limit.words} (limit {shown[1]})"
+
+
+def _beyond(finding: Finding) -> bool:
+    value = finding.sign.value
+    return value is not None and value >= finding.limit.least
 
 
 def _places(finding: Finding) -> int:
@@ -283,7 +287,7 @@ def _sign(finding: Finding) -> Cell:
     form = SHARE if finding.limit.percent else Format(places=_places(finding), spread=2)
     if finding.limit.least >= 10:
         form = COUNT
-    return estimate(finding.sign, form, marked=finding.holds)
+    return estimate(finding.sign, form, marked=finding.holds and _beyond(finding))
 
 
 def _sessions(
@@ -370,7 +374,13 @@ def _halves(found: Profile) -> Section:
         tables=[
             table_of(
                 texts("Half", names),
-                column("Final utility", [estimate(found.halves[name], SIGNED) for name in names]),
+                column(
+                    "Final utility",
+                    [
+                        estimate(found.halves[name], SIGNED if name == "difference" else NUMBER)
+                        for name in names
+                    ],
+                ),
             )
         ],
         notes=[

@@ -10,7 +10,10 @@ import pytest
 from duolog.benchmarks.profiles.__main__ import EXPECTED, Tally, confusion_table, play_run
 from duolog.benchmarks.profiles.characters import CHARACTERS, Character
 from duolog.experiments.profile.diagnosis import KINDS, diagnose, over_problems
+from duolog.experiments.profile.page import profile_document
+from duolog.experiments.profile.playing import Profile
 from duolog.experiments.profile.signs import Signs
+from duolog.scoring.report import document_markdown
 
 
 def shown(number: int, **changes: object) -> Signs:
@@ -98,6 +101,28 @@ def test_a_sign_that_no_session_shows_is_absent_and_holds_for_nothing() -> None:
     assert found.finding("opaque").sign.value is None
     assert not found.finding("opaque").holds
     assert found.kind == "sustained"
+
+
+def test_a_plateau_by_its_rounds_says_so_and_names_sessions() -> None:
+    """An agent whose output is worth nothing from the first to the last round has no later turns at all."""
+    stuck = [shown(n, first=0.0, best=0.0, final=0.0, tail=1.0, idle=None) for n in range(3)]
+    found = diagnose(stuck, resamples=20)
+    assert found.kind == "plateau"
+    assert found.finding("plateau").sessions == ("s0", "s1", "s2")
+    profile = Profile(
+        subject="x",
+        suite="suite-1",
+        digest="d",
+        published=True,
+        tasks=("travel",),
+        planned=3,
+        played=3,
+        diagnoses={"one-stage": found},
+        recommendation=None,
+    )
+    page = document_markdown(profile_document(profile))
+    assert "Evidence with one-stage: utility stays as it is in most rounds" in page
+    assert "– of its later turns" not in page
 
 
 def test_problems_are_drawn_and_not_sessions() -> None:
