@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import site
+import sqlite3
 import subprocess
 import sys
 import sysconfig
 import venv
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -109,8 +111,9 @@ def test_pytest_runs_a_file_of_the_checkout(checkout: tuple[Path, Environment]) 
         assert " passed" in environment.run("pytest", path, *arguments, where=where)
 
 
-def test_mypy_checks_a_file_of_the_checkout(checkout: tuple[Path, Environment]) -> None:
+def test_mypy_checks_a_file_of_the_checkout(checkout: tuple[Path, Environment], root: Path) -> None:
     tree, environment = checkout
+    _copy_cache(root / ".mypy_cache", tree / ".mypy_cache")
     wrong = tree / "engine" / "wrong.py"
     wrong.write_text(
         "from .rounds import RoundProjector\n\nx: int = RoundProjector\n", encoding="utf-8"
@@ -119,6 +122,16 @@ def test_mypy_checks_a_file_of_the_checkout(checkout: tuple[Path, Environment]) 
     assert "engine/wrong.py:3: error: Incompatible types" in said
     assert "Found 1 error in 1 file" in said
     wrong.unlink()
+
+
+def _copy_cache(cache: Path, to: Path) -> None:
+    """What `make types` found out about the same files, so that mypy need not find it out again. It may
+    be at work, so each file is copied by SQLite."""
+    for path in cache.rglob("*.db"):
+        target = to / path.relative_to(cache)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path)) as known, closing(sqlite3.connect(target)) as copied:
+            known.backup(copied)
 
 
 def test_the_link_to_the_checkout_is_made_once(checkout: tuple[Path, Environment]) -> None:
