@@ -7,11 +7,11 @@
 
 ``scripted``: two actors who do what they were told, without any planning: what the engine, its
 clock and the log cost. Its floor is a bare kernel (``floors.kernel``), its peer ``inspect_ai`` with a mock
-model, if it is installed. ``travel``: rule-driven agents and users plan trips, and are scored.
+model, if it is installed. The kernel waits for a commit at each event; ours stages events.
+``travel``: rule-driven agents and users plan trips, and are scored.
 
-The garbage collector is set as the command line sets it. Events are durable before their actors go
-on; CPU is of all threads, the database's too, and excludes starting Python and making the first
-world. Where memory is measured, the configuration runs in a process of its own.
+The garbage collector is set as the command line sets it. CPU is of all threads, the database's too, and
+excludes starting Python and making the first world. Where memory is measured, the configuration runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -136,6 +136,7 @@ def table(quick: bool, repeat: int) -> list[Row]:
     _set_collector()
     scale = 1 if quick else 4
     return [
+        kernel_row(1, 25 * scale, repeat),
         kernel_row(100, 100 * scale, repeat),
         kernel_row(1_000, 1_000 if quick else 2_000, repeat),
         peer_row(50 * scale, repeat),

@@ -26,6 +26,10 @@ EVENTS: Final = 64
 WALL: Final = 0.1
 """Seconds of wall time after which what is staged is written."""
 
+_FEW: Final = 4
+"""Events in ``WALL`` seconds below which staging costs more than it saves: the machine is busy with many
+sessions, or an actor works outside of the kernel. The next ``EVENTS`` are then written at once."""
+
 _AT_ONCE: Final = frozenset({"ModelCalled", "SessionClosed"})
 """Kinds that are written before their append returns: a reply was paid for, and a close is final."""
 
@@ -80,6 +84,7 @@ class SessionAppends:
         self._due = asyncio.Event()
         self._staged: list[Append] = []
         self._events = 0
+        self._slow = 0  # events to write at once, since few were staged in time
         self._versions: dict[str, int] = {}  # of streams, as far as this run has written them
         self._ids: set[str] = set()
         self._writing = asyncio.Lock()
@@ -95,6 +100,8 @@ class SessionAppends:
         """Waits until something has been staged for as long as it may be."""
         await self._due.wait()
         self._due.clear()
+        if self._events < _FEW:
+            self._slow = EVENTS
 
     async def append(
         self,
@@ -114,7 +121,8 @@ class SessionAppends:
                 session, drafts, stream=stream, expected_version=expected_version
             )
         self._check()
-        if expected_version is None or self._staging.followed:
+        if self._slow > 0 or expected_version is None or self._staging.followed:
+            self._slow = max(0, self._slow - len(drafts))
             return await self._write_now(drafts, stream, expected_version)
         append = self._staging.stage(
             session, drafts, stream=stream, expected_version=expected_version
