@@ -112,6 +112,19 @@ class Followers:
                 await asyncio.wait([taking])
             if not taking.cancelled():
                 taking.result()
+        if not self._failing():
+            await self._check_left(subscription)
+
+    @staticmethod
+    async def _check_left(subscription: Subscription) -> None:
+        """A subscription that was left gives what it has, and then says that it is closed."""
+        with anyio.move_on_after(_LATEST):
+            try:
+                while True:
+                    await anext(subscription)
+            except (LogClosed, LogUnavailable):
+                return
+        require(False, "a subscription that was left says that it is closed")
 
     def _has_all(self, subscription: Subscription, followed: _Followed) -> bool:
         head = self.heads.get(followed.session, 0)
