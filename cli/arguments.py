@@ -7,7 +7,19 @@ from collections.abc import Iterable
 
 from ..engine.errors import InvalidInput
 
-__all__ = ("MOST_RESAMPLES", "choices", "example", "numbers", "one_of", "seconds_in")
+__all__ = ("FILTERS", "MOST_RESAMPLES", "choices", "example", "numbers", "one_of", "seconds_in")
+
+FILTERS = """\b
+Filters, of which a session has to meet all:
+  agent=auto,two-stage   a label is one of these; != for none of them
+  session=menu-1*        also task, instance; * stands for anything
+  state=open,failed      open, finished, abandoned, ended, limit, tolerance,
+                         stalled, failed, cancelled, forgotten
+  utility=0.5..0.8       also ..0.3, 0.5.., none, or '>=0.5' in quotes
+  rounds=5..             also events, and lasted in seconds
+  tau=2                  this tolerance is used up; tau alone: any of 1 to 3
+  dinner                 a text in id, task, instance, state or labels"""
+"""What filters there are, for the help."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 

@@ -26,7 +26,7 @@ from ..engine.log.exchange.jsonl_import import import_jsonl
 from ..engine.log.exchange.output_file import OutputRules, output_file
 from ..engine.log.open import open_log
 from ..engine.text import quantity
-from ..scoring.metrics.results import DEFINITIONS
+from ..scoring.columns.rows import DEFINITIONS
 from ..scoring.trajectory.options import Options
 from .manifest import Manifest, read_manifests
 

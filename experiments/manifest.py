@@ -27,8 +27,7 @@ from ..engine.log.exchange.output_file import OutputRules, output_file
 from ..engine.session.resume import ENGINE_NUMBER
 from ..engine.task import NOBODY, Brief
 from ..engine.text import quantity
-from ..scoring.columns.rows import FOLD_VERSION
-from ..scoring.metrics.results import DEFINITIONS
+from ..scoring.columns.rows import DEFINITIONS, FOLD_VERSION
 from ..users.personas import PERSONAS, find_persona, is_persona_file, plays
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
-from ..arguments import example
+from ..arguments import FILTERS, example
 from ..lookup import existing_log
 from ..output import say
 from ..runtime import run
-from .sessions import FILTERS
 
 if TYPE_CHECKING:
     from ...scoring.index.query import SessionQuery

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
-from ..arguments import example
+from ..arguments import FILTERS, example
 from ..lookup import existing_log, name_of
 from ..output import print_text, say
 from ..runtime import run
@@ -22,23 +22,11 @@ if TYPE_CHECKING:
     from ...scoring.index.query import SessionQuery
     from ...scoring.trajectory.options import Options
 
-__all__ = ("FILTERS", "sessions_command")
+__all__ = ("sessions_command",)
 
 _AT_ONCE = 1 << 16  # characters that are printed at once
 _AROUND = 4  # lines of a screen that hold no session
 _LEAST = 10  # sessions, on the smallest screen
-
-FILTERS = """\b
-Filters, of which a session has to meet all:
-  agent=auto,two-stage   a label is one of these; != for none of them
-  session=menu-1*        also task, instance; * stands for anything
-  state=open,failed      open, finished, abandoned, ended, limit, tolerance,
-                         stalled, failed, cancelled, forgotten
-  utility=0.5..0.8       also ..0.3, 0.5.., none, or '>=0.5' in quotes
-  rounds=5..             also events, and lasted in seconds
-  tau=2                  this tolerance is used up; tau alone: any of 1 to 3
-  dinner                 a text in id, task, instance, state or labels"""
-"""What filters there are, for the help."""
 
 
 @app.command(

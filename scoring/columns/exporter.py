@@ -26,7 +26,6 @@ from ...engine.log.follower import Follower
 from ...engine.log.integrity.checksum import envelope_of
 from ...engine.log.summary import FORGOTTEN
 from ...engine.records import TRACE, Record
-from ..metrics.results import DEFINITIONS
 from ..trajectory.options import Options
 from .parquet import (
     COLUMNS,
@@ -50,7 +49,7 @@ from .parquet import (
     view_of,
     write_part,
 )
-from .rows import Folded, SessionFold, SessionRow
+from .rows import DEFINITIONS, Folded, SessionFold, SessionRow
 
 __all__ = ("Rewriting", "TablesWritten", "export_tables")
 

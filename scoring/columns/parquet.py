@@ -33,10 +33,9 @@ from ...engine.log.summary import FORGOTTEN
 from ...engine.records import Record
 from ...engine.rounds import Rounds as RoundsCounted
 from ...engine.scorers.choice import split_stream
-from ..metrics.results import DEFINITIONS
 from ..trajectory.effort import MEASURES
 from ..trajectory.options import Options
-from .rows import PROCESS_MEASURES, Folded, SessionRow, in_64_bits
+from .rows import DEFINITIONS, PROCESS_MEASURES, Folded, SessionRow, in_64_bits
 from .table import Array, Coded, Columns, Flags, Floats, Integers, Rounds
 
 if TYPE_CHECKING:

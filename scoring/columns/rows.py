@@ -21,6 +21,7 @@ from ..trajectory.output_lines import OutputLines
 from ..trajectory.points import NO_SCORE, NOT_EVALUATED, Point, Trajectory, undecided
 
 __all__ = (
+    "DEFINITIONS",
     "ERASED",
     "FOLD_VERSION",
     "PROCESS_MEASURES",
@@ -35,6 +36,11 @@ __all__ = (
 
 ERASED: Final = "erased: what was measured is gone"
 """Why a forgotten session has no utility."""
+
+DEFINITIONS: Final = 3
+"""Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0; closing
+rounds count for effort only; a greeting is not a round of its own. 3: every evaluated session that began
+counts; a closing round holds messages of humans only; whose utility counts is never guessed."""
 
 FOLD_VERSION: Final = 5
 """Version of the fold from records to rows. Raise it if the same records give other rows."""

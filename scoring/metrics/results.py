@@ -7,11 +7,11 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from ..columns.rows import DEFINITIONS
 from .survival import Hazard, SurvivalPoint
 from .variance import Variance
 
 __all__ = (
-    "DEFINITIONS",
     "MOST_MISSING",
     "OUTCOMES",
     "Bounds",
@@ -32,11 +32,6 @@ __all__ = (
 
 Convention = Literal["formal", "paper"]
 """How sessions are aggregated: by the definitions, or as the published numbers were computed."""
-
-DEFINITIONS = 3
-"""Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0; closing
-rounds count for effort only; a greeting is not a round of its own. 3: every evaluated session that began
-counts; a closing round holds messages of humans only; whose utility counts is never guessed."""
 
 MOST_MISSING: Final = 0.02
 """Share of a group's sessions above which missing utilities are bounded."""

@@ -11,8 +11,8 @@ from typing import get_args
 import anyio
 import pytest
 from duolog.cli import main
+from duolog.cli.arguments import FILTERS
 from duolog.cli.commands import sessions
-from duolog.cli.commands.sessions import FILTERS
 from duolog.engine.codec import digest
 from duolog.engine.events import (
     JSON,
