@@ -89,7 +89,7 @@ class Episode:
 
     For example::
 
-        from duolog.engine.models.protocol import ToolCall
+        from duolog.engine.models import ToolCall
         from duolog.train import Episode
 
         async with Episode(log) as episode:

@@ -7,10 +7,10 @@ user's effort.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import anyio
 import anyio.abc
@@ -26,11 +26,17 @@ from .episode import Episode, EpisodeSetting
 from .seat import Observation
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ("STOP", "HostedUser", "Reply", "UserEndpoint", "user_app")
+__all__ = ("STOP", "HostedUser", "Reply", "UserEndpoint", "WebApp", "user_app")
+
+_Event: TypeAlias = MutableMapping[str, Any]
+
+WebApp: TypeAlias = Callable[
+    [_Event, Callable[[], Awaitable[_Event]], Callable[[_Event], Awaitable[None]]], Awaitable[None]
+]
+"""An application that any ASGI server runs."""
 
 STOP: Final = "###STOP###"
 """The text that ends the last reply of a user, as harnesses expect it."""
@@ -257,7 +263,7 @@ class _Talk:
             await self.left.wait()
 
 
-def user_app(endpoint: UserEndpoint) -> Starlette:
+def user_app(endpoint: UserEndpoint) -> WebApp:
     """The web application with ``POST /v1/chat/completions``; for any ASGI server.
 
     Args:
