@@ -1,4 +1,4 @@
-"""What the proxy in front of a coding agent adds to a message, beside the same agent without it."""
+"""Measures what the proxy in front of a coding agent adds to a message, against the agent alone."""
 
 from __future__ import annotations
 

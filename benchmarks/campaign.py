@@ -130,7 +130,7 @@ def _run_campaign(
             progress(total.runs)
             yield total
         return
-    # Not by max_tasks_per_child: up to Python 3.12.2 a pool stops where it renews its processes.
+    # Not by max_tasks_per_child: up to Python 3.12.2 a pool hangs when it renews its processes.
     at_once = processes * _PARTS
     for at in range(0, len(parts), at_once):
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:

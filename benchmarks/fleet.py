@@ -1,4 +1,4 @@
-"""Tries a fleet of workers in somebody's product: an outage, kills, a full disk, and a deploy of a newer version.
+"""Tries a fleet of workers in a product: an outage, kills, a full disk, and a deploy of a newer version.
 
     python -P -m duolog.benchmarks.fleet [--seconds 30] [--workers 2]
 
@@ -63,7 +63,7 @@ async def _work(url: str, place: Path, name: str) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (_DISK, resource.RLIM_INFINITY))
 
     def line(file: str, text: str) -> None:
-        # Not into a file where there is the limit: the measuring is not what is tried.
+        # Not into a file, because the limit on files would hit it: the test is not about these notes.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
             out.sendto(f"{file} {text}".encode(), str(place / "notes"))
 
@@ -102,7 +102,7 @@ def _start(url: str, place: Path, name: str) -> subprocess.Popen[bytes]:
 
 
 class _Notes:
-    """What the workers note: a socket in the place of files, which a kill or a full disk could cut off.
+    """The workers' notes, over a socket: a kill or a full disk could cut off a file.
 
     Args:
         place: where the socket is.
@@ -125,7 +125,7 @@ class _Notes:
 
 
 class _Held(NamedTuple):
-    """What the log holds in the end.
+    """The contents of the log in the end.
 
     Attributes:
         ids: sessions and callers' ids of events.

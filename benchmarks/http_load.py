@@ -2,14 +2,14 @@
 
     python -P -m duolog.benchmarks.http_load [--rate 1000] [--seconds 60] [--kills 0]
 
-``duolog serve`` runs as a process of its own, on a log on disk with scorers by rules, and so do the
-clients here: so many conversations at once, each on a connection that it keeps, so many events a
-second in all, and one client that follows the stream. A conversation is closed after a hundred
-events, and another begins. With ``--kills`` the server is killed (SIGKILL) so many times, evenly, and
-started again, while the clients send again what was not acknowledged. Reports
+``duolog serve`` runs in a separate process, on a log on disk with scorers by rules. The clients run in
+this one: a number of conversations at once, each on a connection that it keeps, at a total rate of
+events, and one client that follows the stream. A conversation is closed after a hundred events, and
+another begins. With ``--kills`` the server is killed (SIGKILL) that many times, evenly, and started
+again; the clients resend events that were not acknowledged. Reports
 
-- the processor time of the server, of that of a bare server (``floors.http``) under the same load, in
-  turn;
+- the processor time of the server, as a ratio to that of a bare server (``floors.http``) under the same
+  load, in turn;
 - *posted*: from when an event was due until it was acknowledged, waiting for its turn included;
 - *told*: from when it was due until the stream told of it;
 - what was lost or doubled: events acknowledged against those in the log;
@@ -41,7 +41,7 @@ from duolog.benchmarks.measuring import Row, add_arguments, compare, resident_me
 from duolog.engine.log.open import open_log
 
 PER_SESSION = 100
-OURS = re.compile(r"e\d+")  # ids of what was posted; what the server adds has others
+OURS = re.compile(r"e\d+")  # ids of posted events; those that the server adds have others
 HEAD = (
     "POST /v1/sessions/{}/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 )
@@ -81,7 +81,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Starts it, where it was before."""
+        """Starts it, on the same port as before."""
         command = [sys.executable, "-P", "-m"]
         if self.scorers is None:
             command += ["duolog.benchmarks.floors.http", self.log]
@@ -95,7 +95,7 @@ class Server:
         if found is None:
             sys.exit(line + self.process.stderr.read())
         self.port = int(found[1])
-        self.cpu -= self._spent()  # starting is no part of the load
+        self.cpu -= self._spent()  # starting does not count
 
     def _spent(self) -> float:
         """Seconds of processor time that the process has taken."""
@@ -111,12 +111,12 @@ class Server:
         self.process.stderr.close()
 
     def memory(self) -> float:
-        """What it holds, in MB."""
+        """Its memory, in MB."""
         return resident_memory(str(self.process.pid))
 
 
 class Load(NamedTuple):
-    """What goes on, and what became of it."""
+    """The load under way, and its outcome."""
 
     server: Server
     begun: float
@@ -178,7 +178,7 @@ async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data:
 
 
 async def follow(load: Load) -> None:
-    """Follows the stream, and comes back where it was after it broke off."""
+    """Follows the stream, and resumes at its last position after a break."""
     last = "0"
     while True:
         try:
@@ -194,7 +194,7 @@ async def follow(load: Load) -> None:
                     if due is not None:
                         load.told.append(time.perf_counter() - due)
         except OSError:
-            pass  # the server was killed; go on with the next one
+            pass  # the server was killed; continue with the next one
         await anyio.sleep(0.05)
 
 
@@ -250,7 +250,7 @@ async def run(asked: argparse.Namespace, log: str, seconds: float) -> tuple[bool
 
 
 async def check(where: str, load: Load) -> bool:
-    """Compares what was acknowledged with what is in the log."""
+    """Compares the acknowledged events with the log."""
     seen: Counter[tuple[str, str]] = Counter()
     scored = 0
     async with open_log(where, create=False) as log:

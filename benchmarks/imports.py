@@ -1,4 +1,4 @@
-"""Imports long files of three formats, stage by stage, beside the least that it could cost.
+"""Imports long files of three formats, stage by stage, against the least that it could cost.
 
 python -P benchmarks/imports.py [--megabytes 20] [--only claude-code]
 

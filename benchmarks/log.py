@@ -1,11 +1,11 @@
-"""What the log costs, side by side with what it stands on and with what else there is.
+"""Measures the cost of the log against the bare database, and against another library.
 
     python -P -m duolog.benchmarks.log                 # all parts
     python -P -m duolog.benchmarks.log append read     # some of them
     python -P -m duolog.benchmarks.log --quick         # a tenth of the events, for a first look
 
 Ours and its floor (``floors.sqlite``) take turns in one run; so does ``eventsourcing``, if it is
-installed. The parts ``latency``, ``memory`` and ``idle`` have no floor, and print figures alone.
+installed. The parts ``latency``, ``memory`` and ``idle`` are without a floor, and print figures alone.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def append_ours(path: Path, writers: int, count: int) -> float:
 
 
 def _fresh(directory: Path) -> Path:
-    """A path where there is no log yet."""
+    """A path without a log."""
     for old in directory.glob("bench.db*"):
         old.unlink()
     return directory / "bench.db"

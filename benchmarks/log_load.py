@@ -1,4 +1,4 @@
-"""A log under load: how soon others see what was appended, what an idle follower costs, memory."""
+"""A log under load: how soon others see appended events, the cost of an idle follower, memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ("bench_idle", "bench_latency", "bench_memory", "write_and_read")
 
 
 def fresh(directory: Path) -> Path:
-    """A path where there is no log yet."""
+    """A path without a log."""
     for old in directory.glob("load.db*"):
         old.unlink()
     return directory / "load.db"
@@ -104,7 +104,7 @@ async def write_and_read(path: Path, count: int) -> dict[str, float]:
 
 
 def bench_memory(directory: Path, scale: float) -> None:
-    """Peak memory over many events, in a process of its own, and the size of the file."""
+    """Peak memory over many events, in a separate process, and the size of the file."""
     count = int(2_000_000 * scale)
     path = fresh(directory)
     print(f"memory and size, {count:,} events written and read")
@@ -130,8 +130,8 @@ def bench_memory(directory: Path, scale: float) -> None:
 
 
 async def idle(path: Path, seconds: float) -> tuple[float, list[float]]:
-    """Share of a core that a follower takes where nothing happens, and how soon it then sees
-    what another process appends (another connection, which is the same to it).
+    """Share of a core that an idle follower takes, and how soon it sees events that another process
+    appends (here another connection: the follower cannot tell the two apart).
     """
     async with sqlite_log(parse(str(path))) as log, sqlite_log(parse(str(path))) as other:
         await log.append("s", [draft(0)])
@@ -151,7 +151,7 @@ async def idle(path: Path, seconds: float) -> tuple[float, list[float]]:
 
 
 def bench_idle(directory: Path, scale: float) -> None:
-    """What it costs to notice other processes, and how long it takes."""
+    """Measures how much it costs to notice other processes, and how long it takes."""
     print("other processes on the same file")
     share, delays = asyncio.run(idle(fresh(directory), max(2.0, 10 * scale)))
     show("processor of an idle follower", f"{share * 100:.2f} %", "under 1 % of a core")

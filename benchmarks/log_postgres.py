@@ -1,4 +1,4 @@
-"""What the log on PostgreSQL costs, beside ``asyncpg`` alone on the same server.
+"""Measures the cost of a log on PostgreSQL against ``asyncpg`` alone on the same server.
 
     python -P -m duolog.benchmarks.log_postgres                 # all parts
     python -P -m duolog.benchmarks.log_postgres append --quick  # one of them, a tenth of the events

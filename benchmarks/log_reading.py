@@ -1,4 +1,4 @@
-"""Reading a log: in batches, one by one, and the list of its sessions, beside ``sqlite3`` alone."""
+"""Reading a log: in batches, one by one, and the list of sessions, against ``sqlite3`` alone."""
 
 from __future__ import annotations
 

@@ -114,16 +114,16 @@ def compare(
     unit: str = "",
     about: str = "",
 ) -> Row:
-    """The row of what was measured in turn.
+    """The row for costs that were measured in turn.
 
     Args:
-        name: what is compared with what.
-        ours: costs of ours, by run.
-        floor: costs of what it is compared with, by run.
+        name: of the comparison.
+        ours: our costs, by run.
+        floor: costs of the floor or peer, by run.
         better: ``higher`` gives the floor's cost as a share of ours (the speed that is left),
             ``lower`` ours as a multiple of the floor's.
         goal: what it should be.
-        value: an absolute figure, where the goal is one.
+        value: an absolute figure, if the goal is one.
         unit: of ``value``.
         about: more figures.
     """
@@ -157,7 +157,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def resident_memory(process: str = "self") -> float:
-    """What a process holds now, in MB."""
+    """The current memory of a process, in MB."""
     return _status(process, "VmRSS:")
 
 
@@ -179,7 +179,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write_rows(path: Path | None, rows: Sequence[Row]) -> None:
-    """Prints rows, and writes them as JSON Lines where a path is given."""
+    """Prints rows, and writes them as JSON Lines if a path is given."""
     print(f"{sys.version.split()[0]}: ratio, quartiles of the runs, goal")
     for row in rows:
         print(row.line(), flush=True)

@@ -1,8 +1,8 @@
 """Measures what Duolog adds to a model call: CPU per call of sessions above a bare ``acompletion``.
 
-A server on loopback, in a process of its own, answers at once. Both sides ask it the same, so many
-at a time: tasks that only call LiteLLM, and sessions whose agent asks, says the reply, and has
-every call in a SQLite log before it goes on. Rounds of both alternate.
+A loopback server in a separate process answers at once. Both sides send it the same requests, equally
+many at a time: tasks that only call LiteLLM, and sessions whose agent asks, says the reply, and waits
+until every call is in a SQLite log. Rounds of both alternate.
 
 Usage: python benchmarks/models.py [--sessions 200] [--calls 10] [--rounds 7] [--log memory://]
 """

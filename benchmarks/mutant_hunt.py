@@ -3,7 +3,7 @@
     python -P -m duolog.benchmarks.mutant_hunt            all of them
     python -P -m duolog.benchmarks.mutant_hunt --only 3   one, with what was found
 
-Each change is made while its module is imported, in a process of its own.
+Each change is made while its module is imported, in a separate process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ("Finder", "Found", "hunt")
 
 
 class Found(NamedTuple):
-    """After how many runs a mutant was noticed, None if it was not; and what was seen."""
+    """The number of runs after which a mutant was noticed (None if it was not), and the failure."""
 
     runs: int | None
     seconds: float
@@ -44,7 +44,7 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Where the module of the mutant is; None for every other one."""
+        """The spec of the mutant's module; None for every other module."""
         if name != self._name:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -83,7 +83,7 @@ def hunt(number: int, most: int) -> Found:
 
 
 def _hunt_apart(number: int, most: int) -> Found:
-    """The same in a process of its own, which imports the engine once."""
+    """The same in a separate process, which imports the engine once."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(hunt, number, most).result()
 

@@ -8,7 +8,7 @@ __all__ = ("MUTANTS", "Mutant", "mutated")
 
 
 class Mutant(NamedTuple):
-    """A way to break the engine: what is replaced by what in a module, and which runs show it."""
+    """A way to break the engine: a replacement in a module, and the runs that show it."""
 
     what: str
     module: str

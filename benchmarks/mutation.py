@@ -71,7 +71,7 @@ _COMPUTED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+"}
 
 
 class Change(NamedTuple):
-    """One place of a module, and what is put there.
+    """One place of a module, and its replacement.
 
     Attributes:
         path: of the module, from the root.
@@ -79,7 +79,7 @@ class Change(NamedTuple):
         what: the kind of change.
         begin: of the stretch that is replaced, in characters.
         end: of the stretch.
-        new: what is put in its place.
+        new: the replacement.
         function: the qualified name of the function that it is in; empty outside of all.
     """
 
@@ -217,7 +217,7 @@ def _independent(first: ast.stmt, second: ast.stmt) -> bool:
 
 
 def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """What a statement sets, and all that it names."""
+    """The names that a statement sets, and all names in it."""
     named: set[str] = set()
     for one in ast.walk(statement):
         if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):

@@ -1,11 +1,11 @@
-"""How much each number of a persona matters: the table of ``docs/people.md``.
+"""Measures how much each number of a persona matters: the table of ``docs/people.md``.
 
     python -P -m duolog.benchmarks.people TASK --sessions 60 --log people-TASK.db
 
-It runs the task with the persona as it is, and with each number at a low and at a high value, all on the
-same instances; then it prints, per number and agent, how utility, D@2 and effort differ from the persona as
-it is: mean differences over instances that all cells have, with percentile bootstrap intervals. A second run
-goes on where the first one was ended; --print prints what the log has by now.
+It runs the task with the unchanged persona, and with each number at a low and at a high value, all on the
+same instances. Then it prints, per number and agent, how utility, D@2 and effort differ from the unchanged
+persona: mean differences over instances that all cells have, with percentile bootstrap intervals. If a run
+was interrupted, the next one continues it; --print prints the results in the log so far.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def variants() -> Iterator[tuple[str, str, str]]:
 
 
 def numbers_of(item: Trajectory) -> Numbers:
-    """What is compared of one session."""
+    """The numbers of one session that are compared."""
     facts = Facts([item])
     values = formal_values(facts, (TAU,))
     overall, lost = values.overall[0], (values.stops[TAU] - values.reference)[0]
@@ -87,7 +87,7 @@ async def load(log: str) -> dict[tuple[str, str], dict[str, Numbers]]:
 
 
 def effect(before: Mapping[str, Numbers], after: Mapping[str, Numbers], name: str) -> str:
-    """The mean difference of one column, with its interval; in bold where that does not hold 0."""
+    """The mean difference of one column, with its interval; in bold if that excludes 0."""
     column = []
     for instance in sorted(before):
         old, new = before[instance][name], after[instance][name]
@@ -103,7 +103,7 @@ def effect(before: Mapping[str, Numbers], after: Mapping[str, Numbers], name: st
 
 
 def shown(value: float, name: str) -> str:
-    """A difference: three places of utilities, one of minutes; without a sign where that is 0."""
+    """A difference: three places of utilities, one of minutes; 0 is without a sign."""
     text = f"{value:+.1f}" if name == "minutes" else f"{value:+.3f}"
     return text if text.strip("+-0.") else "0"
 

@@ -1,10 +1,10 @@
-"""What an event costs in a log on PostgreSQL: the table that ``docs/scale.md`` plans with.
+"""Measures the cost of an event in a log on PostgreSQL: the table for planning in ``docs/scale.md``.
 
     python -P -m duolog.benchmarks.postgres_costs              # 100,000 events in sessions of 50
     python -P -m duolog.benchmarks.postgres_costs --quick      # a tenth of them
 
 It starts a server in a temporary directory, for which it needs the programs of PostgreSQL. Sizes hold
-anywhere; times are those of this machine, and have no floor here (see ``log_postgres.py``).
+anywhere; times hold for this machine (for times against a floor, see ``log_postgres.py``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast a log is replayed, against merely fetching and decoding the same rows.
+"""Measures how fast a log is replayed, against merely fetching and decoding the same rows.
 
     python -P -m duolog.benchmarks.replay [--sessions 1000] [--rounds 8] [--models] [--log FILE]
 
@@ -10,10 +10,10 @@ time, in turn in one process, of
 - ``read``: all records through ``read_all``, undecoded, on the event loop;
 - ``replay``: the same through rounds, effort, utility, tolerance and trajectory as well;
 - ``updates``: the same with all updates, as a live watch gives them;
-- ``fold``: the part of ``replay`` that is no reading, over records that are in memory;
-- ``frames``: one pandas frame per session, and the same numbers from that, where pandas is installed.
+- ``fold``: the part of ``replay`` other than reading, over records in memory;
+- ``frames``: one pandas frame per session, and the same numbers from it, if pandas is installed.
 
-Also says what the fold of one session keeps in memory per round.
+It also prints how much memory the fold of one session keeps per round.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""What a simulated session costs: the engine alone, and travel planning by rules.
+"""Measures the cost of a simulated session: the engine alone, and travel planning by rules.
 
     python -P -m duolog.benchmarks.simulate             # the rows of the table, some minutes
     python -P -m duolog.benchmarks.simulate travel      # figures of one part, without a floor
     python -P -m duolog.benchmarks.simulate scripted --at 100 1000   # so many sessions at a time
     python -P -m duolog.benchmarks.simulate scripted --url memory:// # against another log
 
-``scripted``: two actors who do what they were told, without any planning: what the engine, its
-clock and the log cost. Its floor is a bare kernel (``floors.kernel``), its peer ``inspect_ai`` with a mock
+``scripted``: two actors follow a script, without any planning. This is the cost of the engine, its
+clock and the log. Its floor is a bare kernel (``floors.kernel``), its peer ``inspect_ai`` with a mock
 model, if it is installed. The kernel waits for a commit at each event; ours stages events.
 ``travel``: rule-driven agents and users plan trips, and are scored.
 
-The garbage collector is set as the command line sets it. CPU is of all threads, the database's too, and
-excludes starting Python and making the first world. Where memory is measured, the configuration runs in a process of its own.
+The garbage collector is set as the command line sets it. CPU is that of all threads, including the
+database's, and excludes starting Python and making the first world. To measure memory, the
+configuration runs in a separate process.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def table(quick: bool, repeat: int) -> list[Row]:
 
 
 def measure(part: str, at_once: int, sessions: int, url: str) -> Measured:
-    """Measures a configuration in a process of its own."""
+    """Measures a configuration in a separate process."""
     with tempfile.TemporaryDirectory() as directory:
         where = url.format(path=Path(directory) / "log.db")
         command = [sys.executable, "-P", "-m", "duolog.benchmarks.simulate", "--child"]

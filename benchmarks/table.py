@@ -5,10 +5,10 @@
     python -P -m duolog.benchmarks.table --keep     # writes figures.json anew
     python -P -m duolog.benchmarks.table --quick simulate replay
 
-Each program runs in a process of its own. Kept figures are ratios, with the day and the kind of machine
-they were taken on, for short and for full runs apart. A ratio that is more than a tenth worse than the
-one kept is a regression; where the quartiles of its own runs reach to within a tenth of the kept one,
-the run is too restless to say, and the row is marked as such.
+Each program runs in a separate process. Kept figures are ratios, with the day and the kind of machine,
+separately for short and full runs. A ratio is a regression if it is more than a tenth worse than the
+kept one. If the quartiles of the runs reach to within a tenth of the kept ratio, the runs vary too much
+to tell, and the row is marked as such.
 """
 
 from __future__ import annotations

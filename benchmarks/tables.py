@@ -2,7 +2,7 @@
 
 python -P -m duolog.benchmarks.tables [--sessions 1000000] [--resamples 200] [--directory DIR]
 
-The report runs in a process of its own, whose peak memory is read when it is over. It is compared with
+The report runs in a separate process, whose peak memory is read at the end. It is compared with
 reading the same columns of rounds.
 """
 
@@ -141,7 +141,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         directory = asked.directory or Path(temporary) / "tables"
         if not directory.exists():
-            # In a process of its own: a child's peak memory begins with its parent's.
+            # In a separate process, because a child's peak memory begins with its parent's.
             maker = multiprocessing.get_context("spawn").Process(
                 target=generate, args=(directory, asked.sessions)
             )

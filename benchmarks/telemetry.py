@@ -1,29 +1,29 @@
-"""Measures live telemetry: what recording costs its caller, and how soon scoring tells what follows.
+"""Measures live telemetry: how much recording costs its caller, and how soon scores are delivered.
 
     python -P -m duolog.benchmarks.telemetry [--sessions 200] [--rate 1000] [--seconds 60] [--log URL]
 
-First, what a caller waits for when it records an event, over events of all kinds. Then a load: so
-many conversations at once, so many events a second, in a log on disk, with two scorers by rules and
-a watch that delivers what follows. Each conversation is closed after a hundred events, and another
-begins. Reports
+First, the time that a caller waits when it records an event, over events of all kinds. Second, a load:
+concurrent conversations at a total rate of events, in a log on disk, with two scorers by rules and a
+watch that delivers updates. Each conversation is closed after a hundred events, and another begins.
+Reports
 
-- *decision*: from when an event was handed over until what it brought about was delivered (effort,
-  rounds, and ratings, utility and advice to stop, which are measured and recorded in between);
-- what was lost: events handed over against those in the log, and measurements that are twice there;
+- *decision*: from when an event was handed over until its updates were delivered (effort, rounds, and
+  ratings, utility and stop advice, which are measured and recorded in between);
+- losses: events handed over against those in the log, and measurements that are there twice;
 - memory: of the process, second by second.
 
-Third, what scorers cost that find nothing: processor time of events recorded as fast as it goes, with a
+Third, the cost of scorers that find nothing: processor time of events recorded at full speed, with a
 watch and two scorers whose ``observe`` only returns, and with a watch alone.
 
-Fourth, what a request waits for on the product's event loop: requests of three events come at a steady
+Fourth, how long a request waits on the product's event loop: requests of three events come at a steady
 rate, and a task that sleeps for a millisecond notes how much processor time the loop's thread took
-meanwhile. That is what the loop keeps a turn waiting for, whatever else the machine does.
+meanwhile. The loop delays a turn by that much, whatever else the machine does.
 
-Fifth, memory of chats that nobody closes: a thousand at a time, with a scorer and a watch, each wave
+Fifth, memory of chats that are never closed: a thousand at a time, with a scorer and a watch, each wave
 two minutes after the one before by the clock of the caches.
 
-The floor of a decision is the disk: meanwhile another thread writes and syncs a page beside the log,
-twenty times a second. The run is cut into five stretches, each with its own 99th percentiles.
+The floor of a decision is the disk: another thread writes and syncs a page next to the log, twenty
+times a second. The run is cut into five stretches, each with its own 99th percentiles.
 
 Exits with 1 if something was lost or doubled.
 """
@@ -100,7 +100,7 @@ def quantiles(seconds: Sequence[float]) -> str:
 
 
 async def measure_calls(url: str, sessions: int) -> None:
-    """What a caller waits for."""
+    """The time that a caller waits."""
     spent: list[float] = []
     async with duolog.open(url, room=1_000_000) as log:
         talks = [await log.session(f"call-{n}") for n in range(sessions)]
@@ -115,7 +115,7 @@ async def measure_calls(url: str, sessions: int) -> None:
 
 
 class Load:
-    """Conversations that go on at a given rate, and what becomes of them."""
+    """Conversations at a given rate, and their outcome."""
 
     def __init__(self, log: duolog.Log, sessions: int, rate: int) -> None:
         self.log = log
@@ -176,7 +176,7 @@ class Load:
 
 
 class Nothing:
-    """A scorer that measures nothing: what is left is the cost of handing it the records."""
+    """A scorer that measures nothing; its only cost is that of handing it the records."""
 
     def __init__(self, name: str) -> None:
         self.ref = ScorerRef(name=name, version="1", config="")
@@ -290,7 +290,7 @@ def measure_turns(folder: Path, repeat: int, seconds: float) -> Row:
 
 
 async def leave_open(url: str, waves: int, chats: int) -> list[float]:
-    """Memory in MB after each wave of chats that nobody closes."""
+    """Memory in MB after each wave of chats that are never closed."""
     held: list[float] = []
     late = 0.0
 
@@ -324,7 +324,7 @@ async def leave_open(url: str, waves: int, chats: int) -> list[float]:
 
 
 def measure_unclosed(folder: Path, chats: int) -> Row:
-    """Memory of five waves of chats that nobody closes, beside that after two."""
+    """Memory after five waves of chats that are never closed, against that after two."""
     held = anyio.run(leave_open, f"sqlite:///{folder}/unclosed.db", 5, chats)
     return compare(
         f"memory of {5 * chats:,} chats that nobody closes : of {2 * chats:,}",
@@ -374,7 +374,7 @@ async def measure_load(
 
 
 def rows_of(load: Load, times: Mapping[int, float], seconds: float) -> list[Row]:
-    """Decisions of the disk's own time, and memory of what it was at the tenth second."""
+    """Decisions as a ratio to the disk's time, and memory as a ratio to that at the tenth second."""
     decided: list[float] = []
     synced: list[float] = []
     for stretch in range(STRETCHES):
@@ -412,7 +412,7 @@ def rows_of(load: Load, times: Mapping[int, float], seconds: float) -> list[Row]
 async def report(
     log: duolog.Log, load: Load, intake: IntakeStatistics, seconds: float
 ) -> tuple[bool, list[Row]]:
-    """Compares what was handed over with what the log holds, and tells how long things took."""
+    """Compares the events handed over with those in the log, and prints the times."""
     times: dict[int, float] = {}
     kinds: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -453,7 +453,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         anyio.run(measure_calls, f"sqlite:///{folder}/calls.db", asked.sessions)
         gc.collect()
-        gc.freeze()  # as a server does once it is up: what was imported is not looked at again
+        gc.freeze()  # as a server does once it is up: imported modules are never examined again
         url = asked.log or f"sqlite:///{folder}/load.db"
         events = 4_000 if asked.quick else 20_000
         scorers = measure_scorers(Path(folder), asked.sessions, events, asked.repeat)

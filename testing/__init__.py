@@ -1,4 +1,4 @@
-"""The public test kit, for everybody who tests agents or extends Duolog.
+"""The public test kit, for anyone who tests agents or extends Duolog.
 
 Scripted actors, sessions for them, an order for concurrent tasks, *given, when, then* for folds, and
 checks of the contracts of stores, scorers and importers::
@@ -64,7 +64,7 @@ __all__ = (
     "virtual_turns",
 )
 
-# Where each name lives.
+# The module of each name.
 _HOMES = {
     "Improviser": ".actors",
     "Played": ".sessions",

@@ -224,7 +224,7 @@ class Collaboration:
             self._fail(f"{what} is {value:g}, and not at most {at_most:g}")
 
     def _why_not(self) -> str:
-        """Why there is no utility."""
+        """The reason why utility is missing."""
         for record in self.records:
             event = record.event
             if isinstance(event, ScorerFailed):

@@ -88,7 +88,7 @@ class When(Generic[T]):
         require(self.outputs == list(expected), f"{self.outputs} is not {list(expected)}")
 
     def then_nothing(self) -> None:
-        """Asserts that there are no results."""
+        """Asserts that the fold gave nothing."""
         require(not self.outputs, f"{self.outputs} came of it")
 
 

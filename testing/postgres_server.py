@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own: on a free port of loopback, in a temporary directory.
+"""Runs a private PostgreSQL server on a free loopback port, in a temporary directory.
 
     python -P -m duolog.testing.postgres_server COMMAND ...    # runs the command while there is a server
 
@@ -38,7 +38,7 @@ def _programs() -> Path | None:
 
 
 def missing() -> str:
-    """Why there can be no server; empty where there can."""
+    """The reason why a server cannot be started; empty if it can."""
     if _programs() is None:
         return (
             "there is no PostgreSQL here (no initdb on the path or under /usr/lib/postgresql): on Debian "
@@ -52,7 +52,7 @@ def missing() -> str:
 
 
 def _account() -> str | None:
-    """An account for the server, where this is root, as whom it refuses to run."""
+    """An account to run the server as, if this process is root: PostgreSQL refuses to run as root."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return None
     import pwd
@@ -151,7 +151,7 @@ def running_postgres(
 
 
 def main(command: Sequence[str]) -> int:
-    """Runs a command while there is a server; its exit code, 2 where there can be no server."""
+    """Runs a command while a server is up; returns its exit code, or 2 if no server can start."""
     why = missing()
     if why or not command:
         sys.stderr.write(f"error: {why or 'name a command to run'}\n")

@@ -2,7 +2,7 @@
 
 It is written from the definitions (``docs/measures.md``) in the standard library alone, and shares no code with
 the rest of Duolog. It is slow and plain: each function is one definition. From the records that ``duolog export``
-writes, it gives utility, gain and drop of the report's table; ``reference_effort`` beside it has the effort::
+writes, it gives utility, gain and drop of the report's table; ``reference_effort`` gives the effort::
 
     duolog export study.db > study.jsonl
     python reference.py study.jsonl
@@ -35,7 +35,7 @@ NEVER, LEFT = 100, ("abandoned", "tolerance")  # a tolerance without end; how a 
 
 @dataclass
 class Session:
-    """What the records of a session say. Lists hold an item per round, and begin with round 1."""
+    """The facts read from a session's records. Lists hold an item per round, from round 1."""
 
     opened: Json
     config: Json  # the settings in its opening
@@ -49,7 +49,7 @@ class Session:
     closing: bool = False  # its last round is closing
     lost: bool = False  # events could not be recorded
     utility: Numbers = field(default_factory=list)  # U_k; None if every score failed
-    value: Numbers = field(default_factory=list)  # what was newly measured
+    value: Numbers = field(default_factory=list)  # new measurements
     stale: list[bool] = field(default_factory=list)  # the output changed, its score is missing
     updated: list[bool] = field(default_factory=list)  # an agent updated the output
     rating: list[int | None] = field(default_factory=list)  # None is missing, see also PENDING
@@ -136,7 +136,7 @@ def value_of(score: Json) -> float | None:
 
 
 def own_utility(scores: Sequence[Json], drafts: Sequence[int]) -> tuple[float | None, bool]:
-    """What a round's scores say of it and of its drafts, and whether that is stale."""
+    """A round's utility by its scores and those of its drafts, and whether that is stale."""
     found: dict[bool, tuple[int, float]] = {}
     for one in scores:
         value, of_round = value_of(one), one.get("snapshot") is None
@@ -176,7 +176,7 @@ def measure(session: Session, records: Sequence[Json], asked: str | None) -> Non
         here = [version for version in versions if rounds[version] == k]
         value, stale = own_utility([score for at, score in mine if at == k], here)
         own.append((value, stale and session.evaluated))
-    if session.closing:  # what was measured in it is of the round before
+    if session.closing:  # measurements made in it belong to the round before
         own[-2] = own[-2] if own[-1][0] is None else (own[-1][0], False)
         own[-1] = None, False
     standing = 0.0 if session.evaluated and not failed else None
@@ -246,7 +246,7 @@ def labels_of(session: Session) -> dict[str, str]:
 
 
 def read_session(records: Iterable[Json], how: How) -> Session | None:
-    """What the records of one session say; None if it was forgotten, or never opened."""
+    """Reads the records of one session; None if it was forgotten, or never opened."""
     convention, utility, judge = how
     records = sorted(records, key=lambda one: one["position"])
     trace = [one for one in records if one["stream"] == "trace"]
@@ -302,7 +302,7 @@ def reached(ratings: Sequence[int | None], tau: int) -> int | None:
 
 
 def numbers_of(one: Session, cut: int, taus: Iterable[int]) -> Json | None:
-    """The numbers of a session; None if it has no utility."""
+    """The numbers of a session; None without utility."""
     paper = one.convention == "paper"
     if not one.evaluated or (paper and not cut) or (not paper and one.utility[0] is None):
         return None
@@ -356,7 +356,7 @@ def row(sessions: Sequence[Session], convention: Convention, taus: Sequence[int]
 
 
 def performance(one: Session) -> float | None:
-    """What an automated run came to; None if it broke off."""
+    """The final utility of an automated run; None if the run broke off."""
     broken = one.baseline and one.state in ("failed", "cancelled", "open")
     return None if broken or not one.evaluated else one.utility[one.last - 1]
 

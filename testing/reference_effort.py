@@ -1,4 +1,4 @@
-"""A second implementation of the effort in a report's table, beside ``reference``, which has utility, gain and drop.
+"""A second implementation of the effort in a report's table; ``reference`` covers utility, gain and drop.
 
 It is written from the definitions (``docs/measures.md``) in the standard library alone, and shares no code with
 the rest of Duolog. From the records that ``duolog export`` writes, it gives minutes and tokens of each group::
@@ -118,7 +118,7 @@ def diff(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def added(old: Files, new: Files) -> list[str]:
-    """The lines that a diff of two outputs adds, file by file: what is to be read."""
+    """The lines that a diff of two outputs adds, file by file: these have to be read."""
     return [line for path, lines in new.items() for line in diff(old.get(path, []), lines)[0]]
 
 

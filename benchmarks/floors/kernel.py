@@ -1,7 +1,7 @@
 """The floor of a simulation: two tasks that hand over through futures, encoding, group commit.
 
-Nothing is checked, projected, scored or resumed; nothing can be cancelled, and there is no clock.
-What is left has to be paid by anybody who makes the same events durable before their actors go on.
+It does not check, project, score, resume or cancel anything, and it runs without a clock.
+Any engine that makes the same events durable before their actors continue pays at least this.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _wake(futures: Sequence[asyncio.Future[None]]) -> None:
 
 
 class _Session:
-    """Two actors of one session, who speak in turn."""
+    """Two actors of one session that speak in turn."""
 
     def __init__(self, commit: GroupCommit, key: int) -> None:
         self._commit = commit

@@ -33,7 +33,7 @@ _SESSIONS = (
 
 
 def new_tables(path: Path, sessions: int) -> None:
-    """Makes the tables of a log, with sessions that have no events yet."""
+    """Makes the tables of a log, with sessions that are still empty."""
     connect(parse(str(path)), "rwc").close()
     connection = sqlite3.connect(path, isolation_level=None)
     names = [(f"session-{number}",) for number in range(sessions)]

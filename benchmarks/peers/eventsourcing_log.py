@@ -20,7 +20,7 @@ PACKAGE = "eventsourcing"
 
 
 @functools.cache
-def their_application() -> Any:  # noqa: ANN401 (it has no type without the library)
+def their_application() -> Any:  # noqa: ANN401 (its type needs the library)
     """An application of ``eventsourcing``'s that reads as many events at a time as we do."""
     application = importlib.import_module("eventsourcing.application")
 
@@ -31,7 +31,7 @@ def their_application() -> Any:  # noqa: ANN401 (it has no type without the libr
 
 
 @functools.cache
-def their_aggregate() -> Any:  # noqa: ANN401 (it has no type without the library)
+def their_aggregate() -> Any:  # noqa: ANN401 (its type needs the library)
     """An aggregate of ``eventsourcing``'s, to which things happen."""
     domain = importlib.import_module("eventsourcing.domain")
 

@@ -47,7 +47,7 @@ async def simulate_theirs(directory: Path, sessions: int, at_once: int) -> int:
     return sessions
 
 
-def _talk(answer: object) -> Any:  # noqa: ANN401 (it has no type without the library)
+def _talk(answer: object) -> Any:  # noqa: ANN401 (its type needs the library)
     model = importlib.import_module("inspect_ai.model")
     solver = importlib.import_module("inspect_ai.solver")
 

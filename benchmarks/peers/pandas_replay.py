@@ -17,7 +17,7 @@ COLUMNS = "position, stream, version, kind, schema, time, actor, role, cause, se
 
 
 def frames(path: Path) -> int:
-    """Scores every session with a pandas frame of its own; gives how many rounds.
+    """Scores each session with a separate pandas frame; returns the number of rounds.
 
     Selects the rows of one session by an index, decodes their bodies with msgspec, makes a frame of
     one row per event with a column per field, and derives from it, with pandas throughout, what

@@ -1,4 +1,4 @@
-"""What is played for the study of agents: tasks, held-out instances, people and agents.
+"""The cells of the study of agents: tasks, held-out instances, people and agents.
 
 Rules were written, and the adaptive agent's were fitted, on seeds 1 to 5. None of the seeds here
 was looked at for either.

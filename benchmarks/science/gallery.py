@@ -20,7 +20,7 @@ from duolog.tasks.kit import HUMAN_ALONE
 __all__ = ("SEED", "gallery_text", "play_gallery")
 
 SEED: Final = 11
-"""Of the instances in the gallery."""
+"""The seed of the instances in the gallery."""
 
 _AGENTS: Final = ("auto", HUMAN_ALONE, "one-stage", "careful", "two-stage", "adaptive")
 _NAMES: Final = {"auto": "agent alone (`auto`)", HUMAN_ALONE: "human alone (`human-alone`)"}

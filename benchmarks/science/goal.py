@@ -34,7 +34,7 @@ _USUAL: Rule = (3, "productive")
 
 
 class _Row(NamedTuple):
-    """The adaptive agent beside the better of the others.
+    """The adaptive agent compared with the better of the others.
 
     Attributes:
         task: the task.

@@ -1,4 +1,4 @@
-"""What the paper reports of its experiments, as hypotheses on ours: each with estimate, interval and verdict.
+"""The paper's findings as hypotheses on our experiments: each with estimate, interval and verdict.
 
 A hypothesis says on which side of 0 a number lies. It *holds* if the whole 95 % interval lies there, *does not hold* if
 it lies on the other side, and is *not shown* if the interval contains 0. A hypothesis on the drop gets the verdict that all
@@ -168,7 +168,7 @@ def findings(found: Mapping[str, Played], size: Size) -> Iterator[Finding]:
 
 
 def _weak(task: str, played: Played, size: Size) -> Iterator[Finding]:
-    """Hypotheses on agents that fail in the ways that the paper describes, beside the good ones."""
+    """Hypotheses on agents that fail as the paper describes, compared with the good ones."""
     one = played["one-stage", PERSON]
     alone = played["auto", NOBODY]
     for agent in WEAK:

@@ -1,4 +1,4 @@
-"""Plays the sessions of the study into one log for each task, and reads them; run again, it goes on."""
+"""Plays the sessions of the study into one log for each task, and reads them; a rerun continues."""
 
 from __future__ import annotations
 

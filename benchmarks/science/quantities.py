@@ -1,4 +1,4 @@
-"""What is compared of a session, and how two agents differ in it on the same instances."""
+"""The quantities of a session, and how two agents differ in them on the same instances."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = (
 
 Quantity: TypeAlias = Callable[[Trajectory], float | None]
 Rule: TypeAlias = tuple[int, Missing]
-"""A rating rule: the least rating that counts as progress, and what a missing one counts as."""
+"""A rating rule: the least rating that counts as progress, and the value of a missing one."""
 
 RULES: Final[tuple[Rule, ...]] = tuple(
     [(least, missing) for least in (2, 3, 4) for missing in ("productive", "unproductive")]
@@ -71,7 +71,7 @@ def token_ratio(item: Trajectory) -> float | None:
 
 
 def utility_after(item: Trajectory, rounds: int) -> float | None:
-    """The utility that stands after so many rounds; of a shorter session, that with which it ends."""
+    """The utility after a number of rounds; for a shorter session, its final utility."""
     facts = Facts([item])
     return _of(facts.at(np.minimum(facts.last, rounds))) if facts.valued[0] else None
 
@@ -99,7 +99,7 @@ def minutes(item: Trajectory) -> float | None:
 
 
 def rounds_to_first(item: Trajectory) -> float | None:
-    """The round of the first update; the last one where there is none."""
+    """The round of the first update; the last round if no update was made."""
     points = counted(item)
     return float(next((one.round for one in points if one.updated), len(points)))
 

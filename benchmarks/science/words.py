@@ -12,7 +12,7 @@ _NONE = "–"
 
 
 def cell(value: float | None, digits: int = 3) -> str:
-    """A number; a dash where there is none."""
+    """A number, or a dash if it is missing."""
     return _NONE if value is None else f"{value:.{digits}f}"
 
 

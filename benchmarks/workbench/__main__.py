@@ -1,8 +1,8 @@
-"""Measures the workbench on a large log: opening, filters, a long session, and many who look on.
+"""Measures the workbench on a large log: opening, filters, a long session, and many viewers.
 
     python -P -m duolog.benchmarks.workbench [--log big.db] [--viewers 200] [--rate 1000] [--seconds 20]
 
-``duolog workbench`` runs as a process of its own. Without ``--log`` a log of 100,000 sessions and five
+``duolog workbench`` runs in a separate process. Without ``--log`` a log of 100,000 sessions and five
 million records is made first, which takes some minutes; with it, one that ``workloads.many_sessions`` made is
 taken, and written to. Reports
 
@@ -12,8 +12,8 @@ taken, and written to. Reports
 - *live*: so many viewers of the list, and of the session that is written to, while so many events a second
   are appended by another process: from when an event was durable until the last viewer was sent it, the
   server's share of a core, and its memory at the beginning and at the end;
-- *memory* (``--minutes N``): viewers who come and go, page after page, while another process appends: what
-  the server holds by quarters of the time.
+- *memory* (``--minutes N``): viewers come and go, page after page, while another process appends: the
+  server's memory by quarters of the time.
 
 With ``--browser`` a browser scrolls through the long session (tasks of more than 50 ms, by the processor and by
 the clock, memory), and follows

@@ -83,7 +83,7 @@ async def sending(
 
 
 def lags(sent: Sequence[Sample], seen: Sequence[Sample]) -> list[float]:
-    """For each second of what was sent, the milliseconds until somebody had seen it."""
+    """For each second of sending, the milliseconds until a viewer had seen its event."""
     positions = [one.position for one in seen]
     found = []
     for sample in sent[::_EVERY]:

@@ -18,7 +18,7 @@ TOKEN = "a-token-of-the-benchmark"
 
 
 class Server:
-    """The workbench of a log, on a port of its own.
+    """The workbench of a log, on a free port.
 
     Attributes:
         began: when its process was started, by ``time.perf_counter``.
@@ -47,7 +47,7 @@ class Server:
         return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
-        """What it holds now, in MB."""
+        """Its current memory, in MB."""
         return resident_memory(str(self.process.pid))
 
     async def enter(self, client: httpx.AsyncClient) -> None:

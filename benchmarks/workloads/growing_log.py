@@ -2,8 +2,8 @@
 
 python -P -m duolog.benchmarks.workloads.growing_log LOG --rate 1000 --seconds 20 [--share 0.1]
 
-A line of what it prints is a position and the time at which it was durable, in seconds since 1970.
-The last line begins with ``sent`` and has how many events were appended in how many seconds.
+Each printed line has a position and the time at which it was durable, in seconds since 1970. The last
+line begins with ``sent`` and has the number of events appended, and the seconds that it took.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from duolog.engine.records import Draft
 
 __all__ = ("grow",)
 
-_TICK = 0.05  # seconds; what falls due meanwhile is appended together
-_SESSIONS = 97  # that grow besides the long one
+_TICK = 0.05  # seconds; events that fall due meanwhile are appended together
+_SESSIONS = 97  # that grow, in addition to the long one
 
 
 async def grow(log: EventLog, rate: float, seconds: float, share: float) -> None:

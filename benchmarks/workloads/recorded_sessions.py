@@ -1,7 +1,7 @@
 """Writes a log of sessions that look like travel planning, for benchmarks of what reads logs.
 
-Searches with long observations, a plan of some two thousand characters edited line by line, scores
-and ratings beside the trace.
+The sessions have searches with long observations, a plan of some two thousand characters edited line by
+line, and scores and ratings next to the trace.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     async def test_my_store(tmp_path):
         await check_event_log(lambda: MyLog(tmp_path / uuid4().hex))
 
-Each check gets a log of its own. A store that breaks a promise fails with an ``AssertionError`` that
+Each check gets a new log. A store that breaks a promise fails with an ``AssertionError`` that
 says which.
 """
 
@@ -147,7 +147,7 @@ async def check_expected_version(log: EventLog) -> None:
 
 
 async def check_bad_input(log: EventLog) -> None:
-    """What cannot be stored is refused whole, and has no effect."""
+    """A log refuses a whole batch that it cannot store, and nothing changes."""
     good = message("good")
     await raises(InvalidInput, log.append("", [good]))
     await raises(InvalidInput, log.append("s", [good], stream=""))
@@ -228,7 +228,7 @@ async def check_checkpoints(log: EventLog) -> None:
 
 
 async def check_closed_sessions(log: EventLog) -> None:
-    """After ``SessionClosed`` the trace takes feedback only; scorers' streams go on."""
+    """After ``SessionClosed`` the trace takes feedback only; scorers' streams stay open."""
     closing = Draft(SessionClosed(reason="finished", by="ann"), "ann", "human", 2.0)
     feedback = Draft(FeedbackGiven(thumbs="up"), "ann", "human", 3.0)
     await raises(SessionClosedError, log.append("s", [closing, message("late")]))
@@ -308,7 +308,7 @@ def _row(session: str, position: int, text: str = "", version: int = 1) -> Deriv
 
 
 async def check_derived(log: EventLog) -> None:
-    """What a fold keeps of sessions comes back, by kind and version; older rows replace no newer ones."""
+    """Derived rows can be read back by kind and version; older rows never replace newer ones."""
     require(await collect(log.derived("fold/1", 1)) == [], "a new log keeps nothing")
     ends = {name: (await appended(log, name, 3))[-1].position for name in ("b", "a", "c")}
     rows = [_row(name, ends[name], f"{name} \x00\xff") for name in ("c", "a", "b")]

@@ -76,7 +76,7 @@ async def _measure(session: Observer, trace: Sequence[Record]) -> list[tuple[int
 
 
 async def _observe(session: Observer, record: Record) -> Sequence[Measurement]:
-    """What a scorer measures at a record; driven as a thread does where it says that it never waits."""
+    """A scorer's measurements at a record; a scorer that never waits is driven as in a thread."""
     cost = session.cost(record)
     require(cost in get_args(Cost), f"a scorer is quick, computes or waits: {cost!r}")
     if cost == "waits":

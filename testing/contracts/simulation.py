@@ -22,7 +22,7 @@ __all__ = ("check_log_in_simulation",)
 def check_log_in_simulation(
     factory: Callable[[], EventLog], *, runs: int = 500, first_seed: int = 0
 ) -> None:
-    """Checks that the logs a factory makes keep their promises, whoever is cancelled when.
+    """Checks that the logs a factory makes keep their promises, whichever task is cancelled when.
 
     The event loop is simulated: a store that needs sockets, threads or real time cannot run on it.
     Call it outside of any event loop.

@@ -18,7 +18,7 @@ __all__ = ("LIVE_CHECKS",)
 
 
 async def check_concurrent_writers(log: EventLog) -> None:
-    """Appends of many tasks at once are each whole; versions have no gaps."""
+    """Concurrent appends are each atomic; versions are consecutive."""
 
     async def write(number: int) -> None:
         for size in (1, 3, 2, 5):
@@ -37,8 +37,8 @@ async def check_concurrent_writers(log: EventLog) -> None:
 
 
 async def check_competing_writers(log: EventLog) -> None:
-    """Of several appends at one expected version exactly one succeeds; the others of the group do
-    not suffer.
+    """Exactly one of several appends at one expected version succeeds; the rest of the group is
+    unaffected.
     """
     won: list[int] = []
     lost: list[int] = []
@@ -61,7 +61,7 @@ async def check_competing_writers(log: EventLog) -> None:
 
 
 async def check_retrying_writers(log: EventLog) -> None:
-    """Read, decide, append at the version read, again on conflict: nobody's update is lost."""
+    """Read, decide, append at the version read, again on conflict: no update is lost."""
 
     async def increment(number: int) -> None:
         for _ in range(5):
@@ -169,7 +169,7 @@ async def check_subscription(log: EventLog) -> None:
 
 
 async def check_slow_subscription(log: EventLog) -> None:
-    """A slow subscriber loses nothing, blocks nobody, and reports how far it is behind."""
+    """A slow subscriber loses nothing, blocks no other, and reports how far behind it is."""
     total = 6000
     async with log.subscribe() as slow, log.subscribe() as fast:
         await appended(log, "s", 1)
@@ -222,7 +222,7 @@ async def check_tap(log: EventLog) -> None:
 
 
 async def check_competing_consumers(log: EventLog) -> None:
-    """Of several instances of one consumer each checkpoint is moved by exactly one."""
+    """If several instances of a consumer run, exactly one moves each checkpoint."""
     moved: list[int] = []
 
     async def consume(number: int) -> None:

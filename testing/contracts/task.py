@@ -36,14 +36,14 @@ __all__ = ("CheckedTask", "check_task")
 
 _CLOSE = 1e-9
 _TELLING = 3
-"""Words from which on a text of the profile is recognised where it is copied."""
+"""The least number of words at which a copied text of the profile is recognised."""
 
 
 class CheckedTask(Task, Protocol):
     """A task that says what its instances allow, and measures its recorded sessions again."""
 
     def witness(self, instance: str, seed: int) -> Witness:
-        """What an instance allows at best, and an output that shows it."""
+        """The best utility that an instance allows, and an output that reaches it."""
         ...
 
     def scorers(self, opened: SessionOpened) -> Sequence[Scorer]:
@@ -157,7 +157,7 @@ def _check_problems(
 ) -> None:
     """Sessions have one problem key if, and only if, they pose the same problem."""
     agent, user = players[0]
-    keys: dict[str, str] = {}  # by key, what it poses
+    keys: dict[str, str] = {}  # the problem of each key
     for at in (seed, seed + 1):
         for name in task.instances(len(names), at):
             cell = Cell(agent=agent, user=user, instance=name, seed=at)
@@ -216,7 +216,7 @@ async def _measured(
 
 
 async def _check_session(task: CheckedTask, cell: Cell) -> None:
-    """One session: it runs, twice alike; its scores are scores; what is hidden stays hidden."""
+    """One session: it runs, twice alike; its scores are valid; private information stays private."""
     who = f"{cell.agent} with {cell.user} on instance {cell.instance}"
     one = await _played(_session(task, cell), who)
     opened = one.trace[0].event
@@ -290,7 +290,7 @@ def _check_hidden(trace: Sequence[Record], agent: str, opened: SessionOpened, wh
 
 
 def _texts(private: JSON) -> Iterator[str]:
-    """The texts of a profile that nobody writes by chance, as JSON and in small letters."""
+    """The texts of a profile that are too long to be written by chance, as JSON, in lower case."""
     if isinstance(private, str):
         if len(private.split()) >= _TELLING:
             yield json.dumps(private, ensure_ascii=False)[1:-1].casefold()

@@ -1,4 +1,4 @@
-"""Many runs, one after the other; each failure with the command that repeats it, cut down to what it needs."""
+"""Many runs in sequence; each failure is reduced, and comes with the command that repeats it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ _GROWTH = 64 * 1024  # KiB by which a process may grow once it is warm
 
 
 _OBJECTS = 2000  # objects, of those that the garbage collector knows, that may be added meanwhile
-_OBJECTS_OF_ENDED = (
-    300  # that a process leaves behind which ended by force; nobody cleans up after it
-)
+_OBJECTS_OF_ENDED = 300  # that a killed process leaves behind; nothing cleans up after it
 _ENDS: Final = ("kill", "power", "sync")
 
 

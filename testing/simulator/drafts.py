@@ -45,7 +45,7 @@ def cleaned(draft: Draft) -> Draft:
 
 
 def drafts_of(operation: Operation) -> list[Draft]:
-    """What an operation appends; each draft's actor is its own, by which it is found again."""
+    """The drafts that an operation appends; each has a unique actor, to find it again."""
     with_ids = operation.draw % 3 == 0
     return [
         _draft(operation, at, f"id {operation.number}.{at}" if with_ids else None)

@@ -33,7 +33,7 @@ OpenLog: TypeAlias = Callable[[Path, Redact], EventLog]
 
 
 class Machine(NamedTuple):
-    """What a process has beside its event loop.
+    """The parts of a process other than its event loop.
 
     Attributes:
         end: ends its threads, by force.
@@ -47,7 +47,7 @@ class Machine(NamedTuple):
 
 
 Begin: TypeAlias = Callable[[SimulatedLoop, SimulatedDisk, Random], Machine]
-"""Called where a process begins, with its loop and its disk."""
+"""Called when a process begins, with its loop and its disk."""
 
 
 @final
@@ -238,7 +238,7 @@ class Execution:
         if self._disk.lost_power:
             raise Ended
         if self._disk.sync_failed:
-            # Whoever restarts a process because of it finds what was written and not synced.
+            # If the process is restarted because of it, the next one finds the unsynced writes.
             self._disk.sync_failed = self._disk.alarm = False
             if self._of_disk and self._random.random() < 0.7:
                 at = step + self._random.randrange(12)

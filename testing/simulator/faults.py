@@ -1,4 +1,4 @@
-"""What goes wrong in a run, and how what does not hold is reported."""
+"""The errors that end a process or come from a plug-in, and the text that reports a failure."""
 
 from __future__ import annotations
 

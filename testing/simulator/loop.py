@@ -1,7 +1,7 @@
 """An asyncio event loop whose time is virtual and whose every step is counted, so that one seed
 gives one run.
 
-Callbacks run in the order in which they were asked for, as asyncio promises. Where nothing is ready,
+Callbacks run in the order in which they were scheduled, as asyncio promises. When nothing is ready,
 time jumps to the next timer. Nothing waits for the machine: no sockets, no threads.
 """
 
@@ -203,7 +203,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """A timer is skipped where it comes up."""
+        """Does nothing: a cancelled timer is skipped when it comes up."""
 
     def create_future(self) -> asyncio.Future[Any]:
         """A future of this loop."""
@@ -236,7 +236,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             _abandon(task)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keeps what nobody caught."""
+        """Keeps uncaught errors."""
         self.errors.append(context.get("exception") or str(context.get("message")))
 
     def get_task_factory(self) -> None:

@@ -1,4 +1,4 @@
-"""What must hold of a log, whatever was done to it: kept beside it, and compared with it."""
+"""A model of a log: it records each operation, and the log is compared with it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ store said that it does not know."""
 
 @final
 class Attempt:
-    """An append, and what is known of it.
+    """An append and its known outcome.
 
     Attributes:
         tags: the actors of its drafts, which are found again in the log.
-        cleaned: what is left of their events by the redaction hook.
+        cleaned: their events after the redaction hook.
         records: as they were acknowledged.
     """
 
@@ -50,7 +50,7 @@ class Attempt:
 
 
 class Known(NamedTuple):
-    """What is known at some time: the fates of appends, which sessions are forgotten, and which
+    """A snapshot of the model: the fates of appends, which sessions are forgotten, and which
     messages a recorder has written.
     """
 
@@ -61,7 +61,7 @@ class Known(NamedTuple):
 
 @final
 class Model:
-    """What was done to a log, and what has to be found in it."""
+    """The operations on a log, and the contents that it must have."""
 
     def __init__(self) -> None:
         self.attempts: dict[int, Attempt] = {}
@@ -70,7 +70,7 @@ class Model:
         self.forgotten: set[str] = set()
         self.maybe_forgotten: set[str] = set()
         self.forks: dict[str, set[str]] = {}  # by origin; also those that may be there
-        self.checkpoint = 0  # it stands there, or further on
+        self.checkpoint = 0  # the consumer's checkpoint is this or later
         self.moves: Counter[int] = Counter()  # that were made, or perhaps
         self.cleans = False  # the log has a redaction hook
         self.lost = False  # the disk lied, and then the power was lost: nothing was promised
@@ -95,14 +95,14 @@ class Model:
         return zip(records, attempt.drafts, events, strict=True)
 
     def end_of_process(self) -> None:
-        """What was under way has an unknown fate."""
+        """Marks appends that were under way as of unknown fate."""
         for attempt in self.attempts.values():
             if attempt.fate == "pending":
                 attempt.fate = "unknown"
         self.recorded.end_of_process()
 
     async def check(self, log: EventLog) -> list[Record]:
-        """Compares all that a log holds with what must be there; gives its records."""
+        """Compares the whole log with the model; returns the log's records."""
         known = self.known()
         records = await collect(log.read_all())
         self.check_records(records, known)
@@ -141,7 +141,7 @@ class Model:
         return records
 
     def known(self) -> Known:
-        """What is known now: before a read, say, that finds what there is by then."""
+        """A snapshot of the present, for example before a read that may find later events too."""
         return Known(
             {number: attempt.fate for number, attempt in self.attempts.items()},
             frozenset(self.forgotten),

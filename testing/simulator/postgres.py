@@ -1,7 +1,7 @@
 """Runs scenarios against a real PostgreSQL server, whose backends are killed, and which is killed itself.
 
-Time is real here, and a seed repeats what is done, not the order in which the server does it. What must
-hold is the same as for simulated logs.
+Time is real here: a seed repeats the operations, but not the order in which the server runs them. The
+checks are those of simulated logs.
 
     python -P -m duolog.testing.simulator.postgres --runs 20
 """

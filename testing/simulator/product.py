@@ -97,7 +97,7 @@ class _Run:
 
     @property
     def happened(self) -> list[str]:
-        """What has raised, once for each time."""
+        """The kinds of plug-in that raised, one item for each time."""
         raised = self._fuses.raised
         return [kind for kind, count in raised.items() for _ in range(count)] + [
             "cancel"
@@ -130,7 +130,7 @@ class _Run:
                 if not task.cancelled() and (error := task.exception()) is not None:
                     raise error
             await log.settle()
-            await log.settle()  # what was advised meanwhile is in the log as well
+            await log.settle()  # records stop advice that was given meanwhile
             consumer.cancel()
             await asyncio.wait([consumer])
             require(consumer.cancelled(), f"the consumer ended: {consumer}")
@@ -234,7 +234,7 @@ class _Run:
         complete = texts == kept or (partly and texts == [text for text in kept if text in texts])
         require(complete, f"{kept} became {texts}")
         failed = [r.stream for r in records if isinstance(r.event, ScorerFailed)]
-        # What a scorer measures passes the redaction hook too, which may refuse it.
+        # Measurements pass the redaction hook too, and it may refuse them.
         allowed = {"observe@1", "attend@1", *self._unmeasured}
         require(set(failed) <= allowed, f"others failed as well: {failed}")
         require(len(set(failed)) == len(failed), f"a scorer that fails is noted once: {failed}")

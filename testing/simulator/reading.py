@@ -251,7 +251,7 @@ async def derive(
 
 
 async def check_derived(log: EventLog, forgotten: Collection[str], workers: int) -> None:
-    """Forgotten sessions have no derived rows, and dropped rows are gone."""
+    """Checks that derived rows of forgotten sessions, and dropped rows, are gone."""
     for kind in (f"fold {worker}" for worker in range(workers)):
         for version in (1, 2):
             left = [row.session async for row in log.derived(kind, version)]

@@ -1,4 +1,4 @@
-"""A recorder at work on a simulated log: what it accepts is written, once, in order."""
+"""A recorder at work on a simulated log: it writes each accepted message once, in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PREFIX = "recorded-"
 
 @final
 class Entry:
-    """A message that a recorder was given, and what is known of it."""
+    """A message handed to a recorder, and its known outcome."""
 
     def __init__(self, session: str, text: str) -> None:
         self.session = session
@@ -36,7 +36,7 @@ class Recorded(NamedTuple):
     entries: dict[int, list[Entry]]
 
     def end_of_process(self) -> None:
-        """What was accepted and not seen to be written may be there or not."""
+        """Accepted messages that were not seen to be written may be there or not."""
         for entries in self.entries.values():
             for entry in entries:
                 entry.receipt = None
@@ -80,7 +80,7 @@ async def record(recorder: Recorder, operation: Operation, recorded: Recorded) -
 
 
 async def settle(recorded: Recorded) -> None:
-    """Where the recorder was closed: what it says of each message."""
+    """After the recorder was closed, notes what it reports for each message."""
     for entries in recorded.entries.values():
         for entry in entries:
             if entry.receipt is None or entry.fate != "accepted":

@@ -1,4 +1,4 @@
-"""What is done in one run, and what goes wrong in it: plain data, drawn from a seed, to be cut down."""
+"""The operations and faults of one run: plain data, drawn from a seed, that can be reduced."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ one, a server of one and its clients. ``postgres`` is a real server, on real tim
 STORES: Final[tuple[Store, ...]] = ("memory", "sqlite", "session", "product", "network")
 
 PLUG_INS: Final = ("hook", "on_update", "on_stop", "observe", "attend", "consumer", "progress")
-"""What may raise in a product: the redaction hook, two callbacks, two scorers (one that only computes and
-one that awaits), a consumer, who shows progress."""
+"""The plug-ins of a product that may raise: the redaction hook, two callbacks, two scorers (one that
+only computes and one that awaits), a consumer, the progress display."""
 
 OperationKind: TypeAlias = Literal[
     "append",
@@ -215,7 +215,7 @@ def draw(store: Store, seed: int) -> Scenario:
     )
     faults = [_fault(store, random, count) for _ in range(random.choice((0, 1, 1, 2, 3)))]
     if store == "sqlite" and random.random() < 0.15:
-        # What a failure leaves behind is seen where the power goes soon after it.
+        # A loss of power soon after a failure shows what the failure left behind.
         at = random.randint(1, 14 * count + 12)
         kind = random.choice(("sync", "sync", "sync", "write", "torn", "full", "lie", "slow"))
         faults += [Fault(kind, at + n, 0) for n in range(3 if kind == "lie" else 1)]

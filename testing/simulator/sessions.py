@@ -1,7 +1,7 @@
 """Runs sessions on virtual time, with policies, scorers and processes that fail, and checks what must hold.
 
-Live equals replay equals what is folded afterwards; a session that was cut off ends as it would have;
-a scorer that fails changes nothing of the trace; a policy that fails takes nobody down.
+Live updates equal the replay and a later fold; an interrupted session ends as it would have;
+a scorer that fails leaves the trace as it is; a policy that fails does not end others.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class _Run:
     async def _after(
         self, log: MemoryLog, kind: str, scorer: _Fuse, happened: bool, ended: bool
     ) -> None:
-        """What must hold of a session that was disturbed, and how it goes on."""
+        """Checks a session that was disturbed, and continues it."""
         if kind in ("kill", "cancel"):
             if not ended:
                 require(await streams(log, _SESSION) == self._wanted, "one seed is one session")
@@ -161,7 +161,7 @@ class _Run:
         )
 
     def _go(self, main: Callable[[], Any], kind: str | None, at: int) -> bool:
-        """Runs a coroutine function on a loop of its own; whether it was ended or cancelled."""
+        """Runs a coroutine function on a new loop; returns whether it was ended or cancelled."""
         tasks: list[asyncio.Task[object]] = []
 
         def before(step: int) -> None:
@@ -193,7 +193,7 @@ async def _follow(updates: Any, live: list[AnyUpdate]) -> None:  # noqa: ANN401 
 
 
 async def _check(log: MemoryLog) -> None:
-    """What must hold of every log of a session."""
+    """Checks a log that holds one session."""
     records = await collect(log.read_all())
     found = await streams(log, _SESSION)
     if TRACE in found:

@@ -103,11 +103,11 @@ def _no_threads(_loop: SimulatedLoop, _disk: SimulatedDisk, _random: Random) -> 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Processes that end by force leave coroutines that nobody runs to their end, and open logs; what
-    is reported to operators of plug-ins that fail is no news here.
+    """Silences warnings of unfinished coroutines and open logs, which killed processes leave behind,
+    and reports of failing plug-ins, which are expected here.
     """
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
-    # What was imported stays; runs leave little, which is collected between them.
+    # Imported modules stay; the little that a run leaves is collected before the next.
     gc.collect()
     gc.freeze()
     own, server = logging.getLogger("duolog"), logging.getLogger("uvicorn.error")

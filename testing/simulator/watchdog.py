@@ -1,7 +1,7 @@
-"""Ends a process whose run does not end, and says where it stands.
+"""Ends a process whose run does not end, and shows the line at which it hangs.
 
-Steps of the event loop are counted, and a loop in which nothing can go on is noticed; what is left is
-code that never comes back to the loop. Nobody but another thread can see that.
+The loop counts its steps, and notices when nothing can run. The remaining case is code that never
+returns to the loop. Only another thread can see that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EXIT: Final = 70
 
 @final
 class Watch:
-    """What is known of the run that is under way."""
+    """The state of the current run."""
 
     def __init__(self) -> None:
         self._run: tuple[Callable[[], str], float] | None = None

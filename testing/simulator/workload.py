@@ -156,7 +156,7 @@ class Workload:
             raise self.errors[0]
 
     async def problems(self, log: EventLog) -> list[str]:
-        """What is wrong with a log that was not opened yet."""
+        """The problems of a log that was not opened yet."""
         async with log:
             store = _maintained(log)
             return [] if store is None else [str(each) for each in (await store.verify()).problems]
@@ -392,7 +392,7 @@ class Workload:
         await self._try(log, attempt, None, None)
 
     async def _relay(self, log: EventLog, operation: Operation) -> None:
-        """Runs a consumer up to where the log is now."""
+        """Runs a consumer up to the log's current end."""
         try:
             await run_consumer(log, Relay(), upto=log.statistics().position, batch=3)
         except CheckpointConflict:
@@ -483,7 +483,7 @@ class Workload:
         except LogUnavailable:
             return
         if attempt.tries != tries:
-            return  # somebody repeats it meanwhile
+            return  # it was repeated meanwhile
         there = [record for record in records if record.actor in attempt.tags]
         if there and attempt.session not in self._model.maybe_forgotten:
             self._model.acknowledge(attempt, there)
@@ -528,7 +528,7 @@ class Workload:
         return self._shared and (operation.kind == "other" or another)
 
     def _fork(self, log: EventLog, session: str) -> None:
-        """What a fork of this process asks of the log is refused, before anything is done."""
+        """A log refuses all requests of a fork of this process, before it does anything."""
         begun = log.read(session)
         draft = Draft(MessageSent(text="fork"), "fork", "human", 1.0)
         calls: list[Callable[[], Coroutine[object, object, object]]] = [
@@ -593,7 +593,7 @@ class Workload:
         return {record.session: record.position for record in records} | {None: len(records)}
 
     async def _check(self, log: EventLog) -> None:
-        """All that must hold, where nobody is at work."""
+        """Checks all promises while no operation is under way."""
         try:
             records = await self._model.check(log)
             self._followers.check(records)
@@ -628,7 +628,7 @@ async def _begun(log: EventLog) -> AsyncIterator[Record] | None:
 
 
 async def _late(log: EventLog) -> asyncio.Task[list[Record]] | None:
-    """An append that has begun when a log in memory is closed; what a file takes would be found later."""
+    """An append under way when a log in memory is closed; one to a file would be found later."""
     if not isinstance(log, MemoryLog):
         return None
     appending = log.append("late", [message("late")])
@@ -661,7 +661,7 @@ async def _recorder(stack: AsyncExitStack, log: EventLog) -> Recorder:
 
 
 def _maintained(log: EventLog) -> Store | None:
-    """The log with its maintenance, where it has one: others' stores need not."""
+    """The log with its maintenance, if it has any; third-party stores need not."""
     return cast(Store, log) if hasattr(log, "verify") and hasattr(log, "forget") else None
 
 

@@ -1,4 +1,4 @@
-"""What a simulated process runs on: its disk, its threads, its clock, and who else is there."""
+"""The machine of a simulated process: its disk, its threads, its clock, and other processes."""
 
 from __future__ import annotations
 

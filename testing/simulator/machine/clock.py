@@ -17,7 +17,7 @@ _DAY = 86_400
 
 @final
 class Wall:
-    """A clock that is set anew by somebody at numbers of readings.
+    """A wall clock that is adjusted at given readings.
 
     Args:
         jumps: by how many days, at which reading, counted from 1.

@@ -1,5 +1,5 @@
-"""A disk that fails as disks do: what was written is there for readers at once, and durable only once
-it was synced. A loss of power keeps what was durable, and of the rest whatever a seed draws.
+"""A disk that fails as disks do: readers see a write at once, but it is durable only after a sync.
+A loss of power keeps all durable writes, and those of the others that a seed draws.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _IOERR_FSYNC: Final = IOERR | 4 << 8
 _SECTOR = 512
 
 DISK_FAULTS: Final = ("write", "torn", "full", "sync", "lie", "read", "slow", "power")
-"""A write fails; it fails half way; there is no room; a sync fails; a sync does nothing, and says that
-all is well; a read fails; an operation takes long; the power is lost."""
+"""A write fails; it fails half way; the disk is full; a sync fails; a sync does nothing, but reports
+success; a read fails; an operation takes long; the power is lost."""
 
 _SLOW: Final = (0.01, 0.01, 0.05, 1.0, 60.0)
 """Seconds that a slow operation takes; a process that is paused in the middle of one is as slow."""
@@ -33,7 +33,7 @@ _SLOWLY: Final = 5  # operations one after the other that are a little slow
 
 
 class _File:
-    """One file as it is on the platter, and what was written since it was last synced."""
+    """One file as it is on the platter, and the writes since it was last synced."""
 
     def __init__(self, durable: bytes) -> None:
         self.durable = durable
@@ -64,7 +64,7 @@ class SimulatedDisk:
         self.slowed: list[str] = []
         self.lost_power = False
         self.sync_failed = False
-        self.alarm = False  # one of both, until somebody has looked
+        self.alarm = False  # a failed sync or a loss of power, until it is looked at
         self._prefix = f"{directory}/"
         self._faults = faults
         self._random = random
@@ -82,7 +82,7 @@ class SimulatedDisk:
         return self.lost_power or self._ended
 
     def end(self) -> None:
-        """The process has ended by force: what it had begun goes no further."""
+        """The process was killed: its unfinished operations stop."""
         self._ended = True
 
     @property
@@ -122,7 +122,7 @@ class SimulatedDisk:
         return go()
 
     def sync(self, path: str) -> int:
-        """What was written becomes durable, or only seems to."""
+        """Makes writes durable, or only seems to."""
         fault = self._next()
         if fault == "sync":
             self.sync_failed = self.alarm = True
@@ -187,13 +187,13 @@ class SimulatedDisk:
         self.happened, self.slowed = [], []
 
     def reopened(self) -> SimulatedDisk:
-        """The same disk for the next process: what is not durable yet still is not."""
+        """The same disk for the next process; unsynced writes stay unsynced."""
         self.happened, self.slowed = [], []
         self._read_fails = False
         return self
 
     def lose_power(self) -> None:
-        """From here on nothing works; what is left can be taken from ``restore``."""
+        """From here on nothing works; ``restore`` gives the files that survive."""
         self.lost_power = self.alarm = True
         self._image = {path: self._survives(file) for path, file in self._files.items()}
         for path in self.directory.glob("*-head"):  # not SQLite's, and never synced

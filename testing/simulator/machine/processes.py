@@ -1,6 +1,6 @@
 """Which simulated process code belongs to: several share one event loop, as their machines share a disk.
 
-A task and whatever it begins belong to the process of who began it.
+A task and all that it begins belong to the process of the code that started the task.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def current_process() -> int:
 
 @contextmanager
 def as_process(number: int) -> Iterator[None]:
-    """What is done in the block is done by a process."""
+    """Runs the block as a process."""
     before = _process.set(number)
     try:
         yield
@@ -35,7 +35,7 @@ def as_process(number: int) -> Iterator[None]:
 
 @contextmanager
 def forked() -> Iterator[None]:
-    """What is done in the block is done in a fork of the process. It must not wait for anything."""
+    """Runs the block in a fork of the process. The block must not wait for anything."""
     before, CURRENT[0] = CURRENT[0], _FORK
     try:
         yield

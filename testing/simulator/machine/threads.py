@@ -36,7 +36,7 @@ T = TypeVar("T")
 _TICK = 0.01  # virtual seconds that pass while a thread asks for the time in order to wait
 _PATIENCE = 0.2  # seconds for which SQLite may wait for a lock; in one process, it does so in vain
 
-_INSISTENCE = 20  # how often a thread is ended that goes on
+_INSISTENCE = 20  # how many times a thread that keeps running is ended
 
 _current: list[Threads] = []
 
@@ -63,7 +63,7 @@ class Threads:
         return any(each.process == process for each in self.all)
 
     def resumes(self, process: int) -> float:
-        """When the threads of a process go on."""
+        """The time at which the threads of a process resume."""
         return self._paused.get(process, 0.0)
 
     def use(self) -> None:
@@ -71,7 +71,7 @@ class Threads:
         _current[:] = [self]
 
     def kill(self) -> None:
-        """Ends all of them where they stand, and closes their connections."""
+        """Kills all of them, and closes their connections."""
         for each in self.all:
             each.kill()
         self.all.clear()
@@ -114,7 +114,7 @@ class _Thread:
             self._greenlet.switch()
 
     def park(self) -> None:
-        """Lets the loop go on, until somebody wakes this thread."""
+        """Returns control to the loop until something wakes this thread."""
         self._threads.main.switch()
 
     def sleep(self, seconds: float) -> None:
@@ -135,7 +135,7 @@ class _Thread:
 
     def kill(self) -> None:
         self._ended = True
-        # One that stands in the middle of SQLite notices it only behind that.
+        # A thread inside SQLite notices only when SQLite returns.
         for _ in range(_INSISTENCE):
             if self._greenlet:
                 self._greenlet.throw()
@@ -151,7 +151,7 @@ def _here() -> _Thread | None:
 
 @final
 class _Connection:
-    """What the engine uses of ``aiosqlite.Connection``."""
+    """The part of ``aiosqlite.Connection`` that the engine uses."""
 
     def __init__(self, connector: Callable[[], sqlite3.Connection], _size: int) -> None:
         self._connector = connector
@@ -189,7 +189,7 @@ class _Connection:
                 result = function()
             except greenlet.GreenletExit:
                 raise
-            except BaseException as error:  # noqa: BLE001 (it is for who waits)
+            except BaseException as error:  # noqa: BLE001 (the waiting caller gets it)
                 self._loop.call_soon(_settle, future, None, error)
             else:
                 self._loop.call_soon(_settle, future, result, None)
@@ -219,7 +219,7 @@ def _settle(future: Any, result: object, error: BaseException | None) -> None:  
 
 @final
 class _Bell:
-    """What the writer uses of ``queue.SimpleQueue``."""
+    """The part of ``queue.SimpleQueue`` that the writer uses."""
 
     def __init__(self) -> None:
         self._rings = 0
@@ -244,7 +244,7 @@ class _Bell:
 
 @final
 class _Event:
-    """What the tail uses of ``threading.Event``."""
+    """The part of ``threading.Event`` that the tail uses."""
 
     def __init__(self) -> None:
         self._set = False
@@ -272,7 +272,7 @@ class _Event:
 
 
 def wait_here(seconds: float) -> bool:
-    """Lets others go on for some time, if who asks is a thread; whether it is."""
+    """If the caller is a thread, lets others run for some time; returns whether it is."""
     here = _here()
     if here is not None:
         here.sleep(seconds)
@@ -284,7 +284,7 @@ def _now() -> float:
 
 
 def _now_while_waiting() -> float:
-    """Time for who asks in order to wait: a thread that spins lets others go on."""
+    """Time for a caller that polls it to wait: a thread that spins lets others run."""
     here = _here()
     if here is not None:
         here.sleep(_TICK)

@@ -83,7 +83,7 @@ class Medium(Protocol):
         ...
 
     def sync(self, path: str) -> int:
-        """What was written is to be made durable. The real file is never synced: that takes long."""
+        """Makes writes durable. The real file is never synced, because that takes long."""
         ...
 
     def read(self, path: str, go: Callable[[], int]) -> int:

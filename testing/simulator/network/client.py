@@ -26,16 +26,16 @@ class Answer(NamedTuple):
 
     @property
     def json(self) -> Any:  # noqa: ANN401
-        """What the body says."""
+        """The decoded body."""
         return msgspec.json.decode(self.body)
 
 
 class Manner(NamedTuple):
-    """How a request is made, beside how it should be.
+    """The ways in which a request deviates from a well-behaved one.
 
     Attributes:
         half_closed: the client says at once that it sends no more.
-        twice: the request is sent once more, on another connection, whose answer nobody awaits.
+        twice: the request is sent again on another connection, and that answer is not awaited.
         left: the client leaves before it has sent all.
         storm: connections that are made before it, and closed at once.
         mute: half of it is sent, and no more; seconds after which the server has given it up.
@@ -139,14 +139,14 @@ class Client:
         manner: Manner = PLAIN,
         tried: Callable[[], None] = lambda: None,
     ) -> Answer | None:
-        """Makes a request until it is answered by what is no excuse; None where it never is.
+        """Repeats a request until the answer is final; None if it never is.
 
         Args:
             method: of the request.
             path: with the query.
             body: JSON.
             manner: of the first try.
-            tried: called where it is not known what became of a try.
+            tried: called if the outcome of a try is unknown.
         """
         request = self._bytes(method, path, body, {})
         for number in range(_TRIES):
@@ -262,6 +262,6 @@ def _leave(exchange: _Exchange) -> None:
 
 
 def _look(answer: asyncio.Future[Answer]) -> None:
-    """Looks at an answer for which nobody waits."""
+    """Checks an answer that is not awaited."""
     if not answer.cancelled() and isinstance(answer.exception(), AssertionError):
         asyncio.get_running_loop().call_exception_handler({"exception": answer.exception()})

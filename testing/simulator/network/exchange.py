@@ -1,7 +1,7 @@
 """Runs a server and its clients on a network that fails, and checks what must hold.
 
-What was answered is in the log, once; what was not is there whole or not at all; whoever follows gets
-all, in order, once; a server that stops has ended soon after, and leaves nothing behind.
+Each acknowledged batch is in the log once; any other is there whole or not at all. Followers get all
+events, in order, once. A server that stops ends soon after, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LIMITS: Final = HttpLimits(
     per_client=4,
 )
 _LATEST: Final = 12.0  # seconds after which a server that stops has ended
-_SOON: Final = 2.0  # and where nobody holds it up
+_SOON: Final = 2.0  # the same if no client holds it up
 _HOLDING: Final = {"vanish", "delay", "late", "left", "mute"}
 _LONG: Final = 3000.0  # seconds after which all that was lost has been noticed
 
@@ -66,7 +66,7 @@ def run_network_scenario(scenario: Scenario) -> Outcome:
 
 @final
 class _Post:
-    """A batch that is posted, and what is known of it."""
+    """A posted batch and its known outcome."""
 
     def __init__(self, operation: Operation, session: str, stream: str) -> None:
         self.session = session
@@ -113,11 +113,11 @@ class _Run:
             self._check(records)
             await check_import(records)
             with anyio.move_on_after(_LONG):
-                while self.network.open:  # noqa: ASYNC110 (nobody says so)
+                while self.network.open:  # noqa: ASYNC110 (nothing signals it)
                     await anyio.sleep(10)
 
     def check_end(self, loop: NetworkLoop) -> None:
-        """Nothing is left of what was begun."""
+        """Checks that no connection or task is left."""
         require(not self.network.open, f"{self.network.open} ends of connections are left")
         left = [task for task in loop.tasks() if "_shutdown_watcher" not in repr(task)]
         require(not left, f"tasks are left: {left}")
@@ -161,7 +161,7 @@ class _Run:
                     working.start_soon(self._worker, log, own)
             head = log.statistics().position
             with anyio.move_on_after(_LONG):
-                while any(each.last < head for each in followers):  # noqa: ASYNC110 (nobody says so)
+                while any(each.last < head for each in followers):  # noqa: ASYNC110 (nothing signals it)
                     await anyio.sleep(1)
             following.cancel_scope.cancel()
         records = await collect(log.read_all())
@@ -293,7 +293,7 @@ class _Run:
 
 @final
 class _Follower:
-    """A client that follows the log, and goes on where it was whenever its connection ends."""
+    """A client that follows the log, and resumes at its last position when its connection ends."""
 
     def __init__(self, network: Network, after: int) -> None:
         self._client = Client(network, keeps=True)

@@ -1,7 +1,7 @@
 """Connections whose bytes arrive in pieces, late or never, between a server and clients in one process.
 
-As TCP does it: in order, without repeats, and without a word about what was lost with a connection.
-What overtakes and what comes twice are requests, on connections of their own.
+They behave as TCP does: bytes come in order and once, and no one reports bytes lost with a connection.
+Only whole requests, each on a separate connection, can overtake each other or come twice.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..loop import SimulatedLoop
 __all__ = ("LINK_FAULTS", "End", "Listener", "Network", "NetworkLoop")
 
 LINK_FAULTS: Final = ("cut", "vanish", "delay")
-"""A connection is reset; what is sent on it vanishes, which both ends learn much later; it stands still
-for some time."""
+"""A connection is reset; its bytes vanish, and both ends learn it much later; it stalls for some
+time."""
 
 _HIGH: Final = 2048  # bytes on their way from which a writer is told to wait
 _LOW: Final = 512
@@ -104,7 +104,7 @@ class End(asyncio.Transport):
         self._peer: End = self
         self._outbox: deque[bytes] = deque()
         self._size = 0
-        self._finishing = False  # the end of what is sent lies behind the outbox
+        self._finishing = False  # the stream ends after the outbox
         self._finished = False
         self._closing = False
         self._over = False
@@ -119,7 +119,7 @@ class End(asyncio.Transport):
         self._peer, peer._peer = peer, self
         self._network.open += 2
         self._loop.call_soon(self._make)
-        # A server takes connections when it comes to it; who made one may be gone by then.
+        # A server may accept a connection late; the client may have left by then.
         if self._network.random.random() < 0.5:
             self._loop.call_soon(peer._make)
         else:
@@ -163,7 +163,7 @@ class End(asyncio.Transport):
         return self._reading and not self._closing
 
     def pause_reading(self) -> None:
-        """Leaves what arrives where it is."""
+        """Leaves arriving bytes unread."""
         self._reading = False
 
     def resume_reading(self) -> None:
@@ -225,8 +225,8 @@ class End(asyncio.Transport):
 
     @property
     def disturbed(self) -> bool:
-        """Whether the connection has stood still: the other end may have heard nothing, or have said
-        what did not arrive.
+        """Whether the connection has stalled: the other end may have missed bytes, or sent some that
+        did not arrive.
         """
         return self._stalled > 0
 
@@ -253,7 +253,7 @@ class End(asyncio.Transport):
             self._loop.call_later(self._network.random.random() * _LATENCY, self._deliver)
 
     def _deliver(self) -> None:
-        """Hands a piece of what was sent to the other end."""
+        """Hands a piece of the sent bytes to the other end."""
         self._scheduled = False
         peer = self._peer
         if self._over or self._finished:
@@ -268,7 +268,7 @@ class End(asyncio.Transport):
         if not self._outbox:
             self._deliver_end()
             return
-        if peer._closing:  # nobody will ever read it
+        if peer._closing:  # these bytes will never be read
             self._loop.call_soon(self._lose, ConnectionResetError("the other end is closed"))
             return
         data = self._outbox.popleft()
@@ -300,7 +300,7 @@ class End(asyncio.Transport):
 
 @final
 class Listener:
-    """What stands for a server that listens, and for its socket."""
+    """Replaces a listening server and its socket."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
