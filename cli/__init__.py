@@ -96,7 +96,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _ungrouped(commands: Callable[..., object], arguments: Sequence[str]) -> object:
-    """Runs a command. Of what its tasks raised together the first is its error, unless one is a defect."""
+    """Runs a command. If its tasks raised several errors, the first counts, unless one is a defect."""
     try:
         return commands(args=arguments, prog_name="duolog", standalone_mode=False)
     except BaseExceptionGroup as group:
@@ -108,10 +108,10 @@ def _ungrouped(commands: Callable[..., object], arguments: Sequence[str]) -> obj
 
 
 def _help_with(context: Context) -> int:
-    """Prints the help where a command was given without any of the arguments that it needs.
+    """Prints the help if a command was given without any of its required arguments.
 
-    To name a group alone asks what is in it. A command that lacks arguments is an error, so that its
-    help never ends up in the file where its output was to go.
+    Naming only a group asks for its contents. A command that lacks arguments is an error, so its
+    help never ends up in the file meant for its output.
     """
     from typer.core import TyperGroup
 

@@ -116,7 +116,7 @@ def commands_of(declared: typer.Typer, name: str = "") -> Callable[..., object]:
 
 
 def built_from(declared: typer.Typer) -> Callable[..., object]:
-    """Commands as arguments are parsed by, made of what is declared now."""
+    """Builds the command-line parser from the commands declared so far."""
     _show_help_of_bare_commands(declared)
     commands = typer.main.get_command(declared)
     convert_lightly(commands)

@@ -1,7 +1,7 @@
-"""What a shell completes: names of tasks, agents, users, scorers and importers, and session ids.
+"""Shell completion: names of tasks, agents, users, scorers and importers, and session ids.
 
-All of it is looked up when a shell asks, and nothing that goes wrong is shown in the middle of
-somebody's typing: then there is nothing to complete.
+Values are looked up when a shell asks. If the lookup fails, there is nothing to complete: errors
+are not shown while the user types.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def complete_sessions(context: typer.Context, incomplete: str) -> list[str]:
 
     try:
         return run(main)
-    except (DuologError, OSError):  # there is no such log, or none that can be read
+    except (DuologError, OSError):  # the log is missing or cannot be read
         return []
 
 

@@ -1,7 +1,7 @@
 """The diagnostic log of the command line: ``--log-level`` and ``--log-format``, before or after a command.
 
-It goes to the standard error, never to the standard output. Without these options it is quiet: what a
-command has to say it says itself. (``serve`` and ``acp`` have nobody to say it to, and log warnings.)
+It goes to standard error, never to standard output. Without these options it is quiet, since commands
+print their own messages. (``serve`` and ``acp`` run unattended, so they log warnings.)
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _UNATTENDED = ("serve", "acp")
 
 
 class LogOptions(NamedTuple):
-    """How the program logs; None where that was not said."""
+    """The log level and format; None if not given."""
 
     level: str | None = None
     format: str | None = None
 
 
 def take_log_options(arguments: Sequence[str]) -> tuple[list[str], LogOptions]:
-    """Takes the options of the log out of a command line, wherever in it they stand.
+    """Removes the log options from a command line, at any position.
 
     Returns:
         The other arguments, and the options.
 
     Raises:
-        InvalidInput: an option without a value, or with one that there is not.
+        InvalidInput: an option lacks a value, or has an unknown one.
     """
     rest: list[str] = []
     found: dict[str, str] = {}
@@ -116,7 +116,7 @@ def current_level() -> str:
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Keeps the log off a terminal that a screen is drawn on; one that goes to a file goes on."""
+    """Keeps the log off a terminal with a screen drawn on it; a log to a file continues."""
     logger = logging.getLogger(_ROOT)
     shown = [handler for handler in logger.handlers if _is_terminal(handler)]
     for handler in shown:
@@ -170,5 +170,5 @@ def _is_terminal(handler: logging.Handler) -> bool:
     stream = getattr(handler, "stream", None)
     try:
         return stream is not None and os.isatty(stream.fileno())
-    except (OSError, ValueError):  # it has no descriptor, or is closed
+    except (OSError, ValueError):  # it lacks a descriptor, or is closed
         return False

@@ -61,7 +61,7 @@ async def erase_everywhere(
     tables: Sequence[Path],
     spills: Sequence[Path] = (),
 ) -> ErasedEverywhere:
-    """Erases sessions in a log, and in the places beside it that hold copies of them.
+    """Erases sessions in a log, and in other places that hold copies of them.
 
     Args:
         log: path or URL.
@@ -69,7 +69,7 @@ async def erase_everywhere(
         cache: directory with replies of models.
         copies: paths or URLs of copies of the log.
         tables: directories with exported tables.
-        spills: directories with spill files of the log, beside the usual one.
+        spills: further directories with spill files of the log, in addition to the usual one.
     """
     async with existing_log(log) as opened:
         caches: list[Cache] = []

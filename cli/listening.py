@@ -87,7 +87,7 @@ def address_of(bound: Socket) -> str:
 
 def open_files(wanted: int) -> int:
     """How many files may be open at once, after the limit was raised to ``wanted`` if possible."""
-    if sys.platform == "win32":  # which has no such limit
+    if sys.platform == "win32":  # Windows lacks such a limit
         return wanted
     import resource
 

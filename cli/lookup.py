@@ -69,7 +69,7 @@ async def new_log(where: str) -> AsyncIterator[Store]:
 
 
 def _missing_files(where: str) -> Sequence[Path]:
-    """The files that a new log makes; none where there is something at its path."""
+    """The files that a new log would create; empty if its path exists or it is not in a file."""
     from ..engine.log.exchange.output_file import log_files
     from ..engine.log.sqlite.file import parse
 

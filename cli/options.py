@@ -1,7 +1,7 @@
-"""The options of ``duolog run``: what each is called, what it takes, and its line in the help.
+"""The options of ``duolog run``: the name, value and help line of each.
 
-An option that is not given is None, so that it leaves open what a file in TOML says. The default
-that the help shows is the one of ``Experiment``.
+An option that is not given is None, so that it does not override the TOML file. The default in
+the help is the one of ``Experiment``.
 """
 
 from __future__ import annotations

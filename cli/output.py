@@ -43,7 +43,7 @@ def _print(data: bytes) -> None:
 
 
 def say(text: str) -> None:
-    """Prints a message for a person, which is no result, on the standard error."""
+    """Prints a message for a person, as opposed to a result, on standard error."""
     sys.stderr.write(f"{clean(text)}\n")
 
 
@@ -76,8 +76,7 @@ def check_not_read(log: str, source: str) -> None:
 
 
 def output_rules(*sources: str | Path, force: bool) -> OutputRules:
-    """What a command's output files may take the place of: other files if forced, but never a log
-    or what the command reads.
+    """The files that a command may overwrite: others if forced, but never a log or its own inputs.
 
     Args:
         sources: paths or URLs of all that the command reads.

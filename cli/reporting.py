@@ -1,4 +1,4 @@
-"""The documents of ``duolog report``: from sources and options to what is printed, drawn and saved."""
+"""Builds the documents of ``duolog report`` from sources and options; prints, draws and saves them."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ _WIDTH = 110  # columns of a transcript
 Analysis: TypeAlias = Literal[
     "forks", "compare", "sensitivity", "agreement", "oversight", "explain"
 ]
-"""What is asked for instead of the report's tables."""
+"""The analysis requested instead of the report's tables."""
 
 Form: TypeAlias = Literal["text", "json", "csv", "markdown"]
-"""What a document is printed as."""
+"""The format in which a document is printed."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +133,7 @@ def report_of(asked: Asked) -> Numbers:
 
 
 def sessions_of(asked: Asked) -> Columns:
-    """The sessions of some sources, without forks of what is there already.
+    """The sessions of some sources, without forks of sessions that are included already.
 
     Raises:
         InvalidInput: the sources cannot give them.
@@ -283,7 +283,7 @@ def _explained(asked: Asked, sessions: Columns, kept: Columns) -> Document:
 
 
 def _by_judge(asked: Asked) -> dict[str, Columns]:
-    """The same sessions with the ratings of each judge, without forks of what is there already.
+    """The sessions with the ratings of each judge, without forks of sessions included already.
 
     Raises:
         InvalidInput: no round has a rating, or a source does not say who rated.

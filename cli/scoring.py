@@ -1,4 +1,4 @@
-"""Scores the sessions of a log afterwards: by which scorers, several sessions at once, and what was done."""
+"""Scores the recorded sessions of a log: chooses scorers, runs sessions concurrently, reports counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CONVENTIONS: Final[tuple[Rounds, ...]] = ("handoff", "human-turn")
 
 
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a log is scored by; see ``duolog score``. One process hands it to another as JSON.
+    """How a log is scored; see ``duolog score``. One process passes it to another as JSON.
 
     Attributes:
         log: path or URL of the log.
@@ -184,7 +184,7 @@ class ScoringRun:
         return None if self.models is None else self.models.stopped
 
     async def score(self, sessions: Sequence[str]) -> Scored:
-        """Scores sessions, some at a time. Where models cannot go on, no further one is begun.
+        """Scores sessions, several at a time. If a model fails for good, no more sessions are started.
 
         Raises:
             LogError: the log failed.
@@ -346,7 +346,7 @@ class ScorerFinder:
             try:
                 task = recorded_task(opened).task
             except InvalidInput as error:
-                if origins_of(opened):  # else it may be of a product, which needs no task
+                if origins_of(opened):  # else it may be a product's, without a task
                     self.missing.append(str(error))
                 return None
         return task if isinstance(task, RescorableTask) else None

@@ -22,7 +22,7 @@ TrajectoryForm: TypeAlias = Literal["trajectories", "rounds", "sessions"]
 """A line per session as ``duolog report`` reads it; a row per round; a row per session."""
 
 TableFile: TypeAlias = Literal["csv", "parquet"]
-"""What a table is written as."""
+"""The file format of a table."""
 
 
 async def export_trajectories(

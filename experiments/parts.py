@@ -417,7 +417,7 @@ _TUNED: Final = "adaptive"
 
 
 def names_variant(name: str) -> bool:
-    """Whether a name is that of a kind of agent with settings of its own."""
+    """Whether a name is a kind of agent followed by its settings."""
     return ":" in name and kind_of_agent(name) in KINDS
 
 

@@ -259,7 +259,7 @@ def compare(
 
 
 def _outside_a_loop(work: Callable[[], _T]) -> _T:
-    """What the work returns; it runs event loops itself, which in a loop needs another thread."""
+    """Runs work that starts event loops; inside a running loop, uses another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -247,7 +247,7 @@ async def run_plans(
     """
     from .estimate import plus
 
-    for plan in plans:  # what is wrong with the last shows before the first is run
+    for plan in plans:  # errors in the last plan show before the first is run
         await anyio.to_thread.run_sync(_check_sample, plan)
     if manifest is not None:
         await anyio.to_thread.run_sync(write_manifest, plans[0].experiment.log, manifest)

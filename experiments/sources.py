@@ -89,7 +89,7 @@ def load(
 
 
 def judges_of(sources: Sequence[str]) -> list[str]:
-    """Who rated rounds in some logs: ``human`` for people, or ``name@version`` of a scorer.
+    """The judges that rated rounds in some logs: ``human``, or ``name@version`` of a scorer.
 
     Raises:
         InvalidInput: a source is a file of trajectories, which does not say who rated.
@@ -117,10 +117,10 @@ async def _judges(source: str) -> set[str]:
 
 
 def directory_of(sources: Sequence[str]) -> Path | None:
-    """The directory of tables that is the only source; None where the sources are something else.
+    """The directory of tables, if it is the only source; None for any other sources.
 
     Raises:
-        InvalidInput: there are others beside it.
+        InvalidInput: there are other sources as well.
     """
     directories = [source for source in sources if "://" not in source and Path(source).is_dir()]
     if not directories:

@@ -55,7 +55,7 @@ RULES = "rules"
 """Stands for no model: the task's own rules decide."""
 
 ALL = "*"
-"""The table of a file that holds for every model without one of its own."""
+"""The table in a file that applies to every model without a separate table."""
 
 _SESSIONS = 30
 _MOST = 1_000_000  # sessions in one run

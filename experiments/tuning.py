@@ -1,13 +1,13 @@
 """Fits the rules of the adaptive agent to a task.
 
-The value of rules of control on training sessions is utility, less what is lost and what it costs. Per session
-i, with the effort in minutes of the human's time:
+The value of control rules on training sessions is utility, less the drop and the cost of effort. Per
+session i, with the effort in minutes of the human's time:
 
     v_i = U_i + drop · D@2_i - price · minutes_i
 
 Per kind of user, d is the mean of v_i less that of the better of the one- and the two-stage agent on
-the same instances. The score is the mean of d over the kinds of users, and a loss counts double: rules
-that serve one kind at the expense of another are not wanted.
+the same instances. The score is the mean of d over the kinds of users. A loss counts double, to
+avoid rules that serve one kind at the expense of another.
 
 The score is noisy, a trial costs seconds, and most of the numbers are whole or choices. Optuna's TPE is made
 for that, and finds something in tens of trials, where evolution would take hundreds. Trials that
@@ -204,7 +204,7 @@ class Training:
 
 
 _ALWAYS: Final = 12  # no limit, in rounds
-_SPENT: Final = (60, 660)  # seconds; the upper end is no limit
+_SPENT: Final = (60, 660)  # seconds; the upper end means unlimited
 _FIRST: Final[tuple[First, ...]] = ("ask", "defer", "follow")
 _WARM_UP: Final = 12  # trials before the sampler learns from them, and any is broken off
 

@@ -1,7 +1,7 @@
-"""Checks a session's log against itself: what was recorded or kept, against what follows from it.
+"""Checks a session's log against itself: compares recorded and kept values with recomputed ones.
 
-Nothing should differ. What can be recomputed is folded from the trace again; what scorers recorded
-is measured again by those scorers that are given, none of which asks a model.
+Nothing should differ. Everything that can be recomputed is folded from the trace again. Measurements are
+repeated with the scorers that are passed in; none of these asks a model.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class _Checker:
         )
 
     def compare_summary(self, summary: SessionSummary, records: Sequence[Record]) -> None:
-        """The line in the session list, with what the records add up to."""
+        """Compares the line in the session list with the records themselves."""
         trace = [record for record in records if record.stream == TRACE]
         closed = [record.event for record in trace if isinstance(record.event, SessionClosed)]
         state = closed[-1].reason if closed else "open"
@@ -205,7 +205,7 @@ class _Checker:
     async def compare_measurements(
         self, scorer: Scorer, trace: Iterable[Record], recorded: Iterable[Record]
     ) -> None:
-        """What a scorer recorded, with what it measures now."""
+        """Compares a scorer's recorded measurements with those that it makes now."""
         fresh = await _measure(scorer, self._session, trace)
         for record in recorded:
             event = fresh.pop(record.id, None)
@@ -216,7 +216,7 @@ class _Checker:
 
 
 def _measurers(measured: Iterable[Record], scorers: Iterable[Scorer]) -> dict[str, Scorer]:
-    """The scorer of each stream, where one is given with the very configuration that it had."""
+    """The scorer of each stream, if one with the recorded configuration was passed in."""
     refs: dict[str, ScorerRef] = {}
     for record in measured:
         ref = getattr(record.event, "scorer", None)
@@ -231,7 +231,7 @@ def _measurers(measured: Iterable[Record], scorers: Iterable[Scorer]) -> dict[st
 
 
 async def _measure(scorer: Scorer, session: str, trace: Iterable[Record]) -> dict[str, Event]:
-    """What a scorer measures on a trace, by identity; the first of each, as a session has it."""
+    """Measures a trace with a scorer: events by identity, keeping the first as a session does."""
     found: dict[str, Event] = {}
     try:
         observer = Observer(scorer.begin(session))

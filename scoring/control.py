@@ -1,15 +1,17 @@
 """Effort-utility control: turns the updates of scoring into advice for an agent on who leads next.
 
-Who takes the initiative should follow how utility responds to the human's effort (paper, section 3).
-This controller applies rules to three quantities, which are part of each advice:
+Utility responds to the human's effort, and that response should decide which side takes the
+initiative (paper, section 3). This controller applies rules to three quantities, which are part of
+each advice:
 
-- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. If nobody
-  measures utility, an agent's own estimate is taken (``Controller.estimated``); without one, each round in which the output was updated counts as a rise by 1.
+- *slope*: the rise of utility per unit of the human's effort, over the last few rounds. If utility is
+  not measured, the agent's own estimate is used (``Controller.estimated``). Without an estimate,
+  each round that updates the output counts as a rise by 1.
 - *effort since the last gain*: the human's effort since utility last rose.
 - *tolerance left*: how many more unproductive rounds the human is expected to tolerate.
-  A round is unproductive if it is rated below 3. If nobody rates it, what the human says to it
-  decides (``Controller.reacted``); if that says nothing, it is unproductive if there is an output
-  and it gained nothing, or if there is none yet and the human deferred.
+  A round is unproductive if it is rated below 3. Without a rating, the human's reaction decides
+  (``Controller.reacted``). If that is unknown too, a round with an output is unproductive if it
+  gained nothing, and a round before the first output if the human deferred.
 
 A session that declares no output, such as a chat, gets the rules of ``chat_control`` instead, and
 *escalate* if no tolerance is left (by ratings) or the budget is exceeded. If a session declares nothing,
@@ -18,12 +20,12 @@ they apply until its first output, but only if the human is satisfied, wants no 
 For work on an output the rules are, the first that applies:
 
 1. *hand over* if no tolerance is left, or if the effort since the last gain exceeds the budget.
-2. While there is no output: *ask*, as long as questions are answered and within their limit; then
-   *act* on what is known, since without an output there is nothing to judge. With the first output,
+2. Before the first output: *ask*, as long as questions are answered and within their limit; then
+   *act* on the answers so far, since without an output there is nothing to judge. With the first output,
    *defer*: a human who sees something knows best what is wrong with it (``ControlRules.first``
    changes that).
-3. *Defer* where utility is high enough, where the human has spent as much as is to be asked of them,
-   or where they write less and less: each only where the rules set a limit.
+3. *Defer* if utility is high enough, if the human has spent as much effort as they should be
+   asked for, or if they write less and less. Each applies only if the rules set a limit for it.
 4. If the human defers (does not answer a question, asks for just "something better"): *act* if the
    agent had the lead; *ask* something concrete if the human had it. ``insist`` allows for more
    questions that go unanswered, and after ``keep`` deferrals the agent leads for good.
@@ -148,7 +150,7 @@ class Controller:
         self._deferrals = 0.0
         self._chatting = False  # the session is about no output
         self._chat: ChatAdvised | None = None  # about the human's latest message
-        self._told: ChatAdvised | None = None  # what the advice follows from, in a chat
+        self._told: ChatAdvised | None = None  # the basis of the advice in a chat
         self.advice = self._advise()
 
     def feed(self, update: Update) -> Advice | None:
@@ -193,9 +195,9 @@ class Controller:
         return self._reconsider(len(self._rounds) - 1)
 
     def estimated(self, utility: float) -> Advice | None:
-        """Takes the agent's own estimate of utility as it stands; returns the advice as ``feed`` does.
+        """Takes the agent's current estimate of utility; returns the advice as ``feed`` does.
 
-        It counts where nobody measures utility: an agent does not see the scores of its own session.
+        It counts if utility is not measured: an agent does not see the scores of its own session.
 
         Args:
             utility: from 0 to 1.
@@ -269,7 +271,7 @@ class Controller:
         elif isinstance(update, RatingUpdated):
             about.rating = update.rating
         elif isinstance(update, UtilityUpdated):
-            self._scored = self._scored or update.value is not None  # not where it says: missing
+            self._scored = self._scored or update.value is not None  # not if it says: missing
             about.output = about.output or update.value is not None
             for later in self._rounds[update.round - 1 : update.through]:
                 later.utility = update.utility or 0.0
@@ -316,7 +318,7 @@ class Controller:
     # --- the rules --------------------------------------------------------------------------------
 
     def _lead(self, index: int) -> None:
-        """Decides who leads after a round, from who led before it and its result."""
+        """Decides which side leads after a round, from its result and the previous lead."""
         now = self._rounds[index]
         before = self._rounds[index - 1] if index else None
         if before is None or not before.output:
@@ -339,7 +341,7 @@ class Controller:
             now.lead, now.why = "ask", "what the human said changed nothing"
 
     def _first(self) -> Lead:
-        """Who leads after the first output."""
+        """The side that leads after the first output."""
         if self.rules.first == "follow":
             return "defer" if self._volunteered else "ask"
         return self.rules.first
@@ -404,7 +406,7 @@ class Controller:
         return self._chat.move or "answer", self._chat.why
 
     def _spared(self) -> tuple[Move, str] | None:
-        """To ask nothing, where the rules set a limit and it is reached; None where none is."""
+        """The move that spares the human questions, if a limit is reached; None if none is."""
         rules, now = self.rules, self._rounds[-1]
         if rules.enough is not None and now.utility >= rules.enough:
             return "defer", "the output is good enough, as far as is known"
@@ -416,7 +418,7 @@ class Controller:
         return None
 
     def _begin(self) -> tuple[Move, str]:
-        """The move while there is no output."""
+        """The move before the first output."""
         rules = self.rules
         if self._deferred(len(self._rounds) - 1) >= rules.unanswered:
             return "act", "the human waves questions away, and there is nothing to look at yet"

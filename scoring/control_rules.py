@@ -1,4 +1,4 @@
-"""What the controller goes by, and what it says: the numbers in its rules, and its advice."""
+"""The controller's input and output: the numbers in its rules, and its advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .trajectory.effort import MEASURES
 __all__ = ("Advice", "ControlRules", "First", "Move")
 
 Move: TypeAlias = Literal["act", "ask", "defer", "hand over", "answer", "confirm", "escalate"]
-"""What an agent may do next.
+"""The moves that an agent may make next.
 
 ``act``: continue on its own judgement. ``ask``: ask the human something concrete. ``defer``: show
 the output, ask nothing, and let the human lead. ``hand over``: say that it can do no more, and
@@ -22,7 +22,8 @@ leave the work to the human. Work without an output has ``answer``, ``ask``, ``c
 
 
 First: TypeAlias = Literal["ask", "defer", "follow"]
-"""Who leads after the first output: the agent, the human, or the human if they have taken the lead."""
+"""The side that leads after the first output: the agent (``ask``), the human (``defer``), or, with
+``follow``, the human if they have taken the lead."""
 
 
 class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,7 +85,7 @@ class ControlRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent should do next, and the quantities behind it.
+    """The agent's recommended next move, and the quantities behind it.
 
     Attributes:
         session: session id.

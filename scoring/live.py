@@ -180,7 +180,7 @@ class UpdateSubscription:
         keep_open: int,
         idle: float,
     ) -> None:
-        log.subscribe(session=session, after_position=after_position)  # raises where it cannot be
+        log.subscribe(session=session, after_position=after_position)  # raises if it cannot
         self._log = log
         self._options = options
         self.position = after_position
@@ -257,7 +257,7 @@ class UpdateSubscription:
         return self._open.get(session) or self._closed.get(session)
 
     async def _begin(self, record: Record) -> TrajectoryFold:
-        """The fold of what the log holds of a session before this record."""
+        """Folds the records of a session that the log holds before this one."""
 
         async def read() -> TrajectoryFold:
             fold = TrajectoryFold(record.session, self._options)

@@ -1,4 +1,4 @@
-"""Process measures: who takes the initiative, what is confirmed, who interrupts whom, what strains the human.
+"""Process measures: initiative, confirmations, interruptions, and strain on the human.
 
 Initiatives, confirmations and interruptions follow Collaborative Gym (Shao et al. 2024); for the others see
 ``strain`` and ``loops``. Its annotations come from a model; here they come from the rules in

@@ -1,4 +1,4 @@
-"""Scores recorded sessions again: new measurements stand beside the old, in their own streams."""
+"""Scores recorded sessions again; new measurements join the old ones, in their own streams."""
 
 from __future__ import annotations
 

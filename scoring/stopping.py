@@ -16,7 +16,7 @@ from .trajectory.updates import StopAdvice
 __all__ = ("STOPPER", "ToleranceStop", "stop_advised")
 
 STOPPER: Final = ScorerRef(name="tolerance", version="1", config="")
-"""Who advises, in the log."""
+"""The scorer that the log names as the advisor."""
 
 
 def stop_advised(advice: StopAdvice, *, enforced: bool = False) -> StopAdvised:

@@ -6,7 +6,7 @@ of rounds leaves out. Each measure here is a count or a sum over such traces, an
 - cognitive load (Sweller 1988): the most words that waited to be read at one act, and
   hesitation, the time before acts that neither reading nor typing explains;
 - confusion: lines that a human put back, or took back, by editing (requests to clarify: ``turns``);
-- sensemaking: acts by which a human finds out something, questions and actions of their own (Russell et al. 1993).
+- sensemaking: acts by which a human finds something out: their questions and actions (Russell et al. 1993).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .trajectory.output_lines import written as written_in
 __all__ = ("LONGEST_PAUSE", "StrainFold")
 
 LONGEST_PAUSE: Final = 300.0
-"""Seconds of hesitation before one act that count; whoever waits longer has left the desk."""
+"""The most seconds of hesitation that count before one act: a human who waits longer is away."""
 
 _READ_WPM, _TYPE_WPM = 238.0, 52.0
 
@@ -69,13 +69,13 @@ class StrainFold:
 
     @property
     def hesitation(self) -> float | None:
-        """Seconds of pauses; None where no opening says which clock it is."""
+        """Seconds of pauses; None if no opening says which clock is used."""
         return self._hesitation if self._timed else None
 
     def feed(self, record: Record) -> None:
         """Takes the next record of the trace."""
         if record.kind == "SessionClosed":
-            self._seen = self._output = {}  # nobody acts any more
+            self._seen = self._output = {}  # no more acts follow
             self._gone, self._own = set(), set()
             self._lines.clear()
             return
@@ -90,7 +90,7 @@ class StrainFold:
             self._human(record, event)
 
     def agent_acted(self, time: float) -> None:
-        """Takes an agent's act that holds no text: an action."""
+        """Takes an agent's act without text: an action."""
         self._since = time
 
     def _opened(self, event: SessionOpened) -> None:
@@ -147,7 +147,7 @@ class StrainFold:
         self._take(after)
 
     def _lines_of(self, event: SnapshotTaken) -> Lines:
-        """The lines of an output; none where it is blank."""
+        """The lines of an output; empty if it is blank."""
         found = self._lines.of(event)
         return found if any(any(map(str.strip, lines)) for lines in found.values()) else {}
 

@@ -1,11 +1,11 @@
-"""What a turn of a person does: asks, informs, confirms, complains and so on, by rules over English.
+"""Labels a person's turn (asks, informs, confirms, complains and so on) by rules for English.
 
 The rules read one turn and the agent's message before it. They are free, deterministic and offline.
-``docs/measures.md`` gives the precision and recall of each class on labelled turns. An ``Annotator``
-of your own, for example one that asks a model, replaces them.
+``docs/measures.md`` gives the precision and recall of each class on labelled turns. To replace the
+rules, pass your own ``Annotator``, for example one that asks a model.
 
-A text in a language that the rules do not know has no labels: ``annotate`` gives None for it, and a
-measure that needs the labels is then missing.
+For a text in a language that the rules do not know, ``annotate`` returns None. Measures that need
+the labels are then missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Label: TypeAlias = Literal[
     "halt",
     "repeat",
 ]
-"""What a turn of a human does; a turn may have several labels. ``docs/measures.md`` defines each."""
+"""A label of a human's turn; a turn may have several. ``docs/measures.md`` defines each."""
 
 LABELS: Final[tuple[Label, ...]] = (
     "complaint",
@@ -53,12 +53,12 @@ LABELS: Final[tuple[Label, ...]] = (
 
 
 WEAK: Final[frozenset[Label]] = frozenset({"confirm", "deny", "vague"})
-"""Labels that the rules miss the bar for: precision 0.8 and recall 0.6 on turns by which no rule was
-written. Measures that rest on them are in the JSON of a report, and not in what is shown by default."""
+"""Labels for which the rules fall short of precision 0.8 and recall 0.6 on turns unseen when they
+were written. Reports show measures based on them only in JSON."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of a person, and what came before it.
+    """A message of a person, and the messages before it.
 
     Attributes:
         text: the message.
@@ -454,8 +454,8 @@ _CLOSES = re.compile(r"\b(?:all|it|everything|else|nothing)\b")
 _YES_DO = re.compile(r"\W*(?:yes|yeah|sure),? please\b")
 _LOST: Final = ("understand", "follow", "confused", "lost", "explain", "clarify", "rephrase")
 _TASK = re.compile(r"\d|[$€£%]|`|https?:|[\w-]+\.\w{2,4}\b")
-# A slash parts alternatives. Phrases are looked up word by word, since this runs on every message
-# of a human's, where an expression with so many alternatives would be slow.
+# A slash separates alternatives. Phrases are looked up word by word: this runs on every human
+# message, and a regular expression with so many alternatives would be slow.
 _VAGUE = (
     # hands the decision back
     "up/leave/left to you",
@@ -658,7 +658,7 @@ def is_vague(text: str) -> bool:
 
 
 def is_english(text: str) -> bool:
-    """Whether the rules can read a text: it is in English, or so short that it has no language.
+    """Whether the rules can read a text: it is in English, or too short to tell its language.
 
     Letters of another script, or more frequent words of another language than of English, tell
     that it is not.
@@ -772,7 +772,7 @@ def _tells(sentence: str, plain: str, place: _Place, *, first: bool) -> set[Labe
 
 
 def _answers(text: str, sentences: Sequence[str], place: _Place, found: set[Label]) -> None:
-    """Adds whether a turn agrees to what the agent proposed, or refuses it."""
+    """Adds labels if a turn accepts or refuses the agent's proposal."""
     refused = _NO.match(text)
     answers = place.asked or place.proposed
     if refused or (answers and _REFUSES.search(text)):

@@ -1,4 +1,4 @@
-"""What the others are doing at this moment, as far as a session's trace shows it."""
+"""The current activity of the other participants, as far as a session's trace shows it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Activity:
 
     @property
     def line(self) -> str:
-        """What goes on, in one line; empty where the others wait for the person."""
+        """The current activity in one line; empty if the others wait for the person."""
         if self._closed:
             return ""
         if self._flying:

@@ -22,8 +22,8 @@ from .state import ChatState
 
 __all__ = ("KEYS", "ChatApp")
 
-_WIDE = 100  # columns from which the output stands beside the conversation
-_HUNG_UP = 1  # the number of SIGHUP, which Windows has not
+_WIDE = 100  # columns needed to show the output next to the conversation
+_HUNG_UP = 1  # the number of SIGHUP, which Windows lacks
 _LOOK = 1.0  # seconds between looks whether the terminal is still there
 
 KEYS = """\
@@ -105,11 +105,11 @@ class ChatApp(App[int]):
 
     @property
     def draft(self) -> str:
-        """What the person has typed and not sent."""
+        """The text that the person has typed but not sent."""
         return self._composer.text
 
     def compose(self) -> ComposeResult:
-        """What is on the screen."""
+        """Yields the widgets of the screen."""
         with Container(id="panes"):
             yield self._conversation
             with Vertical(id="beside"):
@@ -132,11 +132,11 @@ class ChatApp(App[int]):
         self.mounted.set()
 
     def on_resize(self, event: Resize) -> None:
-        """Puts the panes side by side where there is room."""
+        """Puts the panes side by side if there is room."""
         self.screen.set_class(event.size.width >= _WIDE, "wide")
 
     def restore(self, sent: Iterable[str]) -> None:
-        """Takes what the person sent in an earlier run into the history."""
+        """Adds the person's texts from an earlier run to the history."""
         self._composer.past.restore(sent)
 
     def end(self, farewell: str) -> None:
@@ -145,8 +145,8 @@ class ChatApp(App[int]):
         self._changed()
 
     def _leave_with_terminal(self) -> None:
-        """Ends where the terminal was closed and no signal came: else Textual would read its end
-        again and again, for ever.
+        """Exits if the terminal was closed without a signal; Textual would otherwise read its end
+        forever.
         """
         if is_closed():
             self.exit(_HUNG_UP)
@@ -176,7 +176,7 @@ class ChatApp(App[int]):
             self._hint(f"{self._over} Enter leaves.")
 
     def _say(self, where: str, text: str) -> None:
-        """Shows a text in a line of its own, which is only there while there is one."""
+        """Shows a text on a separate line; hides the line if the text is empty."""
         line = self.query_one(where, Static)
         line.display = bool(text)
         line.update(Text(text))
@@ -185,7 +185,7 @@ class ChatApp(App[int]):
         self.query_one("#hint", Static).update(Text(text, no_wrap=True, overflow="ellipsis"))
 
     def on_composer_edited(self, event: Composer.Edited) -> None:
-        """Shows how the command that is typed may go on."""
+        """Shows completions of the command being typed."""
         completion = event.completion
         if self._over:
             return
@@ -194,7 +194,7 @@ class ChatApp(App[int]):
         self._hint((completion.hint if one or not words else words) or completion.hint or _HINT)
 
     def on_composer_sent(self, event: Composer.Sent) -> None:
-        """Hands over what the person has sent; leaves where the session is over."""
+        """Passes on the text that the person sent; exits if the session is over."""
         if self._over is None:
             self._send(event.text)
         else:

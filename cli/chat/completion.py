@@ -16,12 +16,12 @@ _FILES = 200  # directory entries that are looked at
 
 
 class Completion(NamedTuple):
-    """How a line may go on.
+    """The possible completions of a line.
 
     Attributes:
-        start: where the word begins that is completed.
-        words: what it may be, in order.
-        hint: what the command does, where it is known.
+        start: where the completed word begins.
+        words: the possible words, in order.
+        hint: what the command does, if known.
     """
 
     start: int
@@ -41,10 +41,10 @@ class Completion(NamedTuple):
 
 
 def complete(line: str, actions: Mapping[str, ActionSpec]) -> Completion:
-    """How a line may go on, its cursor at the end.
+    """Completes a line whose cursor is at the end.
 
     Args:
-        line: what was typed; no command where it does not begin with a slash.
+        line: the typed text; not a command unless it begins with a slash.
         actions: those that the person may take.
     """
     if not line.startswith("/") or "\n" in line:

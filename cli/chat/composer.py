@@ -22,18 +22,18 @@ _WORDS: list[BindingType] = [
     Binding("alt+right,alt+f", "cursor_word_right", show=False),
     Binding("alt+d,ctrl+delete", "delete_word_right", show=False),
 ]
-"""Keys that shells have for words, besides those of Textual."""
+"""Word keys as in shells, in addition to those of Textual."""
 
 _EDITING = BindingsMap([*TextArea.BINDINGS, *_WORDS]).key_to_bindings
 
 
 @final
 class Composer(TextArea):
-    """Where the person writes. Enter sends, and Ctrl+J begins a new line; so do
+    """The person's input. Enter sends, and Ctrl+J begins a new line; so do
     Shift+Enter and Alt+Enter at a terminal that reports them.
 
     Args:
-        complete: how a line may go on.
+        complete: completes a line.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = _WORDS
@@ -124,7 +124,7 @@ class Composer(TextArea):
         self.post_message(self.Edited(completion))
 
     def action_cursor_up(self, select: bool = False) -> None:
-        """Moves up; from the first line to what was sent before."""
+        """Moves up; from the first line, to the previous text sent."""
         if select or not self.navigator.is_first_wrapped_line(self.cursor_location):
             super().action_cursor_up(select)
             return
@@ -133,7 +133,7 @@ class Composer(TextArea):
             self.put(earlier)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        """Moves down; from the last line to what was sent later."""
+        """Moves down; from the last line, to the next text sent."""
         if select or not self.navigator.is_last_wrapped_line(self.cursor_location):
             super().action_cursor_down(select)
             return

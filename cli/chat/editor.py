@@ -13,7 +13,7 @@ __all__ = ("edit_text",)
 
 
 async def edit_text(text: str) -> str | None:
-    """The text as the person left it in their editor; None where none is set or it failed."""
+    """The text as edited in the person's editor; None if no editor is set or it failed."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         return None

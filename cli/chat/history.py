@@ -1,4 +1,4 @@
-"""What was sent before, to be sent again: the history of an input."""
+"""The history of an input: earlier texts that can be sent again."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class History:
         self._at += len(older)
 
     def back(self, current: str) -> str | None:
-        """The line before; None where there is none.
+        """The previous line; None if there is none.
 
         Args:
-            current: what the input holds.
+            current: the text in the input.
         """
         return self._go(self._at - 1, current)
 
@@ -47,7 +47,7 @@ class History:
         """The line after, in the end the one that is being written; None behind that.
 
         Args:
-            current: what the input holds.
+            current: the text in the input.
         """
         return self._go(self._at + 1, current)
 

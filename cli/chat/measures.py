@@ -1,4 +1,4 @@
-"""What is measured of a chat while it goes on: utility, ratings, effort, and advice to stop."""
+"""Measures of a chat while it runs: utility, ratings, effort, and stop advice."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Measures:
         self._utilities: dict[int, float | None] = {}
         self._ratings: dict[int, int | None] = {}
         self._missing: str | None = None  # why the latest score is
-        self._none: str | None = None  # why the session has no utility
+        self._none: str | None = None  # why the session's utility is missing
 
     def take(self, update: Update) -> None:
         """Takes the next update."""
@@ -84,7 +84,7 @@ class Measures:
             case StopWithdrawn():
                 self.stops.pop(update.tau, None)
             case _:
-                pass  # nothing that is shown beside the chat
+                pass  # not shown next to the chat
 
     @property
     def utility(self) -> str:

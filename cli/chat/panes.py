@@ -23,7 +23,7 @@ _MARKS: Mapping[Mark, str] = {"+": "bold green", "-": "dim red", "…": "dim", "
 
 @final
 class ConversationPane(VerticalScroll, can_focus=False):
-    """What was said and done; its end stays in view until somebody scrolls up."""
+    """The conversation; its end stays in view until the person scrolls up."""
 
     def __init__(self) -> None:
         super().__init__(id="conversation")
@@ -39,7 +39,7 @@ class ConversationPane(VerticalScroll, can_focus=False):
         self.anchor()
 
     def draw(self, entries: Sequence[Entry]) -> None:
-        """Draws the conversation as it stands."""
+        """Draws the current conversation."""
         if len(entries) == len(self._drawn):
             return
         self._drawn = tuple(entries)
@@ -69,8 +69,8 @@ class OutputPane(VerticalScroll, can_focus=False):
         yield Static(id="lines")
 
     def draw(self, lines: Sequence[ChangedLine], title: str) -> None:
-        """Draws the output as it stands; brings what changed into view."""
-        self.border_title = Text(title)  # as it is: a name is no markup
+        """Draws the current output; scrolls to the change."""
+        self.border_title = Text(title)  # verbatim: a name is not markup
         if lines is self._drawn:
             return
         self._drawn = lines

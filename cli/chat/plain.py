@@ -41,12 +41,12 @@ class StandardInput:
         self._resumed.set()
 
     async def read(self) -> str | None:
-        """What was typed since the last call; None at the end."""
+        """Reads the text typed since the last call; None at the end of input."""
         while True:
             await self._readable()
             if self._resumed.is_set():
                 break
-            await self._resumed.wait()  # what comes meanwhile is for another program
+            await self._resumed.wait()  # input typed meanwhile is for another program
         data = os.read(self._fd, 4096)
         return self._decoder.decode(data) if data else None
 

@@ -73,27 +73,27 @@ class ScreenSeat:
             self.app.end(farewell)
 
     async def read_line(self) -> str | None:
-        """What the person sends next."""
+        """Waits for the person's next text."""
         while not self._sent:
             self._has_sent = anyio.Event()
             await self._has_sent.wait()
         return self._sent.popleft()
 
     def show(self, view: View, fresh: Sequence[Record]) -> None:
-        """Takes what the person may do; what happens comes with the log, see ``follow``."""
-        if not self._begun:  # what was sent before the session was resumed can be sent again
+        """Takes the person's available actions; events come with the log, see ``follow``."""
+        if not self._begun:  # texts from before the session was resumed can be sent again
             self._begun = True
             mine = [m.text for m in view.messages if m.actor == view.me and m.text != view.request]
             self.app.restore(mine)
         self.state.offer(view.actions_available)
 
     def follow(self, step: Step) -> None:
-        """Shows what happens, and what is measured."""
+        """Shows events and measurements."""
         self.state.follow(step)
 
     def notify(self, text: str) -> None:
         """Adds a text to the conversation that only the person sees."""
-        first = not self._begun  # what the person has to know stands above all that happened
+        first = not self._begun  # instructions go above all events
         self.state.notify(f"{text}\n{KEYS}" if text == HELP else text, first=first)
 
     async def edit(self, text: str) -> str | None:
@@ -110,7 +110,7 @@ class ScreenSeat:
         self._has_sent.set()
 
     async def _leave_on_signal(self) -> None:
-        """Gives the screen back where the program is asked to end."""
+        """Restores the screen if the program is asked to end."""
         with requests_to_end(hang_up=True) as requests:
             async for number in requests:
                 if number != signal.SIGINT or not self._editing:  # Ctrl-C was for the editor

@@ -15,9 +15,9 @@ __all__ = ("open_seat",)
 
 
 def open_seat(*, plain: bool) -> ChatSeat:
-    """A seat at this program's terminal; of plain lines where there is none, or they are wanted.
+    """Opens a seat at this program's terminal; uses plain lines without a terminal or on request.
 
-    At a terminal without Textual it is plain lines too, and a line says what to install.
+    If Textual is not installed, it also uses plain lines and says what to install.
 
     Raises:
         InvalidInput: there is no standard input.

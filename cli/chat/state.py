@@ -1,4 +1,4 @@
-"""What the screen of a chat shows, without a screen: conversation, output, measures, questions."""
+"""The content of a chat's screen, without the screen: conversation, output, measures, questions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 @final
 class ChatState:
-    """What is shown of one chat.
+    """The displayed state of one chat.
 
     Attributes:
         entries: the conversation, in order.

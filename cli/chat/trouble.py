@@ -1,4 +1,4 @@
-"""What a person is told where the model of another fails, or writes what cannot be used."""
+"""Messages to a person if another participant's model fails or replies with something unusable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 300  # characters of an error
 
 
 def trouble_text(record: Record) -> str | None:
-    """The trouble that a record tells of, in a line; None where it tells of none."""
+    """The trouble that a record reports, in one line; None if it reports none."""
     event = record.event if record.stream == TRACE and record.role == "agent" else None
     if isinstance(event, ModelCalled) and event.error is not None:
         error = shorten(event.error, _WIDTH)

@@ -62,7 +62,7 @@ def acp_command(
 
 
 def _recorder(log: str, agent: Sequence[str], redact: str | None, *, retention: bool) -> list[str]:
-    """The command that starts the recorder: this one, in a process of its own."""
+    """The command that starts the recorder: this program, in a separate process."""
     import sys
 
     from ..diagnostics import current_level

@@ -156,10 +156,10 @@ def export_command(
 
 
 def _table_file(form: str, to: str | None) -> Literal["csv", "parquet"]:
-    """What a table is written as.
+    """The file format of a table.
 
     Raises:
-        InvalidInput: it is asked for where there is no table, or unknown.
+        InvalidInput: the format is unknown, or the export is not a table.
     """
     if to is not None and form not in ("rounds", "sessions"):
         raise InvalidInput("--to is for tables: --format rounds or sessions, or parquet")
@@ -250,7 +250,7 @@ async def _export_conversations(
 def _conversation(
     session: str, records: Sequence[Record], form: ChatForm | Literal["otlp"]
 ) -> tuple[bytes, Mapping[str, int]]:
-    """A session as a line, empty if the form can express nothing of it; and what is left out."""
+    """A session as a line, empty if the form cannot express any of it; and counts of omissions."""
     if form == "otlp":
         from ...interop.otlp_export import spans_of, trace_line
 

@@ -169,7 +169,7 @@ def _mapped(source: str, mapping: Path, form: str) -> Importer:
 
 
 def _for(path: Path, importer: Importer) -> Importer:
-    """The importer for a source; for each file below it, where that is a directory of files."""
+    """The importer for a source; if that is a directory of files, one for each file below it."""
     if path.is_dir() and not importer.recognises(path, None):
         from ...interop.importers.directory import DirectoryImporter
 
@@ -286,7 +286,7 @@ async def _import(source: str, where: str, *, keep_going: bool) -> Imported:
 
 @asynccontextmanager
 async def _opened(source: str, *, twice: bool) -> AsyncIterator[BinaryIO]:
-    """The file to read; what comes from a pipe is kept in a temporary file if it is read twice.
+    """Opens the file to read; a pipe that is read twice is kept in a temporary file.
 
     Raises:
         InvalidInput: it cannot be read.

@@ -1,4 +1,4 @@
-"""``duolog new``: writes the start of a task of one's own, with a test of it."""
+"""``duolog new``: writes the start of a new task, with a test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..output import command_name
 __all__ = ("new_command",)
 
 _FILES = {"task.py.txt": "{}.py", "test_task.py.txt": "test_{}.py"}
-"""The templates, and what is made of each."""
+"""The templates, and the name of the file made from each."""
 
 
 @app.command(

@@ -1,4 +1,4 @@
-"""``duolog replay``: what a log holds, and what scoring made of it, as it came live."""
+"""``duolog replay``: shows a log's records and the updates of scoring, in their live order."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ async def _check(where: str, name: str | None, scorers: ScorerFinder, *, as_json
 
 
 def _unchecked(checks: list[Check]) -> str | None:
-    """Why nothing could be checked; None where something was."""
+    """Why nothing could be checked; None if something was."""
     if all(checked.forgotten for checked in checks):
         return "nothing was checked: the log holds no session with contents"
     measured = sum(checked.measurements for checked in checks)

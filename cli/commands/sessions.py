@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ("sessions_command",)
 
 _AT_ONCE = 1 << 16  # characters that are printed at once
-_AROUND = 4  # lines of a screen that hold no session
+_AROUND = 4  # lines of a screen without a session
 _LEAST = 10  # sessions, on the smallest screen
 
 

@@ -110,7 +110,7 @@ def tune_command(
 
 
 def _summary(best: Best) -> Iterator[str]:
-    """What was found, a line for each kind of user."""
+    """The result, a line for each kind of user."""
     for user, one in best.played.items():
         others = ", ".join(f"{other.utility:.3f}" for other in best.others[user])
         beside = f" (one-stage, two-stage: {others})" if others else ""

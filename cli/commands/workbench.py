@@ -307,7 +307,7 @@ async def _serve(
 
 
 async def _follow(index: SessionIndex, server: HttpServer, failures: list[DuologError]) -> None:
-    """Keeps the list of sessions up to date; where the log can be read no more, all ends."""
+    """Keeps the list of sessions up to date; if the log can no longer be read, stops the server."""
     from ...engine.errors import DuologError
 
     try:

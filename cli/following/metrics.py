@@ -1,4 +1,4 @@
-"""How a log is scored as it grows, as metrics for Prometheus: the text, and who serves it."""
+"""Prometheus metrics on how a growing log is scored: their text, and a server for it."""
 
 from __future__ import annotations
 

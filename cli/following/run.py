@@ -1,4 +1,4 @@
-"""Runs ``duolog score --follow`` until it is interrupted: workers, metrics, and what is shown of them."""
+"""Runs ``duolog score --follow`` until it is interrupted: workers, metrics, and their display."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ async def _end_on_signal(until: anyio.Event) -> None:
 
 @final
 class _Display:
-    """What is shown of the workers, on the standard error; or printed, for programs.
+    """Shows the workers on standard error, or prints them for programs.
 
     Args:
         as_json: print it instead, as an object a line.
 
     Attributes:
-        workers: how each stands, by number.
+        workers: the statistics of each, by number.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -114,7 +114,7 @@ class _Display:
             self._status.start()
 
     def show(self, workers: Mapping[int, ScorerStatistics]) -> None:
-        """Shows how the workers stand."""
+        """Shows the statistics of the workers."""
         self.workers = dict(workers)
         whole = _sum_up(self.workers)
         self._measured = max(self._measured, whole.measured)
@@ -216,7 +216,7 @@ class _Workers:
             self._command,
             stdin=subprocess.PIPE,
             stderr=None,
-            start_new_session=True,  # an interrupt is for who started it, who then ends it
+            start_new_session=True,  # an interrupt is for the parent, which then ends it
         )
         async with process, anyio.create_task_group() as tasks:
             tasks.start_soon(self._end, process)

@@ -31,10 +31,10 @@ _EVERY = 1.0  # seconds between reports
 _KEPT = 2048  # open sessions whose scorers are kept at hand
 
 STOPPED = 3
-"""Exit code where a model or its budget did not last."""
+"""Exit code if a model failed for good or its budget ran out."""
 
 FAILED = 2
-"""Exit code where the log or an option is wrong: another worker would end likewise."""
+"""Exit code if the log or an option is wrong: another worker would fail the same way."""
 
 
 async def follow(
@@ -108,7 +108,7 @@ async def _main(options: ScoreOptions, reports: int) -> str | None:
     def write(statistics: ScorerStatistics) -> None:
         try:  # unbuffered, so that nothing is left for the interpreter to write at its end
             os.write(reports, msgspec.json.encode(statistics) + b"\n")
-        except BrokenPipeError:  # who started it was killed, and nobody reads it
+        except BrokenPipeError:  # the parent was killed, so no reader is left
             until.set()
 
     async with anyio.create_task_group() as tasks:
@@ -121,7 +121,7 @@ async def _main(options: ScoreOptions, reports: int) -> str | None:
 def _run() -> int:
     options = msgspec.json.decode(sys.argv[1].encode(), type=ScoreOptions)
     reports = os.dup(1)
-    os.dup2(2, 1)  # what a scorer prints is for people, and would be read as a report
+    os.dup2(2, 1)  # a scorer's prints are for people; do not mix them with reports
     collect_rarely()
     try:
         why = run(partial(_main, options, reports))

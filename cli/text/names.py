@@ -78,7 +78,7 @@ def _tail(line: str, width: int) -> str:
 
 
 def _windows(lines: Sequence[str], width: int) -> list[str]:
-    """Texts that look alike when cut in the middle, cut to where they begin to differ."""
+    """Shortens texts that look alike when cut in the middle, keeping the differing part."""
     ordered = sorted(set(lines))
     if len(ordered) == 1 or width < 8:
         return [_middle(line, width) if width_of(line) > width else line for line in lines]

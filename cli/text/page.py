@@ -54,7 +54,7 @@ class Page:
     def line(
         self, text: Text, *, number: str = "", time: str = "", name: str = "", style: str = ""
     ) -> None:
-        """Prints a text beside number, time and name; ``style`` is that of the name."""
+        """Prints a text after its number, time and name; ``style`` is that of the name."""
         when = f"{time:>{self._times}}{_GAP}" if self._times else ""
         left = Text.assemble(
             (f"{number:>{self._numbers}}{_GAP}{when}", "dim"),

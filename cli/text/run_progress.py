@@ -19,7 +19,7 @@ __all__ = ("SessionProgress", "TrialProgress")
 
 @final
 class SessionProgress:
-    """Shows the progress of a run, whoever runs its sessions; without a terminal, only a line at the end.
+    """Shows the progress of a run; without a terminal, only a line at the end.
 
     Args:
         total: number of sessions.
@@ -78,7 +78,7 @@ class SessionProgress:
         done = self._done
         if kind is None:
             sys.stderr.write(f"{quantity(done, 'session')}: {self._summary()}\n")
-        elif issubclass(kind, asyncio.CancelledError):  # what an interrupt is to the event loop
+        elif issubclass(kind, asyncio.CancelledError):  # how the event loop raises an interrupt
             sys.stderr.write(
                 f"stopped at {done:,} of {quantity(self._total, 'session')}: {self._summary()}; "
                 "the same command continues from here\n"

@@ -25,11 +25,11 @@ _GROUP = 8  # the fewest columns of the group
 _NAME = 24  # columns of a session's name before which others are left out
 _LONG = 48  # columns of a name, beyond which the group is not shortened for it
 _LEAST = 8  # and the fewest
-_LONGEST = 200  # columns of a name where there is room for all
+_LONGEST = 200  # columns of a name if there is room for all
 _FIRST_TO_GO = ("opened", "lasted", "task", "group", "rounds", "stop", "utility")
 
 _MISSING = {NOT_EVALUATED: "not evaluated", NO_SCORE: "score missing", ERASED: "erased"}
-"""What the column of the utility says where there is none."""
+"""The text in the utility column if utility is missing."""
 
 
 class _Column(NamedTuple):

@@ -1,4 +1,4 @@
-"""Prints a transcript: who did what when, round by round, with utility, progress and effort."""
+"""Prints a transcript round by round: all acts with their times, utility, progress and effort."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class _TranscriptPrinter:
 
 
 def opening_lines(opened: SessionOpened, time: float) -> Iterator[Text]:
-    """The task of a session, how it was set up, and who takes part.
+    """The task, setup and participants of a session.
 
     Args:
         opened: its opening.
@@ -174,7 +174,7 @@ def opening_lines(opened: SessionOpened, time: float) -> Iterator[Text]:
 
 
 def round_text(point: Point, before: float | None) -> Text:
-    """Utility and rating of a round, for its heading; no utility where it is missing."""
+    """Utility (unless missing) and rating of a round, for its heading."""
     text = Text()
     if point.utility is not None and before is not None:
         text.append("utility ", style="dim")
@@ -214,7 +214,7 @@ def process_text(process: Process) -> str:
 
 
 def _strain(process: Process) -> Iterator[str]:
-    """What strained the human, and whether the agent repeated itself, where there is anything of it."""
+    """The strains on the human and the agent's repetitions, if there were any."""
     if process.peak_reading:
         yield f"at most {quantity(process.peak_reading, 'word')} to read at once"
     if process.hesitation is not None and process.hesitation >= 1:

@@ -102,7 +102,7 @@ class _Pages:
         )
 
     def _wishes(self, console: Console, opened: SessionOpened) -> None:
-        """What the user knows, and no agent can see."""
+        """Prints the user's private knowledge, hidden from agents."""
         user = opened.private.get("user")
         wishes = user.get("profile") if isinstance(user, dict) else None
         if not isinstance(wishes, list):

@@ -1,4 +1,4 @@
-"""The session that the tour walks through: simulated, scored, and forked where it went wrong."""
+"""The session of the tour: simulated, scored, and forked at the point of failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ __all__ = ("TAU", "TourSession", "record_session")
 
 _TASK: Final = "travel"
 _CELL: Final = Cell(agent="one-stage", user="proactive", instance="19", seed=7)
-"""One of the sessions of the demo: a user who quits at ``TAU`` loses a quarter of the utility, and the fork has no stop."""
+"""A session of the demo. A user who quits at ``TAU`` loses a quarter of the utility; in the fork,
+the user never quits."""
 _OTHER: Final = "adaptive"
 """The agent that takes over in the fork."""
 TAU: Final = 2

@@ -18,7 +18,7 @@ _QUIT = ("q", "Q", "\x04", "\x1b", "")
 
 
 def walk(console: Console, pages: Sequence[TourPage]) -> None:
-    """Prints the pages; waits for a key after each where a person can press one."""
+    """Prints the pages; at a terminal, waits for a key after each."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for index in range(len(pages)):
             _print(console, pages, index)
@@ -59,7 +59,7 @@ def _key_by_key() -> Iterator[None]:
 
 
 def _goes_on() -> bool:
-    """Waits for a key; whether it asks for the next page. No key where the terminal was closed."""
+    """Waits for a key; returns whether it asks for the next page. False if the terminal was closed."""
     sys.stdout.write("Enter: next   q: quit ")
     sys.stdout.flush()
     key = os.read(sys.stdin.fileno(), 16).decode(errors="replace")

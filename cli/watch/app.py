@@ -24,11 +24,11 @@ from .state import WatchedLog
 
 __all__ = ("WatchApp", "watch_log")
 
-_WIDE = 120  # columns from which the panes stand side by side
+_WIDE = 120  # columns needed to show the panes side by side
 
 _LOOK = 1.0  # seconds between looks whether the terminal is still there
 
-_MARK = "bold reverse"  # in no colour: Textual would make one of its own of it here
+_MARK = "bold reverse"  # without a colour, which Textual would replace here
 
 _HELP = """\
 ↑ ↓  PgUp PgDn   another session, or scroll the transcript
@@ -66,7 +66,7 @@ _KEYS = (
 
 
 def _keys(width: int) -> Text:
-    """The keys in one line, the first ones where there is no room for all."""
+    """The keys in one line; only the first ones if there is not enough room."""
     text = Text(" ", no_wrap=True)
     for key, what in _KEYS:
         if text.cell_len + len(key) + len(what) + 1 > width:
@@ -142,7 +142,7 @@ class _SearchLine(ModalScreen[None]):
         self.query_one("#outcome", Static).update(text)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Searches as soon as somebody stops typing."""
+        """Searches as soon as the user stops typing."""
         self._typed += 1
         typed = self._typed
 
@@ -218,7 +218,7 @@ class WatchApp(App[None]):
         self._draw_pending = False
 
     def compose(self) -> ComposeResult:
-        """What is on the screen."""
+        """Yields the widgets of the screen."""
         yield Static(id="title")
         yield Container(self._sessions, self._transcript, id="panes")
         yield Static(id="moment")
@@ -235,19 +235,19 @@ class WatchApp(App[None]):
             self.set_interval(_LOOK, self._leave_with_terminal)
 
     def _leave_with_terminal(self) -> None:
-        """Ends where the terminal was closed and no signal came: else Textual would read its end
-        again and again, for ever.
+        """Exits if the terminal was closed without a signal; Textual would otherwise read its end
+        forever.
         """
         if is_closed():
             self.exit()
 
     def on_resize(self, event: Resize) -> None:
-        """Puts the panes side by side where there is room."""
+        """Puts the panes side by side if there is room."""
         self.query_one("#panes").set_class(event.size.width >= _WIDE, "wide")
         self.query_one("#keys", Static).update(_keys(event.size.width))
 
     def _changed(self) -> None:
-        """Has the screen drawn soon, once for all that changes meanwhile."""
+        """Schedules a redraw that covers all changes until then."""
         if not self._draw_pending:
             self._draw_pending = True
             self.call_later(self._draw)
@@ -259,7 +259,7 @@ class WatchApp(App[None]):
         self._sessions.update()
         self._transcript.update()
         [title] = distinct([self._watched.selected or "Transcript"], max(self.size.width - 8, 4))
-        self._transcript.border_title = Text(title)  # as it is: a name is no markup
+        self._transcript.border_title = Text(title)  # verbatim: a name is not markup
         self._transcript.border_subtitle = self._outcome()
         self.query_one("#title", Static).update(self._title())
         self.query_one("#moment", Static).update(self._moment())
@@ -288,7 +288,7 @@ class WatchApp(App[None]):
         return " · ".join(parts)
 
     def _moment(self) -> Text:
-        """Which moment is shown, and where it lies in the session."""
+        """The moment shown, and its place in the session."""
         watched = self._watched
         if watched.failure is not None:
             return Text(f" ✗ {watched.failure} ", style=_MARK)
@@ -330,18 +330,18 @@ class WatchApp(App[None]):
         self._watched.go(1)
 
     def action_follow(self) -> None:
-        """Follows what is going on."""
+        """Follows the session live."""
         self._transcript.action_end()
         self._watched.follow()
 
     def action_search(self) -> None:
-        """Has somebody type what to search for."""
+        """Asks the user for a search text."""
         selection = self._watched.selection
         line = _SearchLine(selection.text, selection.search, self._found)
         self.push_screen(line, lambda _: self._sessions.select_listed())
 
     def _found(self) -> str:
-        """What came of a search."""
+        """The result of a search."""
         selection = self._watched.selection
         if selection.problem:
             return f"✗ {selection.problem}"
@@ -366,7 +366,7 @@ class WatchApp(App[None]):
 
 
 async def watch_log(watched: WatchedLog, name: str, measure: str) -> None:
-    """Shows a log until somebody quits.
+    """Shows a log until the user quits.
 
     Raises:
         DuologError: the log could not be followed to the end.

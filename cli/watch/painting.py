@@ -1,4 +1,4 @@
-"""Lays out what is shown as lines of text: a session's entries, and a row of the list."""
+"""Lays out the display as lines of text: a session's entries, and a row of the list."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .timeline import Moment, Timeline, TimelineEntry
 __all__ = ("BARS", "STOP", "Painter", "header", "name_width", "row_line", "sparkline")
 
 STOP = "bold reverse yellow"
-"""How advice to stop looks: it stands out without colours, too."""
+"""The style of stop advice, noticeable without colours too."""
 
 _STATES = {"open": "cyan", "failed": "red", "stalled": "yellow", "forgotten": "dim"}
 _GAP = "  "
@@ -257,7 +257,7 @@ _NO_BAR = "·"
 
 
 def _last(values: Sequence[float | None]) -> float | None:
-    """The last value: how several rounds share a bar where the last one counts."""
+    """The last value, for several rounds that share a bar."""
     return values[-1]
 
 
@@ -268,13 +268,13 @@ def sparkline(
     top: float | None = None,
     several: Callable[[Sequence[float | None]], float | None] = _last,
 ) -> str:
-    """Values as bars, at most ``width`` of them; a dot where there is no value.
+    """Values as bars, at most ``width`` of them; a dot for a missing value.
 
     Args:
         values: in order, from 0 up.
         width: the most bars; at least 1.
-        top: what a full bar stands for; None for the greatest value.
-        several: what stands for several values that share a bar.
+        top: the value of a full bar; None for the greatest value.
+        several: combines values that share a bar.
     """
     if len(values) > width:
         cuts = [round(index * len(values) / width) for index in range(width + 1)]

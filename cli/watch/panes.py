@@ -36,7 +36,7 @@ def _strip(text: Text, console: Console, width: int, style: str = "") -> Strip:
 
 @final
 class SessionsPane(Widget, can_focus=True):
-    """The list of sessions, the newest first; the titles stay where they are."""
+    """The list of sessions, newest first, with fixed titles."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", show=False),
@@ -60,7 +60,7 @@ class SessionsPane(Widget, can_focus=True):
         self._choosing = False  # whether a session of the list is to be selected
         self._first: str | None = None  # the session at the top
         self._visible: list[str] = []
-        self._named: tuple[object, ...] = ()  # what the names were made for
+        self._named: tuple[object, ...] = ()  # the state for which the names were made
         self._names: dict[str, str] = {}
 
     @property
@@ -91,7 +91,7 @@ class SessionsPane(Widget, can_focus=True):
                 self.action_move(0)
 
     def _title(self) -> Text:
-        """What is listed, and how: a name or a query is no markup."""
+        """The title, with the search and order of the list; names and queries are not markup."""
         selection = self._watched.selection
         parts = ["Sessions"]
         if selection.text:
@@ -132,7 +132,7 @@ class SessionsPane(Widget, can_focus=True):
         return _strip(line, console, width, "bold reverse" if self.has_focus else "bold")
 
     def _nothing(self) -> str:
-        """What an empty list says."""
+        """The text of an empty list."""
         watched = self._watched
         if watched.listing or watched.selection.searching:
             return ""
@@ -191,7 +191,7 @@ class SessionsPane(Widget, can_focus=True):
 
 @final
 class TranscriptPane(Widget, can_focus=True):
-    """The selected session, its end in view until somebody scrolls up."""
+    """The selected session; its end stays in view until the user scrolls up."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll(-1)", show=False),

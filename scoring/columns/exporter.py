@@ -1,10 +1,10 @@
 """Writes the closed sessions of a log into a directory of tables, and keeps up with the log.
 
-It reads the log and writes files, never the log. Each batch ends with a new manifest, which holds the
-position up to which closed sessions are in the tables; a program that is killed anywhere goes on
-from there, with no session lost and none twice. A session of which anything came after it was
-written (a late score, a newer version of a scorer) is written anew, and one that was forgotten loses
-its rounds, in files that are written anew without it.
+It reads the log and writes files; it never writes to the log. Each batch ends with a new manifest.
+The manifest holds the position up to which closed sessions are in the tables. If the program is
+killed, the next run resumes there: no session is lost or written twice. If a session changes after
+it was written (a late score, a newer version of a scorer), it is rewritten. If a session is
+forgotten, its files are rewritten without its rounds.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ async def export_tables(
     batch: int = _BATCH,
     progress: Callable[[int], None] | None = None,
 ) -> TablesWritten:
-    """Writes closed sessions and their rounds, or goes on writing them.
+    """Writes closed sessions and their rounds, or resumes an earlier export.
 
     Args:
         log: the log; others may be writing it.
         directory: of the tables; made where there is none.
         options: how to score.
         records: write the records of those sessions too.
-        follow: go on with what the log takes, until it is cancelled.
+        follow: keep exporting new sessions until cancelled.
         batch: how many records to read before sessions are written.
         progress: called with the position that the tables have reached.
 
@@ -171,7 +171,7 @@ class _Exporter:
         """Takes records, and writes what they close, up to a position or until it is cancelled."""
         position = min(view.position for view in self._views)
         self.written = msgspec.structs.replace(self.written, position=position)
-        await self._commit([], position, last=True)  # what was forgotten since
+        await self._commit([], position, last=True)  # sessions forgotten since then
         async with Follower(self._log, after_position=position) as follower:
             while until is None or position < until:
                 records = await _take(follower, batch, until)
@@ -184,8 +184,9 @@ class _Exporter:
                     await anyio.sleep(_PAUSE)
 
     async def _commit(self, records: Sequence[Record], position: int, *, last: bool) -> None:
-        """Writes the closed sessions that some records are of, and what was forgotten since, as far as
-        that is known; all of it where this is the last batch.
+        """Writes the closed sessions that these records belong to.
+
+        Also removes sessions that are known to be forgotten; the last batch looks for all of them.
         """
         forgotten = await self._newly_forgotten(at_once=last)
         whole = _whole_sessions(records)
@@ -237,7 +238,7 @@ class _Exporter:
         self._clean()
 
     async def _newly_forgotten(self, *, at_once: bool) -> set[str]:
-        """Sessions that were forgotten since; none where the list was looked through a moment ago."""
+        """Sessions forgotten since the last look; none if that look was only a moment ago."""
         began = anyio.current_time()
         if began < self._look_again and not at_once:
             return set()
@@ -267,7 +268,7 @@ class _Exporter:
 
 
 def _up_to_date(view: View) -> View:
-    """A view to go on with: from the start where it has other definitions or columns than today's."""
+    """The view to continue; reset to the start if its definitions or columns are outdated."""
     if view.definitions == DEFINITIONS and view.columns == COLUMNS:
         return view
     return msgspec.structs.replace(
@@ -283,7 +284,7 @@ async def _identity(log: EventLog) -> str:
 
 
 async def _take(follower: Follower, most: int, until: int | None) -> list[Record]:
-    """The next records up to a position; without one, none where nothing comes for a while."""
+    """The next records up to a position; without a position, gives up after a short wait."""
     records: list[Record] = []
     with anyio.CancelScope() if until else anyio.move_on_after(_PAUSE):
         while not records or (until and len(records) < most and follower.taken < until):

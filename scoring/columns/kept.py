@@ -20,7 +20,7 @@ from .rows import FOLD_VERSION, Folded, RoundRow, SessionRow
 __all__ = ("MISSING", "UTILITY", "kind_of", "pack", "unpack")
 
 MISSING: Final = (None, NOT_EVALUATED, NO_SCORE)
-"""Why a session that can be read has no utility; None if it has one."""
+"""Why the utility of a readable session is missing; None if it has one."""
 
 UTILITY: Final = 1
 """Which of the numbers of a kept row is the utility after the last round."""

@@ -1,8 +1,8 @@
-"""The rows of the sessions of a log: those that it keeps beside its records, and the others folded anew.
+"""The rows of a log's sessions: rows stored in the log, and newly folded ones.
 
 A large log is folded by several processes, each of which folds some sessions. They are plain programs
 that read a request and write rows (see ``worker``), so they can be started from any script or notebook.
-What a process did not deliver is folded here; so an error is the one that a single process finds.
+This process folds the rows that another did not deliver, so errors are the same as with one process.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ WORKER: Final = ("-m", "duolog.scoring.columns.worker")
 
 
 def _say_nothing(how: str) -> None:
-    """What is said by default of a process that ended early."""
+    """Ignores that a process ended early; the default."""
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True):

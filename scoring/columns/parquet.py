@@ -1,4 +1,4 @@
-"""Directories of tables in Parquet: what they hold, and how the rows of sessions are written and read.
+"""Directories of Parquet tables: their contents, and how session rows are written and read.
 
 ``docs/columns.md`` lists the columns.
 
@@ -136,7 +136,7 @@ RECORDS: Final = View(convention="records")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a directory of tables holds.
+    """The contents of a directory of tables.
 
     Attributes:
         format: of the directory.
@@ -196,7 +196,7 @@ def is_tables(path: str | os.PathLike[str]) -> bool:
 
 
 def load_manifest(directory: Path) -> Manifest:
-    """The manifest of a directory; an empty one where there is none.
+    """Loads the manifest of a directory; an empty one if the directory has none.
 
     Raises:
         InvalidInput: it cannot be read, or is of a newer Duolog.
@@ -230,10 +230,10 @@ def save_manifest(directory: Path, manifest: Manifest) -> None:
 
 
 def take_directory(directory: Path) -> BinaryIO:
-    """Makes a directory for tables where there is none, and keeps other programs from writing it.
+    """Creates a directory for tables if needed, and keeps other programs from writing to it.
 
     Returns:
-        What is to be closed in the end. The system closes it where this program ends otherwise.
+        The lock, to be closed at the end. If the program ends without that, the system closes it.
 
     Raises:
         InvalidInput: another program is writing it, or it holds something else than tables.
@@ -261,7 +261,7 @@ def _is_ours(directory: Path) -> bool:
 
 
 def _lock(file: BinaryIO, directory: Path) -> None:
-    if sys.platform == "win32":  # which has no such locks
+    if sys.platform == "win32":  # Windows lacks such locks
         return
     import fcntl
 
@@ -425,7 +425,7 @@ def remaining_rows(directory: Path, part: Part, gone: Iterable[int]) -> Table:
 
 
 def write_part(directory: Path, folder: str, number: int, tables: Sequence[Table]) -> Part | None:
-    """Writes rows into a file, on the disk when this returns; None where there is no row.
+    """Writes rows into a file, which is on disk when this returns; None without any rows.
 
     Args:
         directory: of all tables.
@@ -484,7 +484,7 @@ def forgotten_in(directory: Path, parts: Iterable[Part]) -> set[str]:
 
 
 def check_pyarrow() -> None:
-    """Raises MissingExtra where pyarrow is not installed."""
+    """Raises MissingExtra if pyarrow is not installed."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("analytics", "a directory of tables")
 
@@ -601,7 +601,7 @@ class _TablesReader:
         )
 
     def _placed(self, sessions: Integers) -> tuple[Integers, Integers | None]:
-        """Where the rounds of each session begin, and their rows in the files; None if in order.
+        """The first round of each session, and the rows in the files; None if they are in order.
 
         Raises:
             InvalidInput: rounds of a session are not together, or are of no session.
@@ -642,7 +642,7 @@ class _TablesReader:
         return found
 
     def _column(self, table: str, name: str) -> ArrowColumn:
-        """A column of a table; None if it has no file."""
+        """A column of a table; None if the table has not been written."""
         import pyarrow
         import pyarrow.parquet
 

@@ -35,12 +35,14 @@ __all__ = (
 )
 
 ERASED: Final = "erased: what was measured is gone"
-"""Why a forgotten session has no utility."""
+"""Why the utility of a forgotten session is missing."""
 
 DEFINITIONS: Final = 3
-"""Version of the definitions of all numbers in a report. 2: missing utility is missing, not 0; closing
-rounds count for effort only; a greeting is not a round of its own. 3: every evaluated session that began
-counts; a closing round holds messages of humans only; whose utility counts is never guessed."""
+"""Version of the definitions of all numbers in a report.
+
+2: missing utility is missing, not 0; closing rounds count for effort only; a greeting is not a
+separate round. 3: every evaluated session that began counts; a closing round holds messages of humans
+only; the scorer whose utility counts is never guessed."""
 
 FOLD_VERSION: Final = 5
 """Version of the fold from records to rows. Raise it if the same records give other rows."""
@@ -155,7 +157,7 @@ class Folded(msgspec.Struct, frozen=True):
 
     @property
     def utility_missing(self) -> str | None:
-        """Why the session has no utility; None if it has one."""
+        """Why the session's utility is missing; None if it has one."""
         row = self.session
         if row.state == FORGOTTEN:
             return ERASED

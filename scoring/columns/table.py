@@ -68,11 +68,11 @@ class Coded(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The round table. Rounds of a session stand together, in order.
+    """The round table. Rounds of a session are adjacent, in order.
 
     Attributes:
-        utility: what stands after the round; not a number if the session has none.
-        value: what was newly measured; not a number if nothing was.
+        utility: the utility after the round; not a number if the session has none.
+        value: the newly measured utility; not a number if nothing was measured.
         rating: 1 to 5; 0 if it is missing or pending.
         pending: the rating is not recorded yet.
         updated: the agent updated the output.

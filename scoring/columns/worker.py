@@ -29,7 +29,7 @@ async def _fold(request: PartRequest) -> bytes:
 
 
 def _end_with(asker: int) -> None:
-    """Ends this process once the one that asked is gone: nobody would read the answer."""
+    """Ends this process once the one that asked is gone, since the answer would go unread."""
     while os.getppid() == asker:
         threading.Event().wait(_LOOK)
     os._exit(1)

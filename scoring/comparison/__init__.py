@@ -1,4 +1,4 @@
-"""Agents beside each other, judges beside each other, and the drop under other readings."""
+"""Compares agents and judges with each other, and the drop under different conventions."""
 
 from __future__ import annotations
 

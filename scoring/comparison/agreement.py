@@ -28,21 +28,21 @@ SCALE = (1, 2, 3, 4, 5)
 """Likert ratings."""
 
 Ratings: TypeAlias = Mapping[str, int]
-"""The ratings of one round, by judge; who gave none is absent."""
+"""The ratings of one round, by judge; a judge that gave none is absent."""
 
 Rounds: TypeAlias = Mapping[str, Sequence[Ratings]]
 """The rated rounds of each session, by its id."""
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two judges beside each other.
+    """A comparison of two judges.
 
     Attributes:
         first: a judge.
         second: the other.
         rounds: rounds that both rated.
-        kappa: weighted κ; its value is None where it is undefined.
-        equal: share of rounds with the same rating; None where there are no rounds.
+        kappa: weighted κ; its value is None if it is undefined.
+        equal: share of rounds with the same rating; None if there are no rounds.
         confusion: how often the first gave the row's rating and the second the column's, 1 to 5.
     """
 

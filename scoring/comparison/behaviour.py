@@ -1,4 +1,4 @@
-"""What a person did in a session, as far as people and their simulations can be compared by it."""
+"""The behaviour in a session by which people and their simulations can be compared."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class BehaviourFold:
 
     @property
     def behaviour(self) -> Behaviour | None:
-        """What the human did; None where none takes part, and for forks, which repeat another session."""
+        """The human's behaviour; None if no human takes part, or for a fork, which repeats a session."""
         if self._human is None or self._forked:
             return None
         return Behaviour(
@@ -140,7 +140,7 @@ _READ = frozenset(
 
 
 async def read_behaviours(log: EventLog) -> list[Behaviour]:
-    """What the humans of a log did, a session each; forks and sessions without a human left out.
+    """Reads the behaviour of a log's humans, one per session; skips forks and sessions without one.
 
     Raises:
         CodecError: a body that is needed is damaged.

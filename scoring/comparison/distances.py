@@ -35,7 +35,7 @@ class Distances(NamedTuple):
 
 
 def distances(first: Mapping[float, int], second: Mapping[float, int]) -> Distances | None:
-    """The distances of two histograms, of counts by value; None where one is empty."""
+    """The distances of two histograms, of counts by value; None if either is empty."""
     m, n = sum(first.values()), sum(second.values())
     if not m or not n:
         return None
@@ -60,10 +60,10 @@ def distances(first: Mapping[float, int], second: Mapping[float, int]) -> Distan
 def survival_distances(
     first: Sequence[tuple[int, bool]], second: Sequence[tuple[int, bool]]
 ) -> Distances | None:
-    """The distances of two survival functions by round; None where one has no session with a round.
+    """The distances of two survival functions by round; None if either lacks a session with a round.
 
     Args:
-        first: per session its last round, and whether the human left there.
+        first: the last round of each session, and whether the human left there.
         second: likewise.
 
     Returns:

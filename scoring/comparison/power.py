@@ -37,7 +37,7 @@ __all__ = ("POWER", "REPEATS", "Needed", "Power", "detectable", "needed", "power
 POWER: Final = 0.8
 
 REPEATS: Final = (1, 2, 3, 5, 10)
-"""How often a problem may be played, in the table of what is needed."""
+"""Sessions per problem for which the table lists the problems needed."""
 
 
 class Needed(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Power(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison of two agents can find.
+    """The differences that a comparison of two agents can detect.
 
     Attributes:
         first: an agent.

@@ -1,8 +1,8 @@
-"""How D@τ depends on what nobody can measure: which rating counts as bad, and who rated.
+"""How D@τ depends on conventions: which rating counts as unproductive, and which judge counts.
 
-A finding about the drop should not hang on a convention. Each row computes D@τ once more with one
-choice changed: the least rating that counts as progress, what a missing rating counts as, and the
-judge whose ratings count. Where the order of agents is not the same in all rows, that is said.
+A finding about the drop should not depend on a convention. Each row computes D@τ once more with one
+choice changed: the least rating that counts as progress, how a missing rating counts, or the
+judge whose ratings count. If the order of agents differs between rows, the analysis says so.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = (
 )
 
 Missing = Literal["productive", "unproductive"]
-"""What a missing rating counts as."""
+"""How a missing rating counts."""
 
 _MISSING: Final[tuple[Missing, ...]] = ("productive", "unproductive")
-_TIE = 1e-9  # what the same drops may differ by, since sums are rounded
+_TIE = 1e-9  # equal drops may differ by this much, since sums are rounded
 
 
 class SensitivityRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,15 +1,15 @@
-"""How simulated people differ from real ones: what each persona does, against what people did.
+"""How simulated people differ from real ones: compares each persona's behaviour with people's.
 
 Six measures of a session's human are compared: words of a turn, the share of turns that ask something, the share
 of vague asks, edits of the output, ratings, and survival by round. Per measure:
 
     difference   mean of the simulated - mean of the people
     W1, KS       distances of the two distributions, see ``distances``
-    chance       95 % quantile of a distance where sessions are dealt out at random to the two sides
+    chance       95 % quantile of a distance when sessions are dealt out at random to the two sides
 
 Intervals are seeded percentile bootstraps over sessions of both sides, each drawn anew, since turns of one session
-are not independent. A distance is never below 0, and that of two samples of one population is above it: what is
-within chance cannot be told from 0.
+are not independent. A distance is never below 0, and two samples of one population have a distance above 0. A
+distance within chance cannot be told from 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ("MEASURES", "Audit", "BehaviourGap", "PersonaAudit", "audit")
 
 
 class BehaviourGap(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure of a persona beside that of people.
+    """One measure, compared between a persona and people.
 
     Attributes:
         measure: its name.
@@ -60,7 +60,7 @@ class BehaviourGap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonaAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """A persona beside people.
+    """A comparison of a persona with people.
 
     Attributes:
         simulated: the persona, perhaps with its model.
@@ -74,7 +74,7 @@ class PersonaAudit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """All personas of a log beside the people of another.
+    """A comparison of all personas of one log with the people of another.
 
     Attributes:
         people: sessions of people.
@@ -274,7 +274,7 @@ def _dealt(
     times: int,
     chance: random.Random,
 ) -> list[Distances]:
-    """The distances where it is chance which session belongs to which side."""
+    """The distances when sessions are assigned to the two sides at random."""
     pooled = [*first, *second]
     found: list[Distances] = []
     for _ in range(times):

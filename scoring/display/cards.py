@@ -1,7 +1,7 @@
-"""The card of a person who plays a part: their role, their goal, what they know, and how to act it.
+"""The card of a person who plays a part: their role, goal and knowledge, and how to act the part.
 
-A private part of a session may hold more than people read: numbers that simulated users and scorers
-compute with. None of that is on the card.
+The private part of a session may also hold numbers for simulated users and scorers. The card
+leaves these out.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...engine.text import text_of
 __all__ = ("CARD", "Part", "Section", "card_of", "in_words")
 
 CARD: Final = "card"
-"""Where a private part holds a ``Part``."""
+"""The key of the ``Part`` in a private part."""
 
 _LATER: Final = "second thoughts"
 
 
 @final
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a task's human, for whoever plays it.
+    """The part of a task's human, for the person playing it.
 
     Attributes:
         role: who they are.
@@ -60,7 +60,7 @@ def in_words(private: JSON) -> JSON:
 
 
 def card_of(private: JSON) -> tuple[Section, ...]:
-    """The card in a private part; of one without a ``Part``, what the person knows."""
+    """The card in a private part; if that lacks a ``Part``, only the person's knowledge."""
     known = in_words(private)
     later: JSON = None
     if isinstance(known, Mapping) and "profile" in known:

@@ -118,7 +118,7 @@ class _Rows:
             await lines.line(await log.summary(session))
         await lines.keep()
         if new and await ranked.outdated(kind, FOLD_VERSION):
-            return None  # a damaged session has no row, and a log that is only read keeps none
+            return None  # damaged sessions lack rows, and read-only logs keep none
         descending = order.descending
         names = await ranked.ranked(kind, FOLD_VERSION, UTILITY, descending=descending, limit=limit)
         return [await log.summary(session) for session in names]

@@ -156,7 +156,7 @@ def chosen_labels(columns: Columns, group_by: Sequence[str] | None) -> tuple[str
 
 
 def sample_seed(seed: int, kind: str, labels: Mapping[str, str]) -> str:
-    """What the resampling of a group is seeded with."""
+    """The seed for the resampling of a group."""
     return f"{seed}/{kind}/{sorted(labels.items())}"
 
 
@@ -611,10 +611,10 @@ def choices_of(columns: Columns, rows: Integers) -> tuple[str, ...]:
 
 
 def drop_columns(values: Values, rows: Integers, *, formal: bool) -> dict[str, Column]:
-    """The utility at which the human stops, and what it is compared with, of a group.
+    """The stop utilities of a group, and the reference that they are compared with.
 
-    Under ``formal``, only sessions that have the first are in the mean of the second. The published
-    analysis compares with the mean of all.
+    Under ``formal``, the mean of the reference includes only sessions with a stop utility. The
+    published analysis compares with the mean of all sessions.
     """
     columns: dict[str, Column] = {}
     for tau, stops in values.stops.items():

@@ -1,17 +1,17 @@
-"""The drop at a tolerance as an experiment: what the session would have been worth without the stop.
+"""The drop at a tolerance as an experiment: the session's utility with and without the stop.
 
 For session i and tolerance τ, k = k_i,τ is the round at which the human would stop. From the last act
 of that round, J_i continuations are run with fresh seeds and without any stop; V_ij is the final
 utility of the j-th one. With I sessions, and the sums over all of them:
 
-    observed  D@τ = 1/I Σ_i (U_k^(i) - U_K^(i))                  from the one course of events there was
+    observed  D@τ = 1/I Σ_i (U_k^(i) - U_K^(i))                  from the session as it happened
     real      D@τ = 1/I Σ_i d_i     with d_i = U_k^(i) - 1/J_i Σ_j V_ij
     difference    = 1/I Σ_i (d_i - (U_k^(i) - U_K^(i)))          paired by session
 
-A session in which τ is never reached contributes 0 to both; one that was never rated, was not
-evaluated, or whose human left before τ could be reached is in neither, and is counted. Continuations
-without a final utility are left out and counted, and so is a session that has no other ones.
-Intervals are percentile bootstraps over sessions, the same resamples for all three numbers.
+A session in which τ is never reached contributes 0 to both. A session that was never rated, was not
+evaluated, or whose human left before τ could be reached is in neither, and is counted.
+Continuations without a final utility are left out and counted, and so is a session without any
+others. Intervals are percentile bootstraps over sessions, with the same resamples for all three numbers.
 
 The variance of d_ij = U_k^(i) - V_ij is decomposed by a one-way random-effects model, d_ij = μ + a_i +
 e_ij, over the I' sessions that reached τ, with N = Σ_i J_i and the ANOVA estimators (Searle, Casella
@@ -22,8 +22,7 @@ and McCulloch 1992, chapter 3):
               MSB  = Σ_i J_i (d_i - d)² / (I' - 1)      with d = 1/N Σ_i J_i d_i
               n_0  = (N - Σ_i J_i² / N) / (I' - 1)
 
-``within`` is missing where no session has two continuations, ``between`` also with fewer than two
-sessions.
+``within`` is missing unless some session has two continuations. ``between`` also needs two sessions.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class Continued(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variance(NamedTuple):
-    """Variance components of the drop; None where there are too few values.
+    """Variance components of the drop; None if there are too few values.
 
     Attributes:
         within: between the continuations of a session.
@@ -140,7 +139,7 @@ class CounterfactualReport(msgspec.Struct, frozen=True, kw_only=True):
 def stops_of(
     source: Columns | Iterable[Trajectory], taus: Sequence[int]
 ) -> list[Mapping[int, int]]:
-    """k_τ by τ of each session, of the tolerances that it reaches; none if it has no utility."""
+    """k_τ by τ for the tolerances that each session reaches; empty if its utility is missing."""
     facts = Facts(source)
     reached = {tau: at.tolist() for tau, at in facts.reached(check_taus(taus)).items()}
     return [
@@ -157,7 +156,7 @@ def counterfactual_drops(
     bootstrap: int = 1000,
     seed: int = 0,
 ) -> CounterfactualReport:
-    """Computes the drop against continuations, beside the observed one.
+    """Computes the drop against continuations, along with the observed one.
 
     Args:
         source: the sessions, without their continuations.

@@ -9,24 +9,27 @@ utility after round k (U_0 = 0, carried forward):
     gain      G    = 1/N Σ_i (max_k U_k^(i) - U_k'_i^(i))            relative: G / first
     drop      D@τ  = 1/N Σ_i (U_k_i,τ^(i) - U_K_i^(i))               relative: D@τ / final
 
-Every evaluated session that began is in every mean, whether an agent acted in it or not. A session that
-poses an output, and in which no agent updated it, has a first of 0. One that poses no output has no
-first and no gain.
+Every evaluated session that began is in every mean, whether an agent acted in it or not. If a session
+poses an output and no agent updated it, its first is 0. A session without an output has neither a
+first nor a gain.
 
 Missing is missing: a session that was not evaluated, or whose every score failed, is in none of
-these means. Where the score of the first update is missing, so are its first and its gain. A session
-without any rating has no D@τ, unless it has no more than τ rounds: then nothing is lost, whatever the
-ratings; nor has one that its human left, or that was stopped, before τ could be reached. D@τ of a group
-without any rating is missing. Of a session that poses no output and was evaluated only in the last of
-its rounds, the result is known and nothing before it: it has no D@τ either. Whatever is left out of a
-mean is counted.
+these means. If the score of the first update is missing, so are the session's first and gain. D@τ is
+missing in these cases:
+
+- The session lacks ratings, unless it has at most τ rounds: then nothing is lost, whatever the ratings.
+- Its human left, or it was stopped, before τ could be reached.
+- It poses no output and was evaluated only in its last round, so only its result is known.
+- For a group: none of its sessions has a rating.
+
+Sessions that are left out of a mean are counted.
 
 Choices that the formulas leave open:
 
 - A round with an update is one in which the agent submitted an output that is not blank and
   differs from the one before, whether or not its score is known. A stale point keeps the utility
   before it.
-- A round is unproductive where its rating is below 3. A missing rating counts as productive,
+- A round is unproductive if its rating is below 3. A missing rating counts as productive,
   and so ends a run of unproductive ones.
 - k_τ is the round at which τ unproductive rounds in a row are reached, and U_k_τ the utility
   when the human leaves *after* that round; if τ is never reached, k_τ = K, so the session
@@ -90,6 +93,6 @@ def read_as(facts: Facts, values: Values, taus: Sequence[int], reading: Reading)
         # A human who left might have reached τ later: it is unknown.
         stays = ~facts.left & (rated | (values.last <= tau))
         stop = np.where(at > 0, facts.at(at), np.where(stays, values.final, np.nan))
-        # Where events were lost, their rounds are not known.
+        # If events were lost, their rounds are unknown.
         stops[tau] = np.where(values.walked & ~(facts.columns.lost > 0), stop, np.nan)
     return values._replace(reached=reached, stops=stops)

@@ -2,7 +2,7 @@
 
 It differs from the formulas of section 3 (see ``formal``) in these choices:
 
-- k' is the first *evaluated* round, round 1 where there is none.
+- k' is the first *evaluated* round, or round 1 if none was evaluated.
 - The drop is taken on trajectories cut to ``max_step`` rounds: the greatest of the sorted lengths
   [int(0.05 n) : int(0.95 n)] of the group's n sessions in which the user spoke. Utility and gain
   are taken on whole trajectories.
@@ -16,8 +16,8 @@ It differs from the formulas of section 3 (see ``formal``) in these choices:
 - A session whose every score failed is worth 0 throughout.
 - A missing rating is 5, one still pending likewise. A session in which the user never spoke, or
   took no turn after the request, has one round without a rating, worth its final performance.
-- Where fewer than two sessions have user interaction, the slice of lengths is empty, the
-  analysis stops with an error, and the group has no numbers here.
+- If fewer than two sessions have user interaction, the slice of lengths is empty and the published
+  analysis stops with an error. Here the numbers of that group are missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .values import Facts, Values
 __all__ = ("NEVER", "TOO_FEW", "cut_length", "is_silent", "paper_values")
 
 NEVER = 100
-"""The tolerance, in rounds, that stands for a human who never stops."""
+"""The tolerance, in rounds, of a human who never stops."""
 
 TOO_FEW = "fewer than two sessions with user interaction, so no length to cut trajectories to"
 

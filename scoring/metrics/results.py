@@ -69,7 +69,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a mean of utility could be if what failed to be measured were known.
+    """The range that a mean of utility could have if the missing values were known.
 
     Attributes:
         low: the mean with all missing values at 0.

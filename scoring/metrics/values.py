@@ -1,7 +1,7 @@
-"""What the rounds of each session give, computed for all sessions at once.
+"""Facts about the rounds of each session, computed for all sessions at once.
 
-A session is a stretch of the round table. What is asked of each session (the first round with an
-update, the best utility, the round at which a tolerance is reached) is one pass over all rounds.
+A session is a stretch of the round table. Each fact (the first round with an update, the best
+utility, the round at which a tolerance is reached) takes one pass over all rounds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = (
 )
 
 MISSING: Final = (None, NOT_EVALUATED, NO_ROUND, NO_SCORE, UNDECIDED)
-"""Why a session has no utility, by the code in ``Facts.missing``; None for one that has."""
+"""Why a session's utility is missing, by the code in ``Facts.missing``; None if it has one."""
 
 BROKEN_OFF: Final = frozenset({"failed", "cancelled", "open"})
 """States of a session that did not come to its end."""
@@ -264,7 +264,7 @@ class Facts:
 
     @cached_property
     def missing(self) -> Integers:
-        """Why each session has no utility: a code of ``MISSING``."""
+        """Why each session's utility is missing, as a code of ``MISSING``."""
         begun = self.rounds > 0
         first = np.zeros(len(self.columns), np.int64)
         first[begun] = self._starts[begun]

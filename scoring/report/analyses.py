@@ -181,7 +181,7 @@ def _listed(each: Difference) -> str:
 
 
 def power_document(found: Sequence[Power]) -> Document:
-    """How many problems each two agents take to be told apart, and what the sessions at hand can tell."""
+    """The problems needed to tell each pair of agents apart, and the difference detectable so far."""
     legend = (
         "SD between: standard deviation of the true difference from problem to problem; SD within: of one session of "
         "each agent on the same problem. Detectable: the difference that the problems at hand find with 80 % "
@@ -239,7 +239,7 @@ def _powered(one: Power) -> Section:
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
-    """The drop under each choice, columns per τ, and where the order of agents changes."""
+    """The drop under each choice, columns per τ, and the choices that change the order of agents."""
     taus = sorted({row.tau for row in found.rows})
     varying = [
         name
@@ -453,7 +453,7 @@ def forks_document(report: ForkReport) -> Document:
 
 
 def _change(then: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Who took over from whom: the labels that changed, or all labels if none did."""
+    """The takeover in words: the labels that changed, or all labels if none did."""
     names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     if not names:
         return f"the same ({', '.join(now.values())})"
@@ -461,7 +461,7 @@ def _change(then: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 
 def counterfactual_document(report: CounterfactualReport) -> Document:
-    """The drop against continuations: a row per group and tolerance, and what was left out."""
+    """The drop against continuations: a row per group and tolerance, and the sessions left out."""
     drops = report.drops
 
     names = list(dict.fromkeys(name for drop in drops for name in drop.group))

@@ -473,7 +473,7 @@ def heading(title: str, *columns: Column, splits: bool = False) -> Heading:
 
 
 def table_of(label: Column, *parts: Column | Heading, repeated: int = 0) -> Table:
-    """A table whose rows are named by one column; columns alone have no heading."""
+    """A table whose rows are named by one column; columns outside a heading get an empty one."""
     headings = [one if isinstance(one, Heading) else heading("", one) for one in parts]
     return Table(labels=[label], headings=headings, repeated=repeated)
 

@@ -212,7 +212,7 @@ def curves(
 
 
 def _lines(drawn: Iterable[tuple[int | None, Sequence[CurvePoint]]], most: int) -> tuple[Line, ...]:
-    """The curves of a panel; where they lie on others, the others can be seen."""
+    """The curves of a panel, drawn so that a curve does not hide another that coincides with it."""
     lines: list[Line] = []
     courses: list[set[tuple[float, float]]] = []
     for series, curve in drawn:
@@ -591,7 +591,7 @@ def _size(groups: Sequence[Group]) -> str:
 
 
 def _utility_limits(groups: Iterable[Group], points: Iterable[CurvePoint]) -> Limits:
-    """Limits of the utility axis: what is drawn, with a margin, in steps of a twentieth."""
+    """Limits of the utility axis: the range of the drawn values with a margin, in steps of 1/20."""
     edges = [point.mean + sign * (point.sem or 0) for point in points for sign in (-1, 1)]
     edges += [group.reference.value for group in groups if group.reference.value is not None]
     low, high = min(edges), max(edges)

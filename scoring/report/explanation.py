@@ -27,7 +27,7 @@ _NO_OUTPUT = "missing: the session poses no shared output"
 
 
 def explanation_document(found: Explanation) -> Document:
-    """An explanation: the rounds in a table, then each number with where it comes from."""
+    """An explanation: the rounds in a table, then each number with its origin."""
     tables, notes = [], []
     if found.silent:
         worth = (

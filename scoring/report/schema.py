@@ -1,6 +1,6 @@
 """The JSON of a report as types, and the JSON Schema that follows from them.
 
-``duolog report --json-schema`` prints it. What the numbers mean is stated in the docs on measures.
+``duolog report --json-schema`` prints it. The docs on measures define the numbers.
 """
 
 from __future__ import annotations

@@ -317,7 +317,7 @@ class _Tables:
         self._panels = panels
         linked = 0 < len(report.scores) <= LISTED
         self._labels = [self._label(name, linked) for name in (*rows.sections, rows.label)]
-        # Without ratings there is no drop, whatever the tolerance.
+        # Without ratings the drop is missing, whatever the tolerance.
         self._dropped = _has_drop(report) and (weak or not by_rules_alone(report.judges))
 
     def sections(self) -> Iterator[Section]:
@@ -475,7 +475,7 @@ class _Tables:
         return self._table(headings)
 
     def _spent(self) -> Iterator[Column]:
-        """What a session cost the human in their own units, as far as it was measured."""
+        """The cost of a session to the human, in their own units, as far as it was measured."""
         for title, name, unit, form in _SPENT:
 
             def of(group: Group, name: str = name, unit: float = unit) -> Estimate:
@@ -717,7 +717,7 @@ def _has_drop(report: Numbers) -> bool:
 
 
 def by_rules_alone(judges: Iterable[str]) -> bool:
-    """Whether nobody but the rule judge rated, given whose ratings count."""
+    """Whether only the rule judge rated, given the judges whose ratings count."""
     return {split_stream(name)[0] for name in judges} == {RULE_JUDGE}
 
 
@@ -798,7 +798,7 @@ def _about_effort(counts: Sequence[Counts]) -> Iterator[str]:
 
 
 def _provenance(report: Numbers) -> Iterator[str]:
-    """Sentences on where the numbers come from."""
+    """Sentences on the origin of the numbers."""
     if report.scorers:
         yield f"Utility by {', '.join(report.scorers)}."
     if report.judges:
@@ -852,7 +852,7 @@ def _without_utility(counts: Sequence[Counts], *, published: bool) -> Iterator[s
 
 
 def _without_drop(groups: Sequence[Group]) -> Iterator[str]:
-    """The sessions that are left out of the drop, by τ, where others are not."""
+    """The sessions left out of the drop, by τ, if any others are included."""
     for index, drop in enumerate(groups[0].drops if groups else ()):
         drops = [group.drops[index] for group in groups if not group.baseline]
         unrated = sum(one.unrated for one in drops if one.abs.value is not None)

@@ -24,7 +24,7 @@ TidyTable: TypeAlias = Literal["rounds", "sessions"]
 
 _Value: TypeAlias = str | int | float | None
 TidyRow: TypeAlias = dict[str, _Value]
-"""Values by name of the column; None where one is missing. All rows have the same columns."""
+"""Values by column name; None if a value is missing. All rows have the same columns."""
 
 _TEXT = frozenset({"session", "instance", "problem", "state", "stage"})
 _FLAGS = frozenset(
@@ -75,7 +75,7 @@ def tidy_rows(
 
 
 def write_csv(rows: Sequence[TidyRow], file: BinaryIO) -> None:
-    """Writes rows as CSV in UTF-8 with a line of column names; what is missing is an empty cell."""
+    """Writes rows as CSV in UTF-8 with a header line; missing values are empty cells."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(text, lineterminator="\n")
@@ -88,7 +88,7 @@ def write_csv(rows: Sequence[TidyRow], file: BinaryIO) -> None:
 
 
 def write_parquet(rows: Sequence[TidyRow], file: BinaryIO) -> None:
-    """Writes rows as a Parquet file; what is missing is null, and so is a seed of more than 64 bits.
+    """Writes rows as a Parquet file; missing values are null, and so are seeds above 64 bits.
 
     Raises:
         MissingExtra: pyarrow is not installed.

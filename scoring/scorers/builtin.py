@@ -38,7 +38,7 @@ RUBRIC: Final = (
     Criterion(name="correct", description="What it says is right, and fits together."),
     Criterion(name="usable", description="The human could use it as it stands."),
 )
-"""The rubric where nobody gives one."""
+"""The default rubric."""
 
 CHAT_RUBRIC: Final = (
     Criterion(name="settled", description="What the person came for is dealt with by now."),
@@ -48,7 +48,7 @@ CHAT_RUBRIC: Final = (
         name="sparing", description="The person had to explain and repeat no more than needed."
     ),
 )
-"""The rubric of conversations without an output, where nobody gives one."""
+"""The default rubric for conversations without an output."""
 
 
 @final

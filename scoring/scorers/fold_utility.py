@@ -1,6 +1,6 @@
-"""Utility of what a session has brought about so far: every closed round, by a fold of your own.
+"""Utility of a whole session so far: your fold scores every closed round.
 
-For what no single snapshot shows: what the human has understood, learned, or checked.
+Use it for results that a single snapshot does not show, such as what the human has understood.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ("BeginFold", "FoldUtility", "SessionFold")
 
 
 class SessionFold(Protocol):
-    """What a utility has to remember of one session."""
+    """A utility's state for one session."""
 
     def feed(self, record: Record) -> None:
         """Takes the next trace record."""

@@ -1,8 +1,8 @@
-"""What a person's words say of their request: settled, not settled, or neither.
+"""Reads from a person's words whether their request is settled, not settled, or neither.
 
-The labels of ``turns`` say most of it, and phrases say what the labels do not: what works or fails in
-the world, and what is given up. They are free, deterministic, offline, and wrong at times. A test holds
-precision and recall on labelled texts, half of which the rules were not written on.
+Most of the evidence is in the labels of ``turns``. Phrases add the rest: something works or fails in
+the world, or the person gives up. The rules are free, deterministic, offline, and sometimes wrong. A
+test checks precision and recall on labelled texts, half of which were unseen when the rules were written.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def version_of(number: str, use: ModelUse, *more: object) -> str:
 
 @final
 class ModelScorer:
-    """A scorer that calls models, with a caller of its own for each session.
+    """A scorer that calls models, with a separate caller for each session.
 
     Its model calls are recorded in its own stream, before the measurements that follow from the
     replies. A session that resumes takes recorded replies instead of calling again.

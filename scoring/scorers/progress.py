@@ -1,4 +1,4 @@
-"""Progress judges: rate each round from what the human said, what the agent did, and the reply.
+"""Progress judges: rate each round from the human's message, the agent's actions, and the reply.
 
 ``ProgressJudge`` collects the evidence and records the verdicts of any function on it;
 ``rule_judge`` is one that works offline. For a judge that asks a model, pass an async function that
@@ -65,7 +65,7 @@ class AgentAction(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge knows of a round.
+    """The evidence that a judge has about a round.
 
     Attributes:
         round: the round, closed.
@@ -127,7 +127,7 @@ def rule_verdict(evidence: Evidence) -> Verdict:
 
 
 def reply_of(evidence: Evidence) -> Turn:
-    """The human's next message after a round, with what came before it."""
+    """The human's next message after a round, with the messages before it."""
     return Turn(text=evidence.after, before="\n".join(evidence.said), said=evidence.before)
 
 
@@ -278,7 +278,7 @@ class _Judging:
         self._said = ""
         self._gathered = _Gathered()
         self._waiting: list[tuple[Round, _Gathered]] = []
-        self._in_flight: dict[int, _Gathered] = {}  # where the action was taken, by its version
+        self._in_flight: dict[int, _Gathered] = {}  # by the action's version, for its round
         self._closed = False
 
     def cost(self, record: Record, over: Round | None) -> Cost:

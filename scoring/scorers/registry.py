@@ -1,4 +1,4 @@
-"""Scorers by name: those that installed packages offer, and those in a Python file of one's own.
+"""Scorers by name, from installed packages and from Python files.
 
 A package offers a scorer by an entry point in the group ``duolog.scorers``: a factory without
 arguments, of a ``ScorerPlugin``; or anything that may be in a file, see ``find_scorer``.
@@ -31,12 +31,12 @@ GROUP: Final = "duolog.scorers"
 
 
 class ScoringSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scorer may go by when it is made for a recorded session.
+    """The information available to make a scorer for a recorded session.
 
     Attributes:
         opened: the session's opening.
         rounds: how rounds are counted.
-        models: access to models; None where no model is to be asked.
+        models: access to models; None if no model may be called.
         use: which model judges, and how it is called; None likewise.
         criteria: the rubric, for a scorer that goes by one.
     """
@@ -123,7 +123,7 @@ class _TaskLike(Protocol):
 
 @final
 class _Held:
-    """A scorer, or what makes one, out of somebody's file or package."""
+    """A scorer, or a factory of scorers, from a user's file or package."""
 
     asks_model = False
 

@@ -21,7 +21,7 @@ from .utility import Missing, Score, measured, reference
 __all__ = ("ReadWords", "ResolutionUtility")
 
 ReadWords: TypeAlias = Callable[[str, str], Standing]
-"""What the human's words (first) say of the request, given the human's words before them (second)."""
+"""Reads the standing of a request from the human's words (first) and their earlier words (second)."""
 
 UNSAID: Final = "the human's last words do not say whether the request is settled"
 
@@ -34,16 +34,16 @@ _ENDED: Final[dict[CloseReason, float]] = {"finished": 1.0, "abandoned": 0.0, "t
 
 @final
 class ResolutionUtility:
-    """Scores a chat without an output: 1 where its request is settled, 0 where it is not.
+    """Scores a chat without an output: 1 if its request is settled, 0 if it is not.
 
     The round that the human answers is scored as soon as the human says that it is done, works or
     is appreciated (1), or that it is wrong, does not help, has to be asked again or is given up (0).
     Other words score nothing: the utility stays as it was. A session that was closed as ``finished``
-    is settled, one closed as ``abandoned`` or ``tolerance`` is not. Where neither the last words nor
-    the close reason say it, the last round's score is missing.
+    is settled, one closed as ``abandoned`` or ``tolerance`` is not. If neither the last words nor
+    the close reason decide it, the last round's score is missing.
 
     Args:
-        read: what words say, in place of ``last_words.standing``, whose rules are for English.
+        read: reads the words, in place of ``last_words.standing``, whose rules are for English.
         version: of the scorer; raise it when ``read`` changes. ``2`` belongs to the default.
         rounds: how rounds are counted.
     """
@@ -67,7 +67,7 @@ class _Resolution:
         self._read = read
         self.rounds: Rounds = rounds
         self._over: Round | None = None  # the last one with an act of an agent
-        self._before = ""  # what the human said before that act
+        self._before = ""  # the human's words before that act
         self._said = ""
         self._known = False  # whether the human's words on that round are clear
         self._reason: CloseReason | None = None

@@ -191,7 +191,7 @@ class _Conversation:
             self._lines.append(f"{who} does: {event.name}")
 
     def _told(self, tokens: int) -> str:
-        """The conversation so far; the end of it where it is long."""
+        """The conversation so far; only its end if it is long."""
         text = "\n".join(self._lines)
         most = tokens * CHARACTERS_PER_TOKEN
         return text if len(text) <= most else f"(...)\n{text[-most:]}"
@@ -215,7 +215,7 @@ class _Judge:
         self._request = ""
 
     def look(self, record: Record) -> None:
-        """Takes note of what was asked for."""
+        """Notes the request."""
         event = record.event
         if isinstance(event, SessionOpened):
             self._opened, self._request = True, event.request or ""

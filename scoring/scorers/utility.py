@@ -1,7 +1,7 @@
 """Utility scorers: a function of snapshots or of rounds, as a ``Scorer``.
 
 A score is a value in [0, 1], or missing with a reason. A score that failed is missing, never 0.
-See ``retention`` and ``feedback`` for utilities that need no ground truth.
+See ``retention`` and ``feedback`` for utilities that work without ground truth.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """There is no score, for a reason: e.g. the evaluator did not answer.
+    """A missing score with its reason, e.g. that the evaluator did not answer.
 
     Raises:
         InvalidInput: no reason is given.
@@ -86,29 +86,29 @@ class Missing(msgspec.Struct, frozen=True):
 ScoreSnapshot: TypeAlias = Callable[
     [SnapshotTaken, SessionOpened], Score | Missing | Awaitable[Score | Missing]
 ]
-"""Scores a snapshot of a session; may be async. The private parts in the opening are as they stand."""
+"""Scores a snapshot of a session; may be async. The opening has the current private parts."""
 
 ScoreRound: TypeAlias = Callable[
     [Round, Sequence[Record], SessionOpened],
     Score | Missing | Awaitable[Score | Missing | None] | None,
 ]
-"""Scores a closed round with its records; None if there is nothing new to score. The private parts in
-the opening are as they stand at the end of the round."""
+"""Scores a closed round with its records; None if there is nothing new to score. The opening has
+the private parts as of the end of the round."""
 
 
 def unreadable() -> Score:
     """The score of an output that cannot be read or is invalid: 0, with the part that says so.
 
-    That is a failure of whoever wrote it, not of the measurement, so the score is not missing.
+    The author of the output failed, not the measurement, so the score is not missing.
     """
     return Score(0.0, {"readable": 0.0})
 
 
 def as_score(worth: object, whose: str) -> Score | Missing:
-    """What a utility gave, as a score: a number, or a ``Score`` or ``Missing`` itself.
+    """Converts a utility's result to a score: a number, or a ``Score`` or ``Missing`` itself.
 
     Args:
-        worth: what it gave.
+        worth: the result.
         whose: names the utility in the message.
 
     Raises:
@@ -146,7 +146,7 @@ def with_profile(opened: SessionOpened, changed: ProfileChanged) -> SessionOpene
 
 
 def cost_of(function: Callable[..., object]) -> Cost:
-    """What it takes to call a function of one's own, by whether it is async."""
+    """The cost of calling a user's function: an async function waits, any other computes."""
     called = getattr(function, "__call__", None)  # noqa: B004  (of an object with an async one)
     asks = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
     return "waits" if asks else "computes"
@@ -186,10 +186,10 @@ def measured(
 
 @final
 class SnapshotUtility:
-    """Scores each snapshot of humans and agents by a function of your own.
+    """Scores each snapshot of humans and agents with your function.
 
-    Where a profile changed, the snapshot that stands at the end of that round is scored again, for
-    that round: by what the human wants then.
+    If a profile changed, the snapshot at the end of that round is scored again for that round, by
+    what the human wants then.
 
     For example::
 
@@ -271,7 +271,7 @@ class _Snapshots:
 
 @final
 class RoundUtility:
-    """Scores each closed round by a function of your own: was a question answered?
+    """Scores each closed round with your function, for example whether a question was answered.
 
     Args:
         name: of the scorer.

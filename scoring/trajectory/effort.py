@@ -1,7 +1,7 @@
-"""Effort: what a collaboration costs the human, and what both sides generate; cumulative.
+"""Effort: the cost of a collaboration to the human, and the tokens that both sides generate.
 
-Several measures at once (paper, section 3: the number of human-led rounds, the tokens that the
-human processes, the kind of act). All are folded from the trace; nothing is recorded for them.
+All measures are cumulative. The paper (section 3) names the number of human-led rounds, the tokens
+that the human processes, and the kind of act. All are folded from the trace; nothing is recorded.
 """
 
 from __future__ import annotations
@@ -46,23 +46,24 @@ MEASURES: Final = (
 )
 """Names of the measures, as in ``Point.effort``.
 
-``rounds``: human-led rounds: those with a human act, and the first where the request was given.
+``rounds``: human-led rounds: those with a human act, and the first round if it has a given request.
 ``acts``: acts of humans, failed or refused ones too.
-``tokens_written``: tokens of humans' messages, questions, comments, and of what they changed in
-the output (see ``text.new_words``). ``tokens_read``: tokens of agents' messages, questions and
+``tokens_written``: tokens of humans' messages, questions, comments, and of their changes to the
+output (see ``text.new_words``). ``tokens_read``: tokens of agents' messages, questions and
 comments, and of the lines that a diff adds to the output that the human last saw, file by file
 (see ``text.new_lines``): several versions between two acts of the human are read once. If the human
 was shown a diff, the lines that it adds count instead, once for each edit.
 ``deferrals``: vague asks, see ``turns.is_vague``.
 ``seconds``: session time the human spent. On a virtual clock: modelled reading and typing of those
-texts, and the time spent on drafts that were dropped. On a real one: from an agent's last act to the human's next, at most ``Options.idle_cap``
-each time. Where no agent takes part: all of the session's time up to their last act, on a real clock
-with the same cap between two acts. None where no opening says which clock it is.
+texts, and the time spent on drafts that were dropped. On a real clock: from an agent's last act to
+the human's next, at most ``Options.idle_cap`` each time. Without an agent: all of the session's time
+up to their last act, on a real clock with the same cap between two acts. None if no opening says
+which clock is used.
 ``agent_tokens``, ``human_tokens``: tokens generated, see ``generated_tokens``. ``token_ratio``: agents'
 over humans'; None where humans generated none.
 
-All humans of a session are one party: what several read or write is added up once. What agents
-write to each other only is read by no human. Arguments of actions are no text.
+All humans of a session are one party: their reading and writing is added up once. Messages that
+agents send only to each other are not read by a human. Arguments of actions do not count as text.
 """
 
 
@@ -136,7 +137,7 @@ class EffortMeter:
         self._led = False
 
     def closed(self) -> None:
-        """The session is closed: what is unread is read now, and no text needs to be kept."""
+        """Closes the session: counts unread text as read, and drops the stored texts."""
         self._catch_up()
         self._seen = self._latest = {}
         self._output.clear()
@@ -180,7 +181,7 @@ class EffortMeter:
             self._seconds += seconds
 
     def agent_acted(self, time: float) -> None:
-        """Takes an agent's act that holds no text: an action."""
+        """Takes an agent's act without text: an action."""
         if self._virtual is False:
             self._handed_over = time
 
@@ -208,7 +209,7 @@ class EffortMeter:
             self.generated.called(record.actor, role, record)
 
     def measures(self) -> dict[str, float | None]:
-        """The effort so far, by measure; what the human has yet to read is counted already."""
+        """The effort so far, by measure; includes text that the human has yet to read."""
         unread, seconds = self._unread or self._compare()
         agent = self.generated.tokens("agent")
         human = self.generated.tokens("human")
@@ -233,7 +234,7 @@ class EffortMeter:
         return not to or not self._humans or not self._humans.isdisjoint(to)
 
     def _take(self, record: Record) -> Lines | None:
-        """Takes a new version of the output; gives the one before, None where nothing is new."""
+        """Takes a new version of the output; returns the previous one, or None if nothing is new."""
         event = record.event
         if not isinstance(event, SnapshotTaken) or event.digest == self._digest:
             return None
@@ -301,7 +302,7 @@ class EffortMeter:
         return self._unread
 
     def _catch_up(self) -> None:
-        """The human has read what stands there now."""
+        """Notes that the human has read the current output."""
         if self._seen is self._latest:
             return
         tokens, seconds = self._unread or self._compare()

@@ -7,22 +7,28 @@ A line looks like this, spread out here to be read::
                 {"utility": null, "updated": false, "rating": null}],
      "tokens": {"agent": 2641, "human": 1271}, "final": 0.58, "baseline": false}
 
-``session`` and ``rounds`` are required. In a round, ``utility`` is the utility newly evaluated
-there, null where nothing new was; null with ``"updated": true`` says that the output changed and
-its score is missing: a stale point. Without ``updated``, a round counts as updated where it has a
-utility. ``"final": null`` says that the final performance is missing; without ``final`` it is the utility
-of the last round. ``"rounds": []`` says that the user never spoke: one pseudo-round, worth ``final``.
+``session`` and ``rounds`` are required. In a round, ``utility`` is the newly evaluated utility, or
+null if nothing new was evaluated. Null with ``"updated": true`` means that the output changed and
+its score is missing: a stale point. Without ``updated``, a round counts as updated if it has a
+utility. ``"final": null`` means that the final performance is missing; without ``final`` it is the utility
+of the last round. ``"rounds": []`` means that the user never spoke: one pseudo-round, worth ``final``.
 ``"baseline": true`` marks an automated run.
 
-So that a trajectory out of a log survives the way through a file unchanged, these may stand there
-as well: in a round ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``; in
-``tokens`` ``estimated``; ``instance``; ``problem``, which pairs
-go by (the instance if left out, null if not known); ``"silent": true`` (see ``Trajectory``);
-``"evaluated": false`` if nobody measured utility; ``"output": false`` if it poses no shared output; ``scorer``, ``candidates``; ``judges``;
-``state``, ``forked_from``, ``forked_at``; ``faults`` (of its simulated user, by kind); ``process``
-(see ``Process``); ``lost`` (events that could not be recorded); ``late`` (numbers of rounds with events that were
-written late); ``coarse``
-(versions of the output that were not compared in full). Other fields are ignored.
+More fields let a trajectory from a log pass through a file unchanged:
+
+- in a round: ``effort`` (cumulative, by measure), ``pending``, ``stale``, ``closing``;
+- in ``tokens``: ``estimated``;
+- ``instance``, and ``problem``, which pairs sessions (the instance if left out, null if unknown);
+- ``"silent": true`` (see ``Trajectory``);
+- ``"evaluated": false`` if utility was not measured;
+- ``"output": false`` if the session poses no shared output;
+- ``scorer``, ``candidates``, ``judges``, ``state``, ``forked_from``, ``forked_at``;
+- ``faults`` (of its simulated user, by kind), ``process`` (see ``Process``);
+- ``lost`` (events that could not be recorded);
+- ``late`` (numbers of rounds with events that were written late);
+- ``coarse`` (versions of the output that were not compared in full).
+
+Other fields are ignored.
 """
 
 from __future__ import annotations

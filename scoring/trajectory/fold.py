@@ -177,7 +177,7 @@ class TrajectoryFold:
 
     @property
     def utility_missing(self) -> str | None:
-        """Why the session has no utility so far; None if it has one."""
+        """Why the session's utility is missing so far; None if it has one."""
         return self._utility.book.missing
 
     @property
@@ -192,7 +192,7 @@ class TrajectoryFold:
             self._forked_at = self._index.number
 
     def _counted_faults(self) -> Mapping[str, int]:
-        """Faults by kind, over all audits: of several versions of one, what the newest found."""
+        """Faults by kind, over all audits; the newest version of each audit counts."""
         found: Counter[str] = Counter()
         for name in {split_stream(stream)[0] for stream in self._faults}:
             found += self._faults[preferred(self._faults, name) or name]
@@ -524,7 +524,7 @@ _TRACE: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = {
     "ProgressRated": TrajectoryFold._rated_by_human,
     "SessionClosed": TrajectoryFold._closed,
 }
-"""What is done with a record of the trace, by its kind; other kinds change nothing."""
+"""The handler of a trace record, by its kind; other kinds change nothing."""
 
 _MEASURED: Mapping[str, Callable[[TrajectoryFold, Record], Sequence[Update]]] = {
     "UtilityScored": TrajectoryFold._scored,

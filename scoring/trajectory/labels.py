@@ -1,4 +1,4 @@
-"""What an opening says of a session: its labels, who took part, and whether it poses an output."""
+"""Reads an opening: the session's labels, its participants, and whether it poses an output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def labels_of(opened: SessionOpened) -> Mapping[str, str]:
 
 
 def is_baseline(opened: SessionOpened) -> bool:
-    """Whether a session is an automated run: ``config["baseline"]``, or else, it has no human."""
+    """Whether a session is an automated run: by ``config["baseline"]``, or else if it lacks a human."""
     said = opened.config.get("baseline")
     return said if isinstance(said, bool) else _first(opened, "human") is None
 

@@ -1,7 +1,7 @@
 """Options of scoring: how to count rounds and tokens, and whose utility and ratings count.
 
-What programs plug in here is guarded in each call of it, and not around each record, since every way to
-score comes by here, and what Duolog brings along needs no guard.
+Each call of a user's plug-in is guarded, rather than each record: all scoring passes through here,
+and Duolog's built-in parts do not need a guard.
 """
 
 from __future__ import annotations

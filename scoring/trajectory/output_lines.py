@@ -88,7 +88,7 @@ class Written(NamedTuple):
 
 
 def written(old: Lines, new: Lines) -> Written:
-    """What was written to make one output of another, file by file: see ``text.new_words``."""
+    """The text written to turn one output into another, file by file: see ``text.new_words``."""
     texts: list[str] = []
     coarse = False
     for path, lines in new.items():

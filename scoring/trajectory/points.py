@@ -1,4 +1,4 @@
-"""A session's trajectory: what the collaboration was worth after each round, and what it cost."""
+"""A session's trajectory: the utility and the cost of the collaboration after each round."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = (
 )
 
 NOT_EVALUATED = "not evaluated: no utility scorer ran"
-"""Why a session has no utility that nobody measured, and nobody was to measure."""
+"""Why utility is missing if it was not measured and no scorer was configured to."""
 
 NO_ROUND = "no round and no final performance"
-"""Why an evaluated session has no utility though no score failed: nothing of it can be scored."""
+"""Why utility is missing from an evaluated session whose scores all worked: nothing to score."""
 
 UNDECIDED = "several scorers measured utility, and none is chosen"
-"""Why a session has no utility though several scorers ran: nobody said whose counts."""
+"""Why utility is missing although several scorers ran: none was chosen to count."""
 
 NO_SCORE = "no score of its output has a value"
-"""Why a session has no utility though a scorer ran, or was to: each score failed, or is to come."""
+"""Why utility is missing although a scorer ran or was configured: each score failed or is pending."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -61,7 +61,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stale: bool = False
     stage: Stage = "initial"
     closing: bool = False
-    effort: Mapping[str, int | float | None] = {}  # counts stay whole where they are read again
+    effort: Mapping[str, int | float | None] = {}  # counts remain integers when read back
 
 
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +129,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def undecided(candidates: Iterable[str]) -> str | None:
-    """Why there is no utility if there are several scorers to choose from; None if there are none."""
+    """Why utility is missing, if there are several scorers to choose from; None if there are none."""
     names = ", ".join(candidates)
     return f"{UNDECIDED} (--utility): {names}" if names else None
 
@@ -141,7 +141,7 @@ def counted(trajectory: Trajectory) -> Sequence[Point]:
 
 
 def missing_utility(trajectory: Trajectory) -> str | None:
-    """Why a session has no utility; None if it has one.
+    """Why a session's utility is missing; None if it has one.
 
     For one session by itself; ``metrics.values.Facts.missing`` has it for many at once.
     """

@@ -1,4 +1,4 @@
-"""Which rating each round has: a value, missing, or pending; whoever the judge is."""
+"""The rating of each round: a value, missing, or pending; for any judge."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NONE = "none"
 
 
 _NOBODY: Final = frozenset(("",))
-"""Who has rated a round that a scorer rates."""
+"""The human raters of a round that a scorer rates: none."""
 
 
 class _Value(NamedTuple):
-    """A rating of a round of ours.
+    """A rating of a round, as scoring counts rounds.
 
     Attributes:
         until: the trace version that it was given at, or that names its round; 0 for none.
@@ -70,7 +70,7 @@ class _Given:
             self.values[number] = _Value(until, event.rating, counted, before.raters | {by})
 
     def has_rated(self, number: int, by: str) -> bool:
-        """Whether somebody has rated a round."""
+        """Whether a rater has rated a round."""
         value = self.values.get(number)
         return value is not None and by in value.raters
 
@@ -110,7 +110,7 @@ class RatingBook:
 
     @property
     def configured(self) -> bool:
-        """Whether somebody is to rate, so that ratings are waited for."""
+        """Whether a judge is configured, so that scoring waits for its ratings."""
         return self._judge not in (_AUTO, _NONE)
 
     @property
@@ -190,7 +190,7 @@ class RatingBook:
             return (number, ())
         if given.covered == before:
             return (number, (number,))
-        # What lies between these versions, and has no rating, is missing now.
+        # Ratings of unrated rounds between these versions are missing now.
         first, last = (
             self._index.of_version(version, latest) or 1 for version in (before, given.covered)
         )
@@ -203,7 +203,7 @@ class RatingBook:
         return range(1, self.due + 1)
 
     def why_missing(self, number: int) -> str:
-        """Why a rating that nobody recorded is missing."""
+        """Why an unrecorded rating is missing."""
         if self._chosen is not None and self._chosen.failed:
             return "the judge failed"
         if number > self.due:

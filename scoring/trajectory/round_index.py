@@ -1,4 +1,4 @@
-"""The rounds of one session as scoring keeps them: where each began, and its effort at the end."""
+"""The rounds of one session as scoring keeps them: the start of each, and the effort at its end."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ class RoundIndex:
         self.efforts.append(effort)
 
     def of_version(self, version: int, latest: int) -> int | None:
-        """The round in which a trace version lies; None where the trace is not that long."""
+        """The round that contains a trace version; None if the trace is not that long."""
         if not 1 <= version <= latest:
             return None
         return bisect_right(self._firsts, version) or None
 
     def of_place(self, round_: int, rounds: Rounds, until: int | None, latest: int) -> int | None:
-        """The round that a measurement is about; None where that is unknown.
+        """The round that a measurement is about; None if that is unknown.
 
-        By the trace version if there is one: it names the round in any convention. By the number
-        only where the measurement counts rounds as they are counted here.
+        The trace version decides if there is one: it names the round in any convention. The number
+        decides only if the measurement counts rounds by the same convention.
 
         Args:
             round_: number of the round, as the measurement counts.
             rounds: the convention in which it counts.
-            until: trace version in that round, its last act as a rule; None where it does not say.
+            until: trace version in that round, usually its last act; None if not given.
             latest: the last trace version known.
         """
         if until is not None:

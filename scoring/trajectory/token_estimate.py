@@ -1,4 +1,4 @@
-"""How many tokens a text has: a protocol for counters, and an estimate that needs no download."""
+"""Counts the tokens of a text: a protocol for counters, and an estimate that works offline."""
 
 from __future__ import annotations
 

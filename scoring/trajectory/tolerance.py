@@ -152,7 +152,7 @@ def is_known_unproductive(rating: Rating) -> bool:
 
 
 def stop_rounds(ratings: Iterable[Rating], taus: Iterable[int]) -> dict[int, int | None]:
-    """k_τ by τ for the ratings r_1, r_2, ... of a session; None where τ is not reached.
+    """k_τ by τ for the ratings r_1, r_2, ... of a session; None if τ is not reached.
 
     Raises:
         InvalidInput: a tolerance is below 1.

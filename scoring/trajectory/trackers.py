@@ -1,4 +1,4 @@
-"""Keeps the ratings and the utility of a session's rounds, and gives updates where they change."""
+"""Keeps the ratings and the utility of a session's rounds, and emits updates when they change."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RatingTracker:
                 counted.append(number)
             absent = rating is None and before is PENDING and number != about
             if absent and not self.book.configured:
-                continue  # nobody was to rate, so that this is no news
+                continue  # no judge was configured, so this is not news
             cause = event if number == about else None
             updates.append(self._updated(trigger, number, rating, cause))
         if counted:
@@ -199,7 +199,7 @@ class UtilityTracker:
         return updates
 
     def close(self, trigger: Trigger) -> list[Update]:
-        """Gives the utility of the last round that counts, where a closing round follows it."""
+        """Emits the utility of the last round that counts, if a closing round follows it."""
         last = (self._index.closing or 0) - 1
         if last < 1:
             return []
@@ -233,7 +233,7 @@ class UtilityTracker:
         return self.book.of(number, last)
 
     def _standing(self, number: int, snapshot: int | None) -> float | None:
-        """U_k: of the last round with a utility of its own."""
+        """U_k: the utility of the last round for which one was measured."""
         last = self.book.last_valued(number)
         return self._scored(last, snapshot)[0] if last else self.book.base
 

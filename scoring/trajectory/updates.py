@@ -1,4 +1,4 @@
-"""Updates that scoring emits while a session goes on: typed, the same live and in a replay."""
+"""Typed updates that scoring emits during a session; a replay emits the same ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Trigger(msgspec.Struct, frozen=True, gc=False):
     version: int
 
     def about(self, number: int) -> tuple[str, int, int, int]:
-        """What an update about a round begins with: session, round, position and version.
+        """The first fields of an update about a round: session, round, position and version.
 
         Args:
             number: of the round.
@@ -73,7 +73,7 @@ class RoundOpened(Update, frozen=True, kw_only=True):
 
     Attributes:
         stage: of the session, as it is now.
-        utility: what stands at its beginning; None where utility is missing.
+        utility: the utility at its beginning; None if utility is missing.
         missing: why utility is missing.
         output: whether the session is about a shared output, as far as is known.
     """
@@ -97,11 +97,11 @@ class RoundClosed(Update, frozen=True, kw_only=True):
 
 
 class UtilityUpdated(Update, frozen=True, kw_only=True):
-    """The utility of a round changed, be it the round that is open or an earlier one.
+    """The utility of a round changed: the open round, or an earlier one.
 
     Attributes:
-        value: the round's own utility; None where it has none.
-        utility: U_k, what stands after the round: the value, or what was carried forward; None where
+        value: the round's own utility; None if it has none.
+        utility: U_k, the utility after the round: the value, or the one carried forward; None if
             utility is missing.
         through: the last round, so far, that this utility is carried forward to.
         stale: the round has something newer, whose score is missing.
@@ -164,7 +164,7 @@ class ChatAdvised(Update, frozen=True, kw_only=True):
 
 
 class StageChanged(Update, frozen=True, kw_only=True):
-    """The session went on to another stage with this round."""
+    """The session moved to another stage with this round."""
 
     stage: Stage
 

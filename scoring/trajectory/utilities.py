@@ -17,13 +17,13 @@ __all__ = ("Scored", "UtilityBook", "utility_of")
 Scored: TypeAlias = tuple[float | None, bool]
 """A round's own utility, and whether it is stale.
 
-The utility is that of its last snapshot that has a score, or of the round itself; None where there
-is neither. Stale: the round has something newer, whose score is missing or not recorded yet.
+The utility is that of its last scored snapshot, or of the round itself; None if there is neither.
+Stale: the round has something newer, whose score is missing or not recorded yet.
 """
 
 
 def utility_of(event: UtilityScored) -> float | None:
-    """The value of a score; None where it is missing, or is no utility: not within 0 and 1."""
+    """The value of a score; None if it is missing or outside [0, 1], so not a utility."""
     value = event.value
     return value if value is not None and 0.0 <= value <= 1.0 else None
 
@@ -107,7 +107,7 @@ class UtilityBook:
 
     @property
     def scorer(self) -> str | None:
-        """The stream whose scores count; None where nobody scored."""
+        """The stream whose scores count; None without any scores."""
         chosen = self._chosen
         return next((name for name, stream in self._streams.items() if stream is chosen), None)
 
@@ -118,7 +118,7 @@ class UtilityBook:
 
     @property
     def missing(self) -> str | None:
-        """Why the session has no utility; None where it has one, if only U_0 = 0.
+        """Why the session's utility is missing; None if it has one, even if only U_0 = 0.
 
         It is evaluated if its configuration names a utility scorer, or one ran on it.
         """
@@ -133,11 +133,11 @@ class UtilityBook:
 
     @property
     def base(self) -> float | None:
-        """U_0: 0, or None where utility is missing."""
+        """U_0: 0, or None if utility is missing."""
         return 0.0 if self.missing is None else None
 
     def of(self, number: int, snapshot: int | None) -> Scored:
-        """A round's utility as it counts: what lands in a closing round is the round before's.
+        """A round's utility as it counts: a score in a closing round belongs to the round before.
 
         Args:
             number: of the round.
@@ -173,17 +173,17 @@ class UtilityBook:
         return scored[1], whole is not None or scored[0] != snapshot
 
     def last_valued(self, upto: int) -> int:
-        """The last round up to one that has a utility of its own; 0 where none has."""
+        """The last round up to this one for which utility was measured; 0 if there is none."""
         valued = [] if self._chosen is None else self._chosen.valued
         closing = self._index.closing
         place = bisect_right(valued, upto)
         if closing is not None and upto == closing - 1 and valued[place:]:
-            return upto  # what lands in the closing round is the round before's
+            return upto  # a score in the closing round belongs to the one before
         found = valued[place - 1] if place else 0
         return found - (found == closing)
 
     def next_valued(self, after: int) -> int | None:
-        """The first round after one that has a utility of its own; None where none has."""
+        """The first round after this one for which utility was measured; None if there is none."""
         valued = [] if self._chosen is None else self._chosen.valued
         place = bisect_right(valued, after)
         if place == len(valued):
