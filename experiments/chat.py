@@ -101,7 +101,7 @@ class ChatSession:
     Attributes:
         began: the session is in the log.
         ended_by: the signal that ended the chat; None for none.
-        interrupted: why the session could not go on; empty where it could, or the person left.
+        interrupted: why the session could not go on; empty if it could, or the person left.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class ChatSession:
         """Plays the session that was set up.
 
         Returns:
-            How it ended; None where it stays open.
+            How it ended; None if it stays open.
         """
         session = self._session
         if session is None:

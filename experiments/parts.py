@@ -265,7 +265,7 @@ def own_parts(
 
     Args:
         role: ``agent`` or ``user``.
-        names: as they were named; None where none was.
+        names: as they were named; None if none was.
         task: what they are to play in.
         terms: how external agents are run.
 
@@ -431,7 +431,7 @@ def variants_of(names: Sequence[str] | None, task: Task) -> dict[str, AgentVaria
     """The variants among the names of agents.
 
     Args:
-        names: as they were given on the command line; None where none was.
+        names: as they were given on the command line; None if none was.
         task: what they are to play in.
 
     Raises:

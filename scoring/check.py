@@ -44,8 +44,8 @@ class LogDifference(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         session: session id.
         what: what differs, as text.
-        recorded: as the log has it; None where it has nothing.
-        fresh: as computed now; None where there is nothing.
+        recorded: as the log has it; None if it has nothing.
+        fresh: as computed now; None if there is nothing.
     """
 
     session: str

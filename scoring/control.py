@@ -72,11 +72,11 @@ class _RoundState:
         updated: whether the output was updated in it.
         deferred: whether the human deferred in it.
         deferrals: number of rounds up to it in which the human deferred.
-        spent: effort when utility last rose, in it or before it; 0 where it never did.
+        spent: effort when utility last rose, in it or before it; 0 if it never did.
         over: whether it is closed, or the agent has no more to do in it.
         utility: the utility after it.
         rating: of its progress; None if there is none.
-        reaction: of the human to it, in words: above 0 where pleased, below 0 where not.
+        reaction: of the human to it, in words: above 0 where pleased, below 0 if not.
         lead: who leads after it, as far as known.
         why: the reason for the lead.
     """
@@ -212,7 +212,7 @@ class Controller:
         It counts towards the tolerance that is left where nobody rates the round.
 
         Args:
-            reaction: above 0 where they are pleased, below 0 where they complain or repeat themselves.
+            reaction: above 0 if they are pleased, below 0 if they complain or repeat themselves.
         """
         if len(self._rounds) > 1:
             self._rounds[-2].reaction = reaction

@@ -96,7 +96,7 @@ class Reward(msgspec.Struct, frozen=True, kw_only=True):
         total: the sum of the parts; None where utility is missing.
         parts: by name: those of all rounds together, and ``terminal`` and ``drop``, of the session.
         rounds: what each round adds.
-        missing: why utility, and with it the reward, is missing; None where it is not.
+        missing: why utility, and with it the reward, is missing; None if it is not.
     """
 
     total: float | None

@@ -95,7 +95,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
         parts: the same by named part, see ``Reward``.
         ended: why the session was closed; None while it is open.
         detail: of the close, or of the error of an actor that failed.
-        invalid: why the action could not be taken; empty where it was. Nothing of it was carried out.
+        invalid: why the action could not be taken; empty if it was. Nothing of it was carried out.
         time: session time, seconds.
     """
 

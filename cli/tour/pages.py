@@ -50,7 +50,7 @@ def pages(session: TourSession, log: str | None) -> tuple[TourPage, ...]:
 
     Args:
         session: what they show.
-        log: where it was kept; None where it is gone after the tour.
+        log: where it was kept; None if it is gone after the tour.
     """
     return _Pages(session, log).all()
 

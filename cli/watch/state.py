@@ -44,7 +44,7 @@ class WatchedLog:
         options: how to score.
         session: the session to begin with; None for the newest.
         full: show all of each output.
-        file: where the log is, to notice when it goes away; None where it is in no file.
+        file: where the log is, to notice when it goes away; None if it is in no file.
 
     Attributes:
         index: the sessions.

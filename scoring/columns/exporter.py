@@ -255,7 +255,7 @@ class _Exporter:
         Args:
             session: session id.
             position: the last one that counts.
-            read: histories that have been read; None where they would hold what was forgotten since.
+            read: histories that have been read; None if they would hold what was forgotten since.
         """
         if read is not None and session in read:
             return read[session]

@@ -172,7 +172,7 @@ def folder_of(view: View, table: str, scorer: str | None = None) -> str:
     Args:
         view: the way of scoring.
         table: its name.
-        scorer: of the utilities in it, ``name@version``, for a table of rounds; None where nobody
+        scorer: of the utilities in it, ``name@version``, for a table of rounds; None if nobody
             measured utility.
     """
     if table == "records":

@@ -61,7 +61,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
         judges: their names, in order.
         rounds: rounds that at least two judges rated.
         sessions: sessions with such a round.
-        alpha: Krippendorff's α over all judges; its value is None where it is undefined.
+        alpha: Krippendorff's α over all judges; its value is None if it is undefined.
         pairs: each two judges.
     """
 

@@ -64,13 +64,13 @@ class Continued(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         session: its id.
         tau: the tolerance τ.
-        round: k_τ; None where τ was not reached.
+        round: k_τ; None if τ was not reached.
         stopped: the utility that stands if the human leaves there.
         final: the final utility of the session itself.
-        continuations: final utilities of the continuations, in order; None where one has none.
-        real: ``stopped`` less the mean of the continuations; 0 where τ was not reached.
+        continuations: final utilities of the continuations, in order; None if one has none.
+        real: ``stopped`` less the mean of the continuations; 0 if τ was not reached.
         observed: ``stopped`` less ``final``.
-        reason: why ``real`` is missing; None where it is not.
+        reason: why ``real`` is missing; None if it is not.
     """
 
     session: str

@@ -25,14 +25,14 @@ class RoundNote(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         round: k.
-        value: the utility newly evaluated in it; None where nothing was.
-        utility: U_k; None where the session has none.
-        rating: its rating; None where there is none.
+        value: the utility newly evaluated in it; None if nothing was.
+        utility: U_k; None if the session has none.
+        rating: its rating; None if there is none.
         updated: the agent updated the output.
         stale: the output changed and its score is missing.
         pending: its rating is not recorded yet.
         unproductive: it counted as unproductive.
-        run: unproductive rounds in a row up to and including this one; None where the count
+        run: unproductive rounds in a row up to and including this one; None if the count
             waits for a pending rating.
         cut: the convention's length leaves it out of the drop.
     """
@@ -86,7 +86,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         final: U_K.
         best_round: the first round with the greatest utility.
         overall: max U_k.
-        gain: ``overall`` less ``first``; None where that is missing.
+        gain: ``overall`` less ``first``; None if that is missing.
         reference_round: the last round of a human who never stops: K, or the cut.
         reference: the utility there.
         stops: one per τ.

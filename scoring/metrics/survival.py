@@ -104,7 +104,7 @@ def survival_curve(
         level: coverage of the pointwise intervals.
 
     Returns:
-        A point per round, from 1 to the longest session; none where there is no session.
+        A point per round, from 1 to the longest session; none if there is no session.
     """
     return survival_of_counts(Counter(sessions), finished=finished, level=level)
 

@@ -193,7 +193,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         labels: columns that name the rows: the last one each row, those before it sections of rows.
         headings: all other columns.
         repeated: the first so many headings are repeated in each part of a table that is divided.
-        series: the place of each row's series in the figures; None where it has none.
+        series: the place of each row's series in the figures; None if it has none.
         title: what the table shows, where the section does not say it.
         anchors: ids of the rows within a page.
         folded: a page shows the table only on demand, under its title.

@@ -90,7 +90,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A judge's answer.
 
     Attributes:
-        rating: 1 to 5; None where there is none, with the reason in ``missing``.
+        rating: 1 to 5; None if there is none, with the reason in ``missing``.
         explanation: in the judge's words.
         missing: why there is no rating.
         calls: the model calls behind it.

@@ -33,7 +33,7 @@ def retention(draft: str, later: str, before: str = "") -> Score | Missing:
     Returns:
         1 - (words of ``draft`` that ``later`` does not hold) / (words of ``draft``), in [0, 1].
         Words are compared as ``text.new_words`` does, so that moving a line loses nothing. Part
-        ``changes`` is the same for the words that the agent had added to ``before``, None where
+        ``changes`` is the same for the words that the agent had added to ``before``, None if
         there are none. Missing for a draft without words.
     """
     total = count_words(draft)

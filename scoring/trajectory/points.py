@@ -38,9 +38,9 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         round: k, from 1.
-        value: the utility newly evaluated in this round; None where nothing new was, or where the
+        value: the utility newly evaluated in this round; None if nothing new was, or where the
             score is missing.
-        utility: U_k: the utility that stands after the round, carried forward; U_0 = 0. None where
+        utility: U_k: the utility that stands after the round, carried forward; U_0 = 0. None if
             utility is missing for the whole session.
         rating: progress r_k, 1 to 5; None where missing or pending.
         pending: the rating is due or will be, and not recorded yet.
@@ -49,7 +49,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         stage: initial request, or refinement.
         closing: the last round, which holds messages of humans only: thanks, say. It counts as
             effort; for K, utility, stage and tolerance it does not. Round 1 is never closing.
-        effort: E_k, cumulative, by measure; None where the measure does not apply.
+        effort: E_k, cumulative, by measure; None if the measure does not apply.
     """
 
     round: int
@@ -72,11 +72,11 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         group: labels to group by: agent, user, model, task, ...
         instance: the task instance.
         problem: which problem it was, by content; None if it is not known.
-        points: one per round; empty where the user never spoke (file input only).
+        points: one per round; empty if the user never spoke (file input only).
         silent: the human took no turn after the initial request; known only where rounds were counted
             by human turns. The published analysis finds no rounds in such a session.
-        agent_tokens: tokens that the agent generated; None where unknown.
-        human_tokens: tokens that the (simulated) human generated; None where unknown.
+        agent_tokens: tokens that the agent generated; None if unknown.
+        human_tokens: tokens that the (simulated) human generated; None if unknown.
         estimated: token counts are estimates from texts, not a model's own counts.
         output: it poses a shared output. Else it has no first update, and no gain.
         evaluated: somebody measured utility, or was to: the session's configuration names a utility
@@ -89,11 +89,11 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         judges: whose ratings count: ``human``, or ``name@version`` of a scorer; none if unknown.
         baseline: an automated run, without a collaborating human.
         state: ``open``, the reason why the session was closed, or ``forgotten``.
-        forked_from: where the session left another one; None where it began by itself.
+        forked_from: where the session left another one; None if it began by itself.
         forked_at: the round of its first own act, of a fork that has gone on.
-        faults: how often its simulated user was found at fault, by kind; empty where it never was,
+        faults: how often its simulated user was found at fault, by kind; empty if it never was,
             or where nobody looked.
-        process: how the parties worked together; None where it was not measured.
+        process: how the parties worked together; None if it was not measured.
         lost: events that could not be recorded; rounds and effort of such a session are incomplete.
         late: numbers of the rounds with events that were written late: live updates did not have them when
             they happened.

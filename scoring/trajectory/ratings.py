@@ -159,7 +159,7 @@ class RatingBook:
             by: who rates.
 
         Returns:
-            The round it is about, and those whose rating may have changed. None where it comes too
+            The round it is about, and those whose rating may have changed. None if it comes too
             late, is about no round, or is not asked for.
         """
         if self._judge not in (_HUMAN, _AUTO):

@@ -133,7 +133,7 @@ class RatingUpdated(Update, frozen=True, kw_only=True):
     """A round's rating is known: a value, or that it is missing.
 
     Attributes:
-        rating: 1 to 5; None where it is missing.
+        rating: 1 to 5; None if it is missing.
         pending: it is not known after all, since a newer version of the judge counts now.
         missing: why.
         explanation: in the judge's words.

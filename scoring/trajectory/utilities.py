@@ -141,7 +141,7 @@ class UtilityBook:
 
         Args:
             number: of the round.
-            snapshot: trace version of its last snapshot; None where it holds none.
+            snapshot: trace version of its last snapshot; None if it holds none.
         """
         closing = self._index.closing
         if closing is None or number < closing - 1:
@@ -157,7 +157,7 @@ class UtilityBook:
 
         Args:
             number: of the round.
-            snapshot: trace version of its last snapshot; None where it holds none.
+            snapshot: trace version of its last snapshot; None if it holds none.
         """
         stream = self._chosen
         if stream is None:
@@ -200,7 +200,7 @@ class UtilityBook:
             latest: the last trace version known.
 
         Returns:
-            The round it is about, and those whose utility may have changed; None where it is about
+            The round it is about, and those whose utility may have changed; None if it is about
             no round, or no snapshot of the trace.
         """
         if event.snapshot is not None:
